@@ -1,0 +1,1 @@
+"""The mathematics: arrays in, arrays out; no input or output, no clock, no configuration."""

@@ -1,0 +1,91 @@
+"""`make bench`: run every script (or those named), one at a time, then write docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+from pathlib import Path
+
+from bench.measure import RESULTS
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+NOT_SCRIPTS = {"__init__", "__main__", "measure"}
+
+
+def main() -> None:
+    scripts = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_SCRIPTS)
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(scripts)}")
+    parser.add_argument(
+        "--page-only", action="store_true", help="write the page from what is there"
+    )
+    options = parser.parse_args()
+    for name in () if options.page_only else (options.names or scripts):
+        print(f"== {name} ==", flush=True)
+        importlib.import_module(f"bench.{name}").main()
+    write_page()
+    print(f"wrote {DOCS / 'benchmarks.md'}")
+
+
+def write_page() -> None:
+    """The page, from the results that are there; each names its script."""
+    lines = ["# Benchmarks", "", f"Measured by `make bench` on {machine()}.", ""]
+    lines += ["Every figure is a ratio of two things measured in the same run.", ""]
+    for file in sorted(RESULTS.glob("*.json")):
+        result = json.loads(file.read_text(encoding="utf-8"))
+        lines += [f"## {file.stem}", "", f"Script: `bench/{file.stem}.py`.", ""]
+        lines += ["| claim | measured | bound | holds |", "| --- | --- | --- | --- |"]
+        for ratio in result["ratios"]:
+            lines.append(
+                f"| {ratio['claim']} | {ratio['measured']:.3g} | {ratio['sense']} {ratio['bound']:g}"
+                f" | {'yes' if ratio['holds'] else '**no**'} |"
+            )
+        lines += [""]
+        for plot in dict.fromkeys(line["plot"] for line in result["series"]):
+            chosen = [line for line in result["series"] if line["plot"] == plot]
+            picture = draw_growth(file.stem, plot, chosen)
+            lines += [f"![{plot}](benchmarks/{picture})", ""]
+        lines += [f"- {note}" for note in result["notes"]]
+        lines += [""]
+    (DOCS / "benchmarks.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def draw_growth(script: str, plot: str, lines: list[dict[str, object]]) -> str:
+    """A log-log plot of cost against size; returns the file's name."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot()
+    for line in lines:
+        points = line["points"]
+        assert isinstance(points, list)
+        axes.loglog([x for x, _ in points], [y for _, y in points], "o-", label=str(line["line"]))
+    axes.set(xlabel=str(lines[0]["size"]), ylabel=str(lines[0]["cost"]), title=plot)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    (DOCS / "benchmarks").mkdir(parents=True, exist_ok=True)
+    name = f"{script}-{'-'.join(plot.lower().split())}.png"
+    figure.savefig(DOCS / "benchmarks" / name, dpi=110)
+    return name
+
+
+def machine() -> str:
+    """Processor, cores, memory and Python, as the machine tells."""
+    cpu = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor() or "an unnamed processor",
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    main()
