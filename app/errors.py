@@ -36,3 +36,24 @@ class InvalidTable(DomainError):
 
     slug = "invalid-table"
     title = "The table cannot be used"
+
+
+class UnsupportedMediaType(DomainError):
+    """The body is in a format or an encoding that is not read here."""
+
+    slug = "unsupported-media-type"
+    title = "The body is in a format that is not read"
+
+
+class NotAcceptable(DomainError):
+    """The caller accepts none of the formats that can be written."""
+
+    slug = "not-acceptable"
+    title = "None of the accepted formats can be written"
+
+
+class TooLarge(DomainError):
+    """The body, or what it unpacks to, is above a limit."""
+
+    slug = "too-large"
+    title = "The body is larger than allowed"
