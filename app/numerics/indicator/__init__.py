@@ -21,6 +21,7 @@ from app.numerics.indicator.scheme import (
     index_of_bin,
     perturbed_vectors,
     score_for,
+    standard_errors_at,
     totals_of,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "index_of_bin",
     "perturbed_vectors",
     "score_for",
+    "standard_errors_at",
     "steps_per_unit",
     "totals_of",
 ]

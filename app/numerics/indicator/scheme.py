@@ -175,21 +175,30 @@ def totals_of(vectors: Ints, perturbation: Perturbation) -> RunningTotals:
 def estimated_shares(totals: RunningTotals, perturbation: Perturbation) -> ShareEstimate:
     """Shares of the bins with standard errors, from totals alone [wu2003, section 4].
 
-    Var(θ_j)·n·slope² = θ·Var h(W+1) + (1-θ)·Var h(W), to which the population adds θ(1-θ)·slope².
-    Raises InvalidParameter without a response.
+    Sampling from a population adds θ(1-θ)/n to the variance that the noise gives. Raises InvalidParameter without a response.
     """
     if totals.responses < 1:
         raise InvalidParameter("There is no response to estimate from.", responses=0)
     score = score_for(perturbation)
     unbiased: Floats = (totals.totals / totals.responses - score.mean) / score.slope
+    of_respondents = standard_errors_at(unbiased, perturbation, totals.responses)
     within = np.clip(unbiased, 0.0, 1.0)
-    blur = within * score.variance_shifted + (1 - within) * score.variance
-    of_respondents = blur / (totals.responses * score.slope**2)
-    sampling = within * (1 - within) / totals.responses
     return ShareEstimate(
         responses=totals.responses,
         unbiased=unbiased,
         shares=np.maximum(unbiased, 0.0),
-        standard_errors=np.sqrt(of_respondents + sampling),
-        standard_errors_of_respondents=np.sqrt(of_respondents),
+        standard_errors=np.sqrt(of_respondents**2 + within * (1 - within) / totals.responses),
+        standard_errors_of_respondents=of_respondents,
     )
+
+
+def standard_errors_at(shares: Floats, perturbation: Perturbation, n: int) -> Floats:
+    """The standard error (k,) that the noise alone gives n respondents' shares θ, cut to [0, 1].
+
+    √((θ·Var h(W+1) + (1-θ)·Var h(W)) / n) / slope.
+    """
+    score = score_for(perturbation)
+    within = np.clip(shares, 0.0, 1.0)
+    variance = within * score.variance_shifted + (1 - within) * score.variance
+    errors: Floats = np.sqrt(variance / n) / score.slope
+    return errors
