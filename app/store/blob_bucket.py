@@ -38,7 +38,7 @@ class BlobBucket:
             self.filesystem.delete_file(self.path(name))
 
     @contextmanager
-    def claim(self, name: str) -> Iterator[None]:  # noqa: ARG002 - a bucket has no locks
+    def claim(self, name: str) -> Iterator[None]:
         """Nothing to hold: see `ownerless`."""
         yield
 
