@@ -38,9 +38,7 @@ def dense_algorithm_3(
     cut = issued * len(K)
     K_old, K_new_old, K_new = whole[:cut, :cut], whole[cut:, :cut], whole[cut:, cut:]
     weights: FloatArray = np.linalg.solve(K_old, K_new_old.T).T
-    mean: FloatArray = weights @ noise
-    covariance: FloatArray = K_new - weights @ K_new_old.T
-    return mean, covariance
+    return np.asarray(weights @ noise, dtype=np.float64), np.subtract(K_new, weights @ K_new_old.T)
 
 
 def random_levels(count: int, seed: int) -> FloatArray:
