@@ -14,6 +14,7 @@ One module, one idea:
 | mixture | a non-linear adversary |
 | closed_forms | expected errors where a formula exists |
 | score | what an attack achieved, beside a baseline and a control |
+| battery | every attack under its name |
 | dissimilarity | how unlike the data the noise is shaped |
 
 Notation, everywhere: n records (rows), d attributes, m copies. huang2005 writes m for d, li2012

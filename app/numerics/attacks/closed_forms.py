@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.attacks.estimation import FloatArray, noise_share
+from app.numerics.attacks.spectral import Selection, falling_eigenvectors
 
 
 def single_copy_error(noise_variance: float, covariance: FloatArray) -> FloatArray:
@@ -56,13 +57,16 @@ def pca_noise_error(noise_variance: float, kept: int, d: int) -> float:
     return noise_variance * kept / d
 
 
-def pca_error(eigenvalues: FloatArray, noise_variance: float, kept: int) -> float:
-    """σ²·p/d + Σ_{j>p} λ_j/d: noise left and data dropped, eigenvalues in falling order.
+def pca_error(covariance: FloatArray, noise_covariance: FloatArray, select: Selection) -> float:
+    """Tr(Q̂ᵀΣQ̂)/d + Σ_{j>p} λ_j/d: noise left and data dropped by PCA-DR with K known.
 
-    The two sources of eq. 7 of huang2005, with the covariance of the original known.
+    The two sources of eq. 7 of huang2005. For Σ = σ²I the first is theorem 5.2.
     """
-    dropped = float(np.sum(eigenvalues[kept:])) / len(eigenvalues)
-    return pca_noise_error(noise_variance, kept, len(eigenvalues)) + dropped
+    eigenvalues, directions = falling_eigenvectors(covariance)
+    p = select(eigenvalues)
+    kept = directions[:, :p]
+    left = np.trace(kept.T @ noise_covariance @ kept)
+    return float(left + np.sum(eigenvalues[p:])) / len(covariance)
 
 
 def linear_estimate_error(covariance: FloatArray, noise_covariance: FloatArray) -> float:

@@ -26,8 +26,8 @@ from app.numerics.attacks.estimation import Estimate, FloatArray, linear_estimat
 from app.numerics.attacks.knowledge import Knowledge
 from app.numerics.attacks.pooling import Observation
 
-MOST_ITERATIONS = 200
-SMALLEST_GAIN = 1e-7
+MOST_ITERATIONS = 100
+SMALLEST_GAIN = 1e-5
 """EM stops when a step gains less log-likelihood per row than this."""
 TRACE = 1e-6
 """Rows that every component keeps at least."""

@@ -61,7 +61,7 @@ def pca_reconstruction(
     """
     if not observation.noise_covariance.any():
         return observation.values.copy()
-    eigenvalues, directions = _falling_eigenvectors(knowledge.covariance)
+    eigenvalues, directions = falling_eigenvectors(knowledge.covariance)
     return _kept(observation.values, knowledge.mean, directions[:, : select(eigenvalues)])
 
 
@@ -73,7 +73,7 @@ def spectral_filter(observation: Observation) -> FloatArray:
     above it are kept. The bound knows independent noise only: σ² is the mean over attributes.
     """
     values = observation.values
-    eigenvalues, directions = _falling_eigenvectors(np.atleast_2d(np.cov(values, rowvar=False)))
+    eigenvalues, directions = falling_eigenvectors(np.atleast_2d(np.cov(values, rowvar=False)))
     kept = eigenvalues > noise_eigenvalue_bound(observation.noise_covariance, len(values))
     return _kept(values, values.mean(axis=0), directions[:, kept])
 
@@ -84,7 +84,8 @@ def noise_eigenvalue_bound(noise_covariance: FloatArray, n: int) -> float:
     return float(np.trace(noise_covariance) / d * (1 + np.sqrt(d / n)) ** 2)
 
 
-def _falling_eigenvectors(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def falling_eigenvectors(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues in falling order and their eigenvectors as columns."""
     eigenvalues, directions = np.linalg.eigh(covariance)
     return eigenvalues[::-1], directions[:, ::-1]
 

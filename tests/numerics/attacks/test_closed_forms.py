@@ -11,8 +11,10 @@ from app.numerics.attacks.closed_forms import (
     linear_estimate_error,
     ndr_error,
     pca_error,
+    pca_noise_error,
     single_copy_error,
 )
+from app.numerics.attacks.spectral import fixed_count
 from tests.numerics.attacks.simulated import covariance_with
 
 
@@ -40,7 +42,12 @@ def test_of_independent_attributes_the_linear_error_is_the_univariate_one() -> N
 def test_correlations_can_only_help_the_attacker() -> None:
     K = covariance_with(np.array([8.0, 1.0, 0.5]), np.random.default_rng(3))
     noise = 2 * np.eye(3)
-    eigenvalues = np.array([8.0, 1.0, 0.5])
-    best_pca = min(pca_error(eigenvalues, 2.0, kept) for kept in (1, 2, 3))
+    best_pca = min(pca_error(K, noise, fixed_count(kept)) for kept in (1, 2, 3))
     assert linear_estimate_error(K, noise) < best_pca <= ndr_error(noise)
     assert linear_estimate_error(K, noise) < gaussian_udr_error(K, noise) < ndr_error(noise)
+
+
+def test_what_pca_leaves_of_independent_noise_is_theorem_5_2() -> None:
+    K = covariance_with(np.array([8.0, 4.0, 0.5]), np.random.default_rng(4))
+    expected = pca_noise_error(3.0, 2, 3) + 0.5 / 3
+    assert pca_error(K, 3 * np.eye(3), fixed_count(2)) == pytest.approx(expected)

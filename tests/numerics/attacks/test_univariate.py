@@ -7,6 +7,7 @@ import pytest
 
 from app.numerics.attacks.pooling import Observation
 from app.numerics.attacks.univariate import (
+    estimated_densities,
     histogram_density,
     noise_distribution_reconstruction,
     posterior_mean,
@@ -81,3 +82,21 @@ def test_a_density_for_every_attribute_is_needed() -> None:
 def test_a_density_without_mass_is_refused() -> None:
     with pytest.raises(ValueError, match="some positive"):
         posterior_mean(np.zeros(2), (np.zeros(1), np.zeros(1)), 1.0)
+
+
+def test_an_estimated_density_serves_as_well_as_the_true_one() -> None:
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.choice([-5.0, 5.0], 20_000), rng.gamma(2, 3, 20_000)])
+    seen = Observation(x + 3 * rng.normal(size=x.shape), 9 * np.eye(2))
+    given = [histogram_density(x[:, j], 51) for j in range(2)]
+    errors = [
+        mean_squared(univariate_distribution_reconstruction(seen, densities) - x)
+        for densities in (given, estimated_densities(seen, 60))
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=0.05)
+
+
+def test_a_constant_attribute_is_its_own_estimate() -> None:
+    seen = Observation(np.full((10, 2), 4.0), np.diag([0.0, 1.0]))
+    found = univariate_distribution_reconstruction(seen, estimated_densities(seen, 3))
+    np.testing.assert_allclose(found, 4.0)
