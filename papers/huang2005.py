@@ -171,7 +171,7 @@ SCHEMES = (Attack.UDR, Attack.SF, Attack.PCA_DR, Attack.BE_DR)
 def more_attributes(quick: bool, seed: int) -> Finding:
     """Figure 1: five principal components among more and more attributes."""
     axis = (5, 30, 100) if quick else (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-    repeats = 1 if quick else 8
+    repeats = 1 if quick else 5
 
     def spectra(d: float) -> tuple[FloatArray, FloatArray]:
         return eigenvalues_of(int(d), 5, SMALL_EIGENVALUE), np.full(int(d), NOISE_VARIANCE)
@@ -195,7 +195,7 @@ def more_attributes(quick: bool, seed: int) -> Finding:
 def more_principal_components(quick: bool, seed: int) -> Finding:
     """Figure 2: more and more principal components among 100 attributes."""
     axis = (5, 40, 100) if quick else (2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-    repeats = 1 if quick else 6
+    repeats = 1 if quick else 4
 
     def spectra(p: float) -> tuple[FloatArray, FloatArray]:
         return eigenvalues_of(100, int(p), SMALL_EIGENVALUE), np.full(100, NOISE_VARIANCE)
@@ -219,7 +219,7 @@ def more_principal_components(quick: bool, seed: int) -> Finding:
 def larger_small_eigenvalues(quick: bool, seed: int) -> Finding:
     """Figure 3: the eigenvalues that are not principal grow; λ = 400 as printed."""
     axis = (1, 12, 20, 50) if quick else (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
-    repeats = 1 if quick else 6
+    repeats = 1 if quick else 4
 
     def spectra(small: float) -> tuple[FloatArray, FloatArray]:
         return np.repeat([400.0, small], [20, 80]), np.full(100, NOISE_VARIANCE)
@@ -253,7 +253,7 @@ def larger_small_eigenvalues(quick: bool, seed: int) -> Finding:
 def noise_unlike_the_data(quick: bool, seed: int) -> Finding:
     """Figure 4: the noise moves from the shape of the data to its opposite at equal power."""
     shares = (0.0, 0.5, 1.0, 1.5, 1.9) if quick else tuple(np.linspace(0, 1.9, 13))
-    repeats = 1 if quick else 8
+    repeats = 1 if quick else 5
     schemes = (Attack.SF, Attack.PCA_DR, Attack.BE_DR)
     eigenvalues = eigenvalues_of(100, 50, SMALL_EIGENVALUE)
     like_the_data = NOISE_VARIANCE / DATA_VARIANCE * eigenvalues
