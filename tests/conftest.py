@@ -27,6 +27,7 @@ import redis
 from psycopg.sql import SQL
 
 from tests import databases, servers
+from tests.binaries import CannotStart
 
 RUN = pytest.StashKey[servers.Run]()
 FOLDER = pytest.StashKey[Path]()
@@ -71,7 +72,7 @@ def postgres_url(run_folder: Path) -> str:
     try:
         url = given or servers.server_url("postgres", run_folder)
         databases.administer(url, SQL("SELECT 1"))
-    except (servers.CannotStart, psycopg.OperationalError) as failure:
+    except (CannotStart, psycopg.OperationalError) as failure:
         reason = " ".join(str(failure).split())
         pytest.fail(f"The tests have no PostgreSQL: {reason}", pytrace=False)
     return databases.sqlalchemy_url(url)
@@ -85,7 +86,7 @@ def redis_server_url(run_folder: Path) -> str:
         url = given or servers.server_url("redis", run_folder)
         with redis.Redis.from_url(url) as client:
             client.ping()
-    except (servers.CannotStart, redis.RedisError) as failure:
+    except (CannotStart, redis.RedisError) as failure:
         reason = " ".join(str(failure).split())
         pytest.fail(f"The tests have no Redis: {reason}", pytrace=False)
     return url

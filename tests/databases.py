@@ -15,11 +15,16 @@ import psycopg
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
 
+from app.store.engine import open_engine
+from app.store.migrations import migrate
 from tests.servers import locked
 
 
 def prepare(url: str) -> None:
     """Bring the empty database at the SQLAlchemy URL to the schema that the tests start from."""
+    engine = open_engine(url)
+    migrate(engine)
+    engine.dispose()
 
 
 def sqlalchemy_url(url: str, database: str | None = None) -> str:

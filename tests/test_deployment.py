@@ -19,7 +19,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # no types in the lock for the one file read here
 
 ROOT = Path(__file__).resolve().parents[1]
-SECRETS = {"CORNERWAVE_MASTER_KEY", "CORNERWAVE_POSTGRES_PASSWORD"}
+SECRETS = {"CORNERWAVE_MASTER_KEY", "POSTGRES_PASSWORD"}
 
 
 def stages() -> list[list[tuple[str, str]]]:

