@@ -19,6 +19,7 @@ from starlette.types import Lifespan
 from app.api import (
     audit_log,
     datasets,
+    distributions,
     grants,
     health,
     levels,
@@ -27,6 +28,7 @@ from app.api import (
     recipients,
     reports,
     rows,
+    surveys,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -49,6 +51,8 @@ ROUTERS = (
     recipients.router,
     audit_log.router,
     reports.router,
+    distributions.router,
+    surveys.router,
 )
 
 

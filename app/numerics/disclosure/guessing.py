@@ -16,6 +16,8 @@ with z_j ≥ 1, as the paper says.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -66,6 +68,7 @@ def guesses(
     return chosen
 
 
+@lru_cache(maxsize=1024)
 def probability_mle_is_right(perturbation: Perturbation, bins: int) -> float:
     """Pr(the MLE from one record is right), exact for all five W; the prior plays no part.
 

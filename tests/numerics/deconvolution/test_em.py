@@ -57,10 +57,30 @@ def test_richardson_lucy_is_em_on_quantised_records(noise: Noise) -> None:
     quantised = np.repeat(histogram.centres, histogram.counts.astype(int))
     assert quantised.size == values.size
 
-    on_bins = em_on_bins(values, noise, edges, stopping=FIXED)
+    on_bins = em_on_bins(histogram, noise, edges, stopping=FIXED)
     on_records = em_on_records(quantised, noise, edges, stopping=FIXED)
 
     np.testing.assert_allclose(on_bins.probabilities, on_records.probabilities, rtol=0, atol=1e-10)
+
+
+def test_records_are_counted_on_cells_as_wide_as_the_bins_where_these_are_many(
+    noise: Noise,
+) -> None:
+    rng = np.random.default_rng(9)
+    values = bimodal(rng, 3000) + noise.draws(rng, 3000)
+    edges = uniform_edges(-2, 32, 120)
+    counted_here = em_on_bins(values, noise, edges, stopping=FIXED)
+    counted_before = em_on_bins(histogram_on(values, edges), noise, edges, stopping=FIXED)
+    np.testing.assert_array_equal(counted_here.probabilities, counted_before.probabilities)
+
+
+def test_few_bins_do_not_blur_the_values(noise: Noise) -> None:
+    rng = np.random.default_rng(10)
+    values = bimodal(rng, 3000) + noise.draws(rng, 3000)
+    edges = uniform_edges(-2, 32, 8)
+    on_bins = em_on_bins(values, noise, edges, stopping=FIXED)
+    on_records = em_on_records(values, noise, edges, stopping=FIXED)
+    assert np.abs(on_bins.probabilities - on_records.probabilities).sum() < 0.05
 
 
 def test_one_iteration_is_the_formula_of_the_paper() -> None:
