@@ -34,6 +34,11 @@ class Histogram:
     def total(self) -> float:
         return float(self.counts.sum())
 
+    @property
+    def cell_widths(self) -> Floats | None:
+        """The widths of the cells (M,), as far as their centres tell; None of a single cell."""
+        return np.gradient(self.centres) if self.centres.size > 1 else None
+
 
 def uniform_edges(low: float, high: float, bins: int) -> Floats:
     """K+1 equally spaced edges from low to high; InvalidParameter if that is no interval."""
@@ -79,6 +84,20 @@ def checked_values(values: npt.ArrayLike) -> Floats:
             "Some values are missing or not finite.", rows=int((~np.isfinite(checked)).sum())
         )
     return checked
+
+
+def checked_histogram(histogram: Histogram) -> Histogram:
+    """The histogram itself; InvalidTable unless it counts something at increasing centres."""
+    centres, counts = histogram.centres, histogram.counts
+    if centres.ndim != 1 or centres.shape != counts.shape or centres.size == 0:
+        raise InvalidTable("A histogram needs one count for each centre.")
+    if not (np.isfinite(centres).all() and np.isfinite(counts).all()) or (counts < 0).any():
+        raise InvalidTable("The counts of a histogram are finite and not negative.")
+    if (np.diff(centres) <= 0).any():
+        raise InvalidTable("The centres of a histogram must increase.")
+    if not counts.any():
+        raise InvalidTable("The histogram is empty.")
+    return histogram
 
 
 def centres_of(edges: Floats) -> Floats:

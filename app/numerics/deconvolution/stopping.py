@@ -6,6 +6,7 @@ iterations fit the chance in z and ring (figure 3), so stopping is itself a regu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +43,34 @@ class Stopping:
                 raise InvalidParameter(
                     "A stopping threshold is finite and above zero.", parameter=name
                 )
+
+
+def reason_to_stop(
+    stopping: Stopping,
+    log_likelihoods: Sequence[float],
+    *,
+    records: float,
+    weights: Floats,
+    expected: Floats | None,
+) -> Reason | None:
+    """The first rule that holds after the last of `log_likelihoods` (means per record), or None.
+
+    `expected` are the counts that the iterate predicts for cells that counted records·weights.
+    """
+    if (
+        stopping.least_gain is not None
+        and len(log_likelihoods) > 1
+        # A smoothed iteration may lose a little: it has settled when it hardly moves either way.
+        and records * abs(log_likelihoods[-1] - log_likelihoods[-2]) < stopping.least_gain
+    ):
+        return "likelihood_gain"
+    if (
+        stopping.discrepancy is not None
+        and expected is not None
+        and pearson_per_degree_of_freedom(records * weights, expected) <= stopping.discrepancy
+    ):
+        return "discrepancy"
+    return "most_iterations" if len(log_likelihoods) > stopping.most_iterations else None
 
 
 def pearson_per_degree_of_freedom(counts: Floats, expected: Floats) -> float:

@@ -21,7 +21,8 @@ from app.numerics.deconvolution import (
     uniform_edges,
 )
 from app.numerics.deconvolution.bins import histogram_on
-from app.numerics.deconvolution.em import histogram_kernel, smoothed
+from app.numerics.deconvolution.em import histogram_kernel
+from app.numerics.deconvolution.iteration import smoothed
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
     ConvolutionKernel,
