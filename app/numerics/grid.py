@@ -1,0 +1,67 @@
+"""The public grid that released numbers lie on, and what else shapes a number on its way out.
+
+The low bits of x + z would tell values of x apart: not every float is a possible z. So every
+released number is rounded to a multiple of a power of two about 2⁻²⁰ of the column's noise. All
+functions here act on one copy alone, so that what holds of the copies holds of what is released
+(data processing). Rounding by a power of two is exact but for the rounding itself.
+
+| here | meaning |
+| --- | --- |
+| v·K_jj | variance of the noise in column j |
+| 2^e_j | step of the grid in column j; e_j is public |
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+FINENESS = 20  # bits below the noise's scale
+_LARGEST_INTEGER = 2.0**63 - 1024  # the largest float64 that int64 holds
+
+
+def grid_exponents(column_variances: FloatArray, noise_variance: float) -> list[int]:
+    """e_j with 2^(e_j + 20) ≤ √(v·K_jj) < 2^(e_j + 21), found without a logarithm.
+
+    Raises ValueError when a column has no noise: without noise there is nothing to release.
+    """
+    exponents = []
+    for variance in np.asarray(column_variances, dtype=np.float64) * noise_variance:
+        if not 0 < variance < math.inf:
+            raise ValueError("every released column has noise of positive, finite variance")
+        _, exponent = math.frexp(variance)  # variance = f·2^exponent, ½ ≤ f < 1
+        exponents.append((exponent - 1) // 2 - FINENESS)
+    return exponents
+
+
+def carries_noise(largest_magnitude: float, exponent: int) -> bool:
+    """Whether float64 can hold every multiple of the step up to the magnitude.
+
+    When it cannot, x + z rounds noise away, and with enough of it released values are originals.
+    """
+    return math.ulp(largest_magnitude) <= math.ldexp(1.0, exponent)
+
+
+def round_to_grid(values: FloatArray, exponent: int) -> None:
+    """Round in place to multiples of 2^exponent, halves to even; NaN stays NaN."""
+    np.multiply(values, math.ldexp(1.0, -exponent), out=values)
+    np.rint(values, out=values)
+    np.multiply(values, math.ldexp(1.0, exponent), out=values)
+
+
+def within_bounds(values: FloatArray, lowest: float | None, highest: float | None) -> FloatArray:
+    """The values, those outside moved to the nearer bound; NaN stays NaN."""
+    if lowest is None and highest is None:
+        return values
+    return np.clip(values, lowest, highest)
+
+
+def whole_numbers(values: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The values rounded to integers (halves to even), and where a value is missing (0 there)."""
+    missing = np.isnan(values)
+    limited = np.clip(np.rint(values), -(2.0**63), _LARGEST_INTEGER)
+    return np.where(missing, 0.0, limited).astype(np.int64), missing

@@ -1,0 +1,180 @@
+"""What a copy costs: against a plain generator, at the end of a long history, and in the paper."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.numerics.brownian import draws_needed, path_block
+from app.numerics.gaussian import covariance_factor
+from app.numerics.grid import grid_exponents
+from app.numerics.multilevel import bridges
+from app.numerics.noise import BLOCK_ROWS, draw_key
+from app.numerics.perturbation import perturbed, perturbed_copy
+from bench.measure import Ratio, Series, interleaved, record, seconds
+
+FloatArray = NDArray[np.float64]
+
+COLUMNS = 10
+HISTORY_LENGTH = 300
+HISTORIES = 12
+"""Random histories over which the cost at length 300 is averaged; a path's length varies."""
+
+
+def main() -> None:
+    parts = (against_a_plain_generator, at_the_end_of_a_history, as_in_the_paper)
+    measured = [part() for part in parts]
+    record(
+        "copies",
+        [ratio for part in measured for ratio in part.ratios],
+        [line for part in measured for line in part.series],
+        [note for part in measured for note in part.notes],
+    )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one part of the script has to say."""
+
+    ratios: Sequence[Ratio]
+    series: Sequence[Series] = ()
+    notes: Sequence[str] = ()
+
+
+def key_of(number: int) -> bytes:
+    return draw_key(bytes(32), hashlib.sha256(str(number).encode()).digest())
+
+
+def against_a_plain_generator() -> Measured:
+    """One new copy, shaped and on the grid, beside numpy's standard_normal plus add."""
+    rng = np.random.Generator(np.random.PCG64(1))
+    history, keys = bridges([0.5]), {0: key_of(0)}
+    costs: dict[str, list[tuple[float, float]]] = {
+        "PCG64 + add": [],
+        "1 thread": [],
+        "2 threads": [],
+    }
+    for rows in (BLOCK_ROWS, 250_000, 1_000_000):
+        X = rng.standard_normal((COLUMNS, rows))
+        L = covariance_factor(np.cov(X[:, :10_000]) + 0.5)
+        exponents = grid_exponents(np.diag(L @ L.T), 0.5)
+
+        def plain(X: FloatArray = X) -> FloatArray:
+            noise = rng.standard_normal(X.shape)
+            noise += X
+            return noise
+
+        def copy(
+            threads: int, X: FloatArray = X, L: FloatArray = L, exponents: list[int] = exponents
+        ) -> Callable[[], FloatArray]:
+            return lambda: perturbed_copy(
+                X, history, keys, 0, L=L, exponents=exponents, threads=threads
+            )
+
+        times = interleaved(
+            {"PCG64 + add": plain, "1 thread": copy(1), "2 threads": copy(2)}, repeats=5
+        )
+        for name, cost in times.items():
+            costs[name].append((rows * COLUMNS, cost))
+        print({name: f"{cost / rows / COLUMNS * 1e9:.1f} ns/value" for name, cost in times.items()})
+    base = costs["PCG64 + add"][-1][1]
+    claim = "one new copy of 10⁶ × 10, {}, against PCG64 standard_normal plus add"
+    return Measured(
+        [
+            Ratio(claim.format(threads), costs[threads][-1][1] / base, bound)
+            for threads, bound in (("1 thread", 2.5), ("2 threads", 1.4))
+        ],
+        [
+            Series("Cost of one copy", name, "values", "seconds", points)
+            for name, points in costs.items()
+        ],
+    )
+
+
+def at_the_end_of_a_history() -> Measured:
+    """The copy after many random levels, with nothing at hand and with its neighbours at hand."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((COLUMNS, BLOCK_ROWS))
+    L = covariance_factor(np.cov(X) + 0.5)
+    alone: list[tuple[float, float]] = []
+    cached: list[tuple[float, float]] = []
+    for length in (1, 10, 100, HISTORY_LENGTH):
+        single, several, beside, draws = [], [], [], []
+        for number in range(HISTORIES):
+            variances = rng.uniform(0.25, 1.0, length).tolist()
+            times, needed = cost_at_end(X, L, variances, number)
+            draws.append(needed)
+            single.append(times["first"])
+            several.append(times["nothing at hand"])
+            beside.append(times["neighbours at hand"])
+        alone.append((length, statistics.mean(several) / statistics.mean(single)))
+        cached.append((length, statistics.mean(beside) / statistics.mean(single)))
+        print(
+            f"history of {length}: {alone[-1][1]:.2f} without, {cached[-1][1]:.2f} with the cache"
+        )
+    claim = "a copy at history length 300 (random arrival), {} cached, against length 1"
+    return Measured(
+        [
+            Ratio(claim.format("nothing"), alone[-1][1], 15),
+            Ratio(claim.format("neighbours"), cached[-1][1], 1.5),
+        ],
+        [
+            Series("Cost against history", f"{what} cached", "levels", "times a first copy", points)
+            for what, points in (("nothing", alone), ("neighbours", cached))
+        ],
+        [f"At length 300 a copy needed {statistics.mean(draws):.1f} draws on average."],
+    )
+
+
+def cost_at_end(
+    X: FloatArray, L: FloatArray, variances: list[float], seed: int
+) -> tuple[dict[str, float], int]:
+    """Seconds of the first copy and of the last one of a history; draws behind the last one."""
+    history = bridges(variances)
+    keys = {i: key_of(1000 * seed + i) for i in range(len(variances))}
+    last = len(variances) - 1
+    rows = X.shape[1]
+
+    def path(target: int, known: dict[int, FloatArray] | None = None) -> FloatArray:
+        return path_block(
+            history, keys, target, start=0, stop=rows, columns=L.shape[1], known=known
+        )
+
+    ends = [end for end in (history[last].lower, history[last].upper) if end is not None]
+    neighbours = {end: path(end) for end in ends}
+
+    def copy(target: int, known: dict[int, FloatArray] | None = None) -> Callable[[], FloatArray]:
+        exponents = grid_exponents(np.diag(L @ L.T), variances[target])
+        return lambda: perturbed(X, path(target, known), L, exponents)
+
+    times = interleaved(
+        {
+            "first": copy(0),
+            "nothing at hand": copy(last),
+            "neighbours at hand": copy(last, neighbours),
+        },
+        repeats=2,
+    )
+    return times, len(draws_needed(history, last, {}))
+
+
+def as_in_the_paper() -> Measured:
+    """23 new copies of 10⁵ values given 7 [li2012, experiment 2]."""
+    from papers.li2012 import PAPER_SECONDS, corner_wave_copies
+
+    rng = np.random.default_rng(3)
+    X = rng.gamma(1.2, 15.0, size=(1, 100_000))
+    variances = rng.uniform(0.25, 1.0, 30).tolist()
+    here = seconds(lambda: corner_wave_copies(X, variances, 7), repeats=5)
+    claim = "seconds for 23 copies of 10⁵ values given 7, against the paper's 0.37 s of 2012"
+    note = f"23 copies of 10⁵ values given 7: {here:.3f} s here, {PAPER_SECONDS} s in li2012."
+    return Measured([Ratio(claim, here / PAPER_SECONDS, 1.0)], notes=[note])
+
+
+if __name__ == "__main__":
+    main()
