@@ -83,8 +83,11 @@ def remembered(key: str, experiment: Experiment, quick: bool, memory: Path, anew
 
 
 def code_hash(key: str) -> str:
-    """A hash of the experiment's module and of all numerics: what a result can depend on."""
-    sources = [ROOT / "papers" / f"{key}.py", *sorted((ROOT / "app" / "numerics").glob("**/*.py"))]
+    """A hash of the paper's modules and of all numerics: what a result can depend on."""
+    sources = [
+        *sorted((ROOT / "papers").glob(f"{key}*.py")),
+        *sorted((ROOT / "app" / "numerics").glob("**/*.py")),
+    ]
     digest = hashlib.sha256()
     for source in sources:
         digest.update(source.read_bytes())

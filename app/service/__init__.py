@@ -1,0 +1,1 @@
+"""What a caller can ask: one module per thing, each owning its transaction."""

@@ -1,0 +1,82 @@
+"""The four formats of a table, as HTTP names them, and which of them a caller gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from email.message import Message
+from enum import StrEnum
+
+from app.errors import NotAcceptable, UnsupportedMediaType
+
+
+class MediaType(StrEnum):
+    """A format that is both read and written."""
+
+    CSV = "text/csv"
+    PARQUET = "application/vnd.apache.parquet"
+    ARROW = "application/vnd.apache.arrow.stream"
+    JSON = "application/json"
+
+
+CHARSETS = ("utf-8", "utf8", "us-ascii")
+OFFERED = tuple(MediaType)
+QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
+
+
+def media_type(content_type: str | None) -> MediaType:
+    """The format that a Content-Type header names, or UnsupportedMediaType."""
+    header = Message()
+    header["content-type"] = content_type or ""
+    try:
+        named = MediaType(header.get_content_type() if content_type else "")
+    except ValueError:
+        raise UnsupportedMediaType(
+            "The Content-Type of the body must be one of: " + ", ".join(OFFERED),
+            supported=[*map(str, OFFERED)],
+        ) from None
+    if str(header.get_param("charset", "utf-8")).lower() not in CHARSETS:
+        raise UnsupportedMediaType("Text is read as UTF-8 only", supported=["utf-8"])
+    if str(header.get_param("header", "present")).lower() == "absent":
+        raise UnsupportedMediaType("A CSV table must begin with a row of column names")
+    return named
+
+
+def negotiate(accept: str | None, offered: Sequence[MediaType] = OFFERED) -> MediaType:
+    """The offered format that an Accept header likes best, the first one where it does not care.
+
+    As RFC 9110 has it: the most specific range that matches gives a format its quality; quality 0
+    excludes it; ties go to the order of `offered`. NotAcceptable when nothing is left.
+    """
+    if accept is None or not accept.strip():
+        return offered[0]
+    ranges = [_range(part) for part in accept.split(",") if part.strip()]
+    best, quality = max(
+        ((format_, _quality(format_, ranges)) for format_ in offered), key=lambda pair: pair[1]
+    )
+    if quality <= 0:
+        raise NotAcceptable(
+            "The answer can be written as one of: " + ", ".join(offered),
+            supported=[*map(str, offered)],
+        )
+    return best
+
+
+def _range(part: str) -> tuple[str, float]:
+    """A media range and its quality; a quality that is no number counts as 0."""
+    name, *parameters = (piece.strip() for piece in part.split(";"))
+    quality = 1.0
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip().lower() == "q":
+            quality = float(value) if QUALITY.fullmatch(value.strip()) else 0.0
+    return name.lower(), quality
+
+
+def _quality(format_: MediaType, ranges: list[tuple[str, float]]) -> float:
+    family = format_.partition("/")[0]
+    for wanted in (format_.value, f"{family}/*", "*/*"):
+        matching = [quality for name, quality in ranges if name == wanted]
+        if matching:
+            return max(matching)
+    return 0.0

@@ -1,0 +1,22 @@
+"""How much of the original an adversary gets back from disguised copies [huang2005, li2012].
+
+One module, one idea:
+
+| module | idea |
+| --- | --- |
+| estimation | the one linear least squares estimate that every linear attack is |
+| pooling | many copies become one copy that says as much |
+| knowledge | the mean and covariance that an adversary knows or estimates |
+| univariate | attribute by attribute: NDR and UDR |
+| spectral | principal directions: SF and PCA-DR |
+| disclosure | some true cells are known |
+| smoothing | rows that follow each other in time |
+| mixture | a non-linear adversary |
+| closed_forms | expected errors where a formula exists |
+| score | what an attack achieved, beside a baseline and a control |
+| battery | every attack under its name |
+| dissimilarity | how unlike the data the noise is shaped |
+
+Notation, everywhere: n records (rows), d attributes, m copies. huang2005 writes m for d, li2012
+writes T, N, M for n, d, m. K is the covariance of the original X, Σ that of the noise.
+"""

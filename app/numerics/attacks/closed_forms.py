@@ -1,0 +1,75 @@
+"""Expected errors of attacks where a formula exists [huang2005, li2012].
+
+| here | li2012 | huang2005 | meaning |
+| --- | --- | --- | --- |
+| v, noise_variances | σ²_{Z_i} | | noise variances of copies, in units of K |
+| K | K_X | Σ_x | covariance of the original, d × d |
+| Σ | | Σ_r | covariance of the noise, d × d |
+| p, d | | p, m | kept directions, attributes |
+
+Errors are mean squared errors. Those of li2012 are covariances of the error, d × d, whose diagonal
+holds the attributes' errors; those of huang2005 are means over the attributes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.numerics.attacks.estimation import FloatArray, noise_share
+from app.numerics.attacks.spectral import Selection, falling_eigenvectors
+
+
+def single_copy_error(noise_variance: float, covariance: FloatArray) -> FloatArray:
+    """v/(v+1)·K: error of the LLSE from one copy with noise v·K [li2012, eq. 8]."""
+    return noise_variance / (noise_variance + 1) * covariance
+
+
+def independent_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
+    """(1 + Σ 1/v_i)⁻¹·K: error of the joint LLSE, fresh noise per copy [li2012, theorem 3]."""
+    variances = np.asarray(noise_variances, dtype=float)
+    if (variances == 0).any():
+        return np.zeros_like(covariance)
+    return covariance / (1 + np.sum(1 / variances))
+
+
+def cornerwave_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
+    """That of the least perturbed copy alone, whatever else was issued [li2012, theorem 4]."""
+    return single_copy_error(float(np.min(noise_variances)), covariance)
+
+
+def ndr_error(noise_covariance: FloatArray) -> float:
+    """Tr(Σ)/d: guessing y leaves the noise [huang2005, section 4.1]."""
+    return float(np.trace(noise_covariance)) / len(noise_covariance)
+
+
+def gaussian_udr_error(covariance: FloatArray, noise_covariance: FloatArray) -> float:
+    """Mean of k·s/(k+s) over the attributes' variances k and s: UDR of normal data.
+
+    huang2005 (section 4.2) has the estimator; for normal data its error is eq. 8 attribute by attribute.
+    """
+    own, noise = np.diag(covariance), np.diag(noise_covariance)
+    total = own + noise
+    return float(np.mean(own * noise / np.where(total > 0, total, 1.0)))
+
+
+def pca_noise_error(noise_variance: float, kept: int, d: int) -> float:
+    """σ²·p/d: what PCA-DR leaves of independent noise of variance σ² [huang2005, theorem 5.2]."""
+    return noise_variance * kept / d
+
+
+def pca_error(covariance: FloatArray, noise_covariance: FloatArray, select: Selection) -> float:
+    """Tr(Q̂ᵀΣQ̂)/d + Σ_{j>p} λ_j/d: noise left and data dropped by PCA-DR with K known.
+
+    The two sources of eq. 7 of huang2005. For Σ = σ²I the first is theorem 5.2.
+    """
+    eigenvalues, directions = falling_eigenvectors(covariance)
+    p = select(eigenvalues)
+    kept = directions[:, :p]
+    left = np.trace(kept.T @ noise_covariance @ kept)
+    return float(left + np.sum(eigenvalues[p:])) / len(covariance)
+
+
+def linear_estimate_error(covariance: FloatArray, noise_covariance: FloatArray) -> float:
+    """Tr[(K⁻¹+Σ⁻¹)⁻¹]/d: BE-DR with known moments [huang2005, eq. 13; li2012, eq. 7]."""
+    error = noise_share(covariance, noise_covariance) @ covariance
+    return float(np.trace(error)) / len(covariance)

@@ -1,0 +1,139 @@
+"""The bins R_i of the estimate, and the histogram of z on a grid that continues them.
+
+[wu2003, sections 3 and 3.4]
+
+| symbol | here |
+| --- | --- |
+| R_i, i = 1 … K | `[edges[i-1], edges[i])`, the last one closed; `edges` is (K+1,), increasing |
+| m_i | `np.diff(edges)` |
+| Δ_m, t_m, N_m | cells of the histogram of z, their centres, their counts |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InvalidParameter, InvalidTable
+from app.numerics.deconvolution.noise import Floats, Noise
+
+MOST_CELLS = 1_000_000
+"""Cells of a histogram beyond which an outlier, not the data, decides the cost of an estimate."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts N_m (M,) at centres t_m (M,)."""
+
+    centres: Floats
+    counts: Floats
+
+    @property
+    def total(self) -> float:
+        return float(self.counts.sum())
+
+    @property
+    def cell_widths(self) -> Floats | None:
+        """The widths of the cells (M,), as far as their centres tell; None of a single cell."""
+        return np.gradient(self.centres) if self.centres.size > 1 else None
+
+
+def uniform_edges(low: float, high: float, bins: int) -> Floats:
+    """K+1 equally spaced edges from low to high; InvalidParameter if that is no interval."""
+    if bins < 1:
+        raise InvalidParameter("An estimate needs at least one bin.", parameter="bins")
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise InvalidParameter(
+            "The support needs a finite low end below its high end.", parameter="support"
+        )
+    edges = np.linspace(low, high, bins + 1)
+    return checked_edges(edges)
+
+
+def support_behind(values: Floats, noise: Noise) -> tuple[float, float]:
+    """An interval for X where the caller knows none: the range of z less the mean of the noise.
+
+    It is too wide by about the reach of the noise on each side, which costs bins but loses no x;
+    the estimate shows where the mass ends. Raises InvalidTable if all values are equal.
+    """
+    low, high = float(values.min()), float(values.max())
+    if not low < high:
+        raise InvalidTable("All values are equal: there is no distribution to estimate.")
+    return low - noise.mean, high - noise.mean
+
+
+def checked_edges(edges: npt.ArrayLike) -> Floats:
+    """The edges as floats; InvalidParameter unless finite and strictly increasing."""
+    checked = np.asarray(edges, dtype=np.float64)
+    if checked.ndim != 1 or checked.size < 2 or not np.isfinite(checked).all():
+        raise InvalidParameter("Bins are given by two or more finite edges.", parameter="bins")
+    if (np.diff(checked) <= 0).any():
+        raise InvalidParameter("The edges of the bins must increase.", parameter="bins")
+    return checked
+
+
+def checked_values(values: npt.ArrayLike) -> Floats:
+    """The records as floats (n,); InvalidTable unless there is one and all are finite."""
+    checked = np.asarray(values, dtype=np.float64)
+    if checked.ndim != 1 or checked.size == 0:
+        raise InvalidTable("There are no values to estimate a distribution from.")
+    if not np.isfinite(checked).all():
+        raise InvalidTable(
+            "Some values are missing or not finite.", rows=int((~np.isfinite(checked)).sum())
+        )
+    return checked
+
+
+def checked_histogram(histogram: Histogram) -> Histogram:
+    """The histogram itself; InvalidTable unless it counts something at increasing centres."""
+    centres, counts = histogram.centres, histogram.counts
+    if centres.ndim != 1 or centres.shape != counts.shape or centres.size == 0:
+        raise InvalidTable("A histogram needs one count for each centre.")
+    if not (np.isfinite(centres).all() and np.isfinite(counts).all()) or (counts < 0).any():
+        raise InvalidTable("The counts of a histogram are finite and not negative.")
+    if (np.diff(centres) <= 0).any():
+        raise InvalidTable("The centres of a histogram must increase.")
+    if not counts.any():
+        raise InvalidTable("The histogram is empty.")
+    return histogram
+
+
+def centres_of(edges: Floats) -> Floats:
+    """The midpoint of every bin, (K,)."""
+    centres: Floats = (edges[:-1] + edges[1:]) / 2
+    return centres
+
+
+def width_if_uniform(edges: Floats) -> float | None:
+    """The common width of the bins, or None when they differ by more than rounding."""
+    widths = np.diff(edges)
+    width = float((edges[-1] - edges[0]) / widths.size)
+    rounding = 8 * np.finfo(np.float64).eps * max(abs(edges[0]), abs(edges[-1]), width)
+    return width if bool((np.abs(widths - width) <= rounding).all()) else None
+
+
+def histogram_on(values: Floats, edges: Floats) -> Histogram:
+    """z counted on cells as wide as the bins (on average), aligned with them and reaching as far as z.
+
+    Aligned cells of the bins' own width make the kernel of section 3.4 a convolution. Raises
+    InvalidParameter when z lies so far out that the grid would not be a histogram any more.
+    """
+    width = (edges[-1] - edges[0]) / (edges.size - 1)
+    low, high = float(values.min()), float(values.max())
+    before = max(0, int(np.ceil((edges[0] - low) / width)))
+    after = max(0, int(np.floor((high - edges[-1]) / width)) + 1)
+    cells = before + (edges.size - 1) + after
+    if cells > MOST_CELLS:
+        raise InvalidParameter(
+            "The bins are too narrow for the range of the values.",
+            parameter="bins",
+            cells=cells,
+            most=MOST_CELLS,
+        )
+    start = edges[0] - before * width
+    index = np.floor((values - start) / width).astype(np.int64)
+    # A value on the outermost edge belongs to the outermost cell, whichever way it was rounded.
+    counts = np.bincount(np.clip(index, 0, cells - 1), minlength=cells).astype(np.float64)
+    return Histogram(start + (np.arange(cells) + 0.5) * width, counts)

@@ -1,0 +1,119 @@
+"""Expectation maximisation on records, and on bins, where it is Richardson-Lucy.
+
+[wu2003, sections 3 and 3.4.] Both are the loop of `iteration` over a kernel of `kernel`, which has
+the notation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InvalidParameter
+from app.numerics.deconvolution.bins import (
+    Histogram,
+    checked_edges,
+    checked_histogram,
+    checked_values,
+    histogram_on,
+    width_if_uniform,
+)
+from app.numerics.deconvolution.iteration import Estimate, iterated
+from app.numerics.deconvolution.kernel import (
+    ChunkedKernel,
+    DenseKernel,
+    Kernel,
+    bin_likelihood,
+    convolution_kernel,
+)
+from app.numerics.deconvolution.noise import Floats, Noise
+from app.numerics.deconvolution.stopping import Stopping
+
+MOST_KEPT_ENTRIES = 1 << 25
+"""Entries of a likelihood matrix that are kept between iterations (256 MiB)."""
+
+DENSE_IS_FASTER = 1 << 14
+"""Entries of a histogram's matrix below which a product beats four transforms."""
+
+
+def em_on_records(
+    values: npt.ArrayLike,
+    noise: Noise,
+    edges: npt.ArrayLike,
+    *,
+    stopping: Stopping | None = None,
+    start: npt.ArrayLike | None = None,
+    smoothing_bins: float = 0.0,
+) -> Estimate:
+    """EM with every record in every iteration [wu2003, section 3]; cost n·K an iteration.
+
+    `values` (n,), `edges` (K+1,), `start` (K,) or None for the uniform density. `smoothing_bins`
+    above zero smooths each iterate (see `smoothed`). Raises InvalidTable on missing values or when
+    no record can come from the support, InvalidParameter on bins or a start that cannot be used,
+    or when the stopping rule needs a histogram.
+    """
+    records, bins = checked_values(values), checked_edges(edges)
+    rules = stopping or Stopping()
+    if rules.discrepancy is not None:
+        raise InvalidParameter(
+            "The discrepancy rule compares histograms: estimate on bins.", parameter="discrepancy"
+        )
+    weights = np.full(records.size, 1 / records.size)
+    kernel: Kernel = (
+        DenseKernel(bin_likelihood(records, noise, bins), weights)
+        if records.size * (bins.size - 1) <= MOST_KEPT_ENTRIES
+        else ChunkedKernel(records, weights, noise, bins)
+    )
+    return iterated(
+        kernel,
+        bins,
+        records=float(records.size),
+        stopping=rules,
+        start=start,
+        smoothing_bins=smoothing_bins,
+    )
+
+
+def em_on_bins(
+    data: npt.ArrayLike | Histogram,
+    noise: Noise,
+    edges: npt.ArrayLike,
+    *,
+    stopping: Stopping | None = None,
+    start: npt.ArrayLike | None = None,
+    smoothing_bins: float = 0.0,
+) -> Estimate:
+    """EM on the histogram of z, which is Richardson-Lucy [wu2003, section 3.4].
+
+    `data` is the records (n,), counted here on cells as wide as the bins, or a `Histogram`. With
+    equally wide bins and cells the kernel is applied by FFT, at a cost that n does not enter.
+    Arguments and failures otherwise as `em_on_records`.
+    """
+    bins = checked_edges(edges)
+    histogram = (
+        checked_histogram(data)
+        if isinstance(data, Histogram)
+        else histogram_on(checked_values(data), bins)
+    )
+    return iterated(
+        histogram_kernel(histogram, noise, bins),
+        bins,
+        records=histogram.total,
+        cell_widths=histogram.cell_widths,
+        stopping=stopping or Stopping(),
+        start=start,
+        smoothing_bins=smoothing_bins,
+    )
+
+
+def histogram_kernel(histogram: Histogram, noise: Noise, edges: Floats) -> Kernel:
+    """The cheapest kernel for this histogram: by FFT when the grids allow it and are large."""
+    weights = histogram.counts / histogram.total
+    entries = histogram.centres.size * (edges.size - 1)
+    width = width_if_uniform(edges)
+    aligned = width is not None and np.allclose(np.diff(histogram.centres), width, rtol=1e-9)
+    if aligned and entries > DENSE_IS_FASTER:
+        return convolution_kernel(histogram.centres, weights, noise, edges)
+    if entries <= MOST_KEPT_ENTRIES:
+        return DenseKernel(bin_likelihood(histogram.centres, noise, edges), weights)
+    return ChunkedKernel(histogram.centres, weights, noise, edges)

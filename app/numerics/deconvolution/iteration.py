@@ -1,0 +1,121 @@
+"""The loop of EM over any kernel, plain or with a smoothing step, and what it returns.
+
+[wu2003, section 3, steps 1 to 4]; `kernel` has the notation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from app.errors import InvalidParameter, InvalidTable
+from app.numerics.deconvolution.bins import centres_of, width_if_uniform
+from app.numerics.deconvolution.kernel import Kernel
+from app.numerics.deconvolution.noise import Floats
+from app.numerics.deconvolution.stopping import Reason, Stopping, reason_to_stop
+
+START_FLOOR = 0.01
+"""Share of the uniform mixed into a start: EM never leaves a zero, and the direct estimate has some."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The distribution of X on bins: `probabilities` (K,) sum to one over `edges` (K+1,).
+
+    `unexplained` is the share of records that no x in the support could have produced; they took
+    no part. `log_likelihoods` has the mean log-likelihood before each iteration and after the last.
+    """
+
+    edges: Floats
+    probabilities: Floats
+    iterations: int
+    stopped_by: Reason
+    log_likelihoods: Floats
+    unexplained: float
+
+    @property
+    def centres(self) -> Floats:
+        return centres_of(self.edges)
+
+    @property
+    def densities(self) -> Floats:
+        """θ_i = p_i / m_i, (K,)."""
+        densities: Floats = self.probabilities / np.diff(self.edges)
+        return densities
+
+
+def iterated(
+    kernel: Kernel,
+    edges: Floats,
+    *,
+    records: float,
+    stopping: Stopping,
+    start: npt.ArrayLike | None = None,
+    smoothing_bins: float = 0.0,
+    cell_widths: Floats | None = None,
+) -> Estimate:
+    """EM from `start` until a rule of `stopping` holds.
+
+    `records` is N, the weight that the kernel's `weights` share out. The discrepancy rule needs
+    `cell_widths` (M,), the widths of the histogram's cells. Raises InvalidTable when no point can
+    come from the bins, InvalidParameter on a start or a smoothing that cannot be used.
+    """
+    probabilities = starting_point(start, edges)
+    trace: list[float] = []
+    while True:
+        explained = kernel.explained(probabilities)
+        if not explained.shares.any():
+            raise InvalidTable(
+                "No value can come from the bins: the support and the noise do not reach them."
+            )
+        trace.append(explained.mean_log_likelihood)
+        expected = None if cell_widths is None else records * explained.predicted * cell_widths
+        reason = reason_to_stop(
+            stopping, trace, records=records, weights=kernel.weights, expected=expected
+        )
+        if reason is not None:
+            break
+        probabilities = explained.shares / explained.shares.sum()
+        if smoothing_bins:
+            probabilities = smoothed(probabilities, edges, smoothing_bins)
+    return Estimate(
+        edges=edges,
+        probabilities=probabilities,
+        iterations=len(trace) - 1,
+        stopped_by=reason,
+        log_likelihoods=np.asarray(trace),
+        unexplained=explained.unexplained,
+    )
+
+
+def starting_point(start: npt.ArrayLike | None, edges: Floats) -> Floats:
+    """The uniform density, or the given probabilities with a little of it mixed in; sums to one."""
+    uniform: Floats = np.diff(edges) / (edges[-1] - edges[0])
+    if start is None:
+        return uniform
+    given = np.asarray(start, dtype=np.float64)
+    if given.shape != uniform.shape:
+        raise InvalidParameter("A start needs one probability for each bin.", parameter="start")
+    if not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise InvalidParameter("A start holds probabilities.", parameter="start")
+    mixed: Floats = (1 - START_FLOOR) * given / given.sum() + START_FLOOR * uniform
+    return mixed
+
+
+def smoothed(probabilities: Floats, edges: Floats, smoothing_bins: float) -> Floats:
+    """The iterate convolved with a normal of that many bins' deviation, reflected at the ends.
+
+    EM with this step after each maximisation stops ringing: what z cannot tell is drawn to
+    smoothness in every iteration rather than fitted to chance. It is the regularisation that
+    [wu2003, section 3.3] asks for. Raises InvalidParameter on bins of different widths.
+    """
+    if not (np.isfinite(smoothing_bins) and smoothing_bins > 0):
+        raise InvalidParameter("A smoothing is finite and above zero.", parameter="smoothing_bins")
+    if width_if_uniform(edges) is None:
+        raise InvalidParameter("Smoothing needs bins of equal width.", parameter="smoothing_bins")
+    blurred: Floats = ndimage.gaussian_filter1d(probabilities, smoothing_bins, mode="reflect")
+    blurred /= blurred.sum()
+    return blurred

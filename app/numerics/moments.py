@@ -1,0 +1,133 @@
+"""Count, mean and covariance of a table that passes by once, in blocks.
+
+Blocks are merged by the pairwise update of [chan1983]: the squares of a block are taken about the
+block's own mean, so that a column at 10⁹ with variance 1 loses nothing. Missing cells are NaN; each
+pair of columns is averaged over the rows in which both are present (pairwise deletion).
+
+| symbol | name | shape | meaning |
+|---|---|---|---|
+| n_jk | `count` | (d, d) | rows in which columns j and k are both present; the diagonal counts column j |
+| m_jk | `mean` | (d, d) | mean of column j over those rows; the diagonal is the mean of column j |
+| C_jk | `comoment` | (d, d) | Σ (x_j - m_jk)(x_k - m_kj) over those rows |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+INDEFINITE = -1e-12
+"""Eigenvalues above this part of the largest are rounding, below it pairwise deletion."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is known of the rows seen so far; of no rows to begin with."""
+
+    count: Matrix
+    mean: Matrix
+    comoment: Matrix
+
+    @classmethod
+    def none(cls, d: int) -> Self:
+        """The moments of no rows of d columns."""
+        return cls(np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)))
+
+    @property
+    def means(self) -> Matrix:
+        """Mean of each column, shape (d,); NaN for a column without a value."""
+        return np.where(np.diag(self.count) > 0, np.diag(self.mean), np.nan)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many values each column has, shape (d,)."""
+        return np.diag(self.count).astype(np.int64)
+
+    def merged(self, other: Moments) -> Moments:
+        """The moments of both sets of rows together [chan1983].
+
+        With δ_jk = m'_jk - m_jk and n = n + n': the mean moves by δ·n'/n and the comoment gains
+        δ_jk·δ_kj·n·n'/n. Exact but for rounding, in any order.
+        """
+        total = self.count + other.count
+        share = np.divide(other.count, total, out=np.zeros_like(total), where=total > 0)
+        shift = np.where(other.count > 0, other.mean - self.mean, 0.0)
+        # Where nothing was seen before, share is 1 and the other's mean is taken as it is.
+        return Moments(
+            total,
+            np.where(self.count > 0, self.mean + shift * share, other.mean),
+            self.comoment + other.comoment + shift * shift.T * self.count * share,
+        )
+
+    def covariance(self) -> Matrix:
+        """Sample covariance C_jk/(n_jk - 1), shape (d, d), symmetric and positive semidefinite.
+
+        Pairwise deletion may make it indefinite; it is then projected: negative eigenvalues become
+        0 [higham1988, thm. 2.1], the nearest semidefinite matrix in the Frobenius norm. Pairs never
+        present together count as uncorrelated, columns with fewer than two values as constant.
+        """
+        freedom = self.count - 1.0
+        covariance = np.divide(
+            self.comoment, freedom, out=np.zeros_like(freedom), where=freedom > 0
+        )
+        covariance = (covariance + covariance.T) / 2
+        if np.all(self.count == self.count.flat[:1]):
+            return covariance  # a Gram matrix by construction
+        return positive_semidefinite(covariance)
+
+
+def block_moments(block: Matrix) -> Moments:
+    """The moments of one block of rows, shape (n, d), missing cells NaN; O(n d²) in one product.
+
+    Values whose squares exceed the doubles give moments that are not finite, without a warning.
+    """
+    n, d = block.shape
+    if n == 0:
+        return Moments.none(d)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = block.sum(axis=0)
+        if np.isnan(sums).any():
+            return _incomplete(block)
+        return _complete(block, sums / n)
+
+
+def _complete(block: Matrix, mean: Matrix) -> Moments:
+    n, d = block.shape
+    centred = block - mean
+    # What the mean lost to rounding is in the centred sums: the corrected two-pass algorithm.
+    rest = centred.sum(axis=0) / n
+    mean = mean + rest
+    comoment = centred.T @ centred - n * np.outer(rest, rest)
+    return Moments(np.full((d, d), float(n)), np.repeat(mean[:, None], d, axis=1), comoment)
+
+
+def _incomplete(block: Matrix) -> Moments:
+    present = ~np.isnan(block)
+    weights = present.astype(np.float64)
+    values = present.sum(axis=0)
+    centre = np.where(present, block, 0.0).sum(axis=0) / np.maximum(values, 1)
+    centred = np.where(present, block - centre, 0.0)
+    count = weights.T @ weights
+    # Σ (x_j - c_j) over the rows where k is present too, and from it the mean over those rows.
+    sums = centred.T @ weights
+    offset = np.divide(sums, count, out=np.zeros_like(sums), where=count > 0)
+    comoment = centred.T @ centred - offset * offset.T * count
+    return Moments(count, np.where(count > 0, centre[:, None] + offset, 0.0), comoment)
+
+
+def positive_semidefinite(symmetric: Matrix) -> Matrix:
+    """The nearest positive semidefinite matrix in the Frobenius norm [higham1988, thm. 2.1].
+
+    Returned unchanged when it is semidefinite already, up to rounding.
+    """
+    eigenvalues, vectors = np.linalg.eigh(symmetric)
+    if eigenvalues[0] >= INDEFINITE * max(eigenvalues[-1], 0.0):
+        return symmetric
+    nearest = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
+    projected: Matrix = (nearest + nearest.T) / 2
+    return projected

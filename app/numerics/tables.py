@@ -1,0 +1,42 @@
+"""A table of numbers and categories as two arrays, which is how the numerics see mixed tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class MixedTable:
+    """n records: `numeric` (n, p) with NaN for missing, `codes` (n, q) with −1 for missing.
+
+    Column j of `codes` numbers the categories 0 … categories[j] − 1. Two tables that are compared
+    must number them alike.
+    """
+
+    numeric: NDArray[np.float64]
+    codes: NDArray[np.intp]
+    categories: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.numeric.ndim != 2 or self.codes.ndim != 2:
+            raise ValueError("numeric and codes must be matrices")
+        if len(self.numeric) != len(self.codes):
+            raise ValueError("numeric and codes must have the same number of records")
+        if self.codes.shape[1] != len(self.categories):
+            raise ValueError("there must be one number of categories for each column of codes")
+
+    @property
+    def records(self) -> int:
+        return len(self.numeric)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are missing, (n, p + q), numeric columns first."""
+        return np.hstack([np.isnan(self.numeric), self.codes < 0])
+
+    def taken(self, records: NDArray[np.intp]) -> MixedTable:
+        """The given records, in the given order."""
+        return MixedTable(self.numeric[records], self.codes[records], self.categories)

@@ -1,0 +1,92 @@
+"""Saying what columns are, until the first copy exists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import Connection
+
+from app.errors import DatasetFrozen, InvalidParameter
+from app.model import Column, ColumnWish, Dataset, Kind, Storage
+from app.service.access import owned_and_locked
+from app.service.asking import Ask, work
+from app.service.kinds import as_wished, refuse_unknown
+from app.service.resources import Resources
+from app.service.statistics import Statistics, open_statistics, seal_statistics
+from app.store import datasets
+
+
+def put_columns(
+    resources: Resources, ask: Ask, dataset_id: str, wishes: Mapping[str, ColumnWish]
+) -> Dataset:
+    """Change the columns named; DatasetFrozen once a copy was issued."""
+    with work(resources, ask) as under_way:
+        connection = under_way.connection
+        dataset = owned_and_locked(connection, ask, dataset_id)
+        if dataset.frozen:
+            raise DatasetFrozen("a copy of this data set was issued, so its columns stay")
+        refuse_unknown(wishes, tuple(column.name for column in dataset.columns))
+        columns = tuple(
+            as_wished(column, wishes[column.name]) if column.name in wishes else column
+            for column in dataset.columns
+        )
+        _keep_key_column(dataset, columns)
+        _count_categories(resources, connection, dataset, columns)
+        datasets.set_columns(connection, dataset_id, columns)
+        under_way.record("columns.put", dataset_id, columns=len(wishes))
+    return replace(dataset, columns=columns)
+
+
+def category_text(values: pa.Array) -> pa.Array:
+    """A column's values as the names of categories; a number is written as short as it can be."""
+    return values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
+
+
+def _keep_key_column(dataset: Dataset, columns: tuple[Column, ...]) -> None:
+    for column in columns:
+        if column.name == dataset.key_column and column.kind is not Kind.IDENTIFIER:
+            raise InvalidParameter(
+                f"column {column.name!r} is the key column and must stay an identifier",
+                column=column.name,
+            )
+
+
+def _count_categories(
+    resources: Resources,
+    connection: Connection,
+    dataset: Dataset,
+    columns: tuple[Column, ...],
+) -> None:
+    """Make sure that the categories of every categorical column are counted.
+
+    Text was counted when it came in; numbers that become categories are read once more.
+    """
+    statistics = open_statistics(resources, connection, dataset.id)
+    counted = dict(statistics.categories)
+    for column in columns:
+        if column.kind is not Kind.CATEGORICAL or column.name in counted:
+            continue
+        counts: Counter[str] = Counter()
+        if column.storage is Storage.NUMBER:
+            for part in datasets.parts(connection, dataset.id):
+                for batch in resources.blobs.read_rows(part.blob, 0, part.rows, [column.name]):
+                    found = pc.value_counts(category_text(batch.column(0).drop_null()))
+                    names, numbers = found.flatten()
+                    counts.update(dict(zip(names.to_pylist(), numbers.to_pylist(), strict=True)))
+        limit = resources.limits.categories
+        if column.storage is Storage.TEXT or len(counts) > limit:
+            raise InvalidParameter(
+                f"column {column.name!r} has more than {limit} different values and cannot be"
+                " categorical",
+                column=column.name,
+                limit=limit,
+            )
+        counted[column.name] = counts
+    if counted.keys() != statistics.categories.keys():
+        together = Statistics(statistics.moments, counted)
+        sealed = seal_statistics(resources, dataset.id, together)
+        datasets.set_statistics(connection, dataset.id, sealed)

@@ -1,0 +1,157 @@
+"""One pass over a table on its way in: its rows are kept, and all that is known of them is found.
+
+Nothing here knows of a database. Memory holds one batch, d² moments and at most the allowed number
+of categories for each text column.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from app.errors import InvalidParameter, InvalidTable
+from app.model import Column, ColumnWish, Kind, Limits, Storage
+from app.numerics.moments import Moments, block_moments
+from app.service.kinds import Facts, column_of, refuse_unknown
+from app.service.table_stream import TableStream
+
+
+class RowSink(Protocol):
+    """Where rows are kept: an upload to the blob store."""
+
+    def write(self, batch: pa.RecordBatch, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What a pass found.
+
+    where:
+        numbers     names of the columns kept as numbers, in the order of `moments`
+        categories  for each text column how often each value occurs, unless there are too many
+    """
+
+    rows: int
+    columns: tuple[Column, ...]
+    numbers: tuple[str, ...]
+    moments: Moments
+    categories: Mapping[str, Mapping[str, int]]
+
+
+def ingest(
+    stream: TableStream, wishes: Mapping[str, ColumnWish], sink: RowSink, limits: Limits
+) -> Ingested:
+    """Pass all rows of `stream` on to `sink` and say what they are.
+
+    InvalidParameter for a wish about a column that is not there or that its values do not allow,
+    InvalidTable for numbers whose variance exceeds the doubles; whatever the stream finds wrong
+    passes through. The sink may have rows by then: the caller throws them away.
+    """
+    refuse_unknown(wishes, tuple(column.name for column in stream.columns))
+    numbers = [NumberColumn(c.name) for c in stream.columns if c.storage is Storage.NUMBER]
+    texts = [
+        TextColumn(c.name, limits.categories) for c in stream.columns if c.storage is Storage.TEXT
+    ]
+    moments = Moments.none(len(numbers))
+    rows = 0
+    for batch in stream.batches:
+        sink.write(batch)
+        rows += batch.num_rows
+        block = np.empty((len(numbers), batch.num_rows))
+        for row, number in zip(block, numbers, strict=True):
+            number.see(batch.column(number.name), row)
+        moments = moments.merged(block_moments(block.T))
+        for text in texts:
+            text.see(batch.column(text.name))
+    _refuse_overflow(moments, numbers)
+    seen: list[NumberColumn | TextColumn] = [*numbers, *texts]
+    facts = {column.name: column.facts(rows) for column in seen}
+    columns = tuple(
+        column_of(facts[c.name], wishes.get(c.name), limits.categories) for c in stream.columns
+    )
+    categories = {text.name: text.counts for text in texts if text.counts is not None}
+    for column in columns:
+        if column.kind is Kind.CATEGORICAL and column.name not in categories:
+            raise InvalidParameter(
+                f"Column {column.name!r} has more than {limits.categories} different values and "
+                "cannot be categorical",
+                column=column.name,
+                limit=limits.categories,
+            )
+    return Ingested(rows, columns, tuple(n.name for n in numbers), moments, categories)
+
+
+class NumberColumn:
+    """What has been seen of a column of numbers."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._missing = 0
+        self._integer = True
+
+    def see(self, values: pa.Array, into: NDArray[np.float64]) -> None:
+        """Take note of a batch and copy it, with NaN for missing cells."""
+        self._missing += values.null_count
+        into[:] = values.to_numpy(zero_copy_only=False)
+        if self._integer:
+            present = into[~np.isnan(into)] if values.null_count else into
+            self._integer = bool(np.array_equal(present, np.floor(present)))
+
+    def facts(self, rows: int) -> Facts:
+        return Facts(
+            self.name,
+            Storage.NUMBER,
+            values=rows - self._missing,
+            missing=self._missing,
+            integer=self._integer and rows > self._missing,
+        )
+
+
+class TextColumn:
+    """What has been seen of a column of text; categories are counted until there are too many."""
+
+    def __init__(self, name: str, categories: int) -> None:
+        self.name = name
+        self._allowed = categories
+        self._missing = 0
+        self.counts: Counter[str] | None = Counter()
+
+    def see(self, values: pa.Array) -> None:
+        """Take note of a batch."""
+        self._missing += values.null_count
+        if self.counts is None:
+            return
+        counted = pc.value_counts(values.drop_null())
+        if len(counted) > self._allowed:
+            self.counts = None
+            return
+        texts, counts = counted.flatten()
+        self.counts.update(dict(zip(texts.to_pylist(), counts.to_pylist(), strict=True)))
+        if len(self.counts) > self._allowed:
+            self.counts = None
+
+    def facts(self, rows: int) -> Facts:
+        return Facts(
+            self.name,
+            Storage.TEXT,
+            values=rows - self._missing,
+            missing=self._missing,
+            distinct=None if self.counts is None else len(self.counts),
+        )
+
+
+def _refuse_overflow(moments: Moments, numbers: list[NumberColumn]) -> None:
+    finite = np.isfinite(np.diag(moments.comoment))
+    if not finite.all():
+        name = numbers[int(np.argmin(finite))].name
+        raise InvalidTable(
+            f"The numbers of column {name!r} are so large that their variance cannot be computed",
+            column=name,
+        )

@@ -1,0 +1,72 @@
+"""Retiring rows: they keep their ordinals, and later downloads leave them out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow.compute as pc
+from sqlalchemy import Connection
+
+from app.errors import InvalidParameter, NotFound
+from app.model import Dataset
+from app.service.access import owned_and_locked
+from app.service.asking import Ask, work
+from app.service.resources import Resources
+from app.store import datasets
+
+
+def retire_rows(
+    resources: Resources,
+    ask: Ask,
+    dataset_id: str,
+    *,
+    rows: Sequence[int] | None,
+    keys: Sequence[str] | None,
+) -> tuple[int, Dataset]:
+    """Withdraw rows by ordinal or by key; how many were not withdrawn before."""
+    if (rows is None) == (keys is None):
+        raise InvalidParameter("give either rows or keys", parameter="rows")
+    with work(resources, ask) as under_way:
+        connection = under_way.connection
+        dataset = owned_and_locked(connection, ask, dataset_id)
+        if keys is not None:
+            ordinals = _rows_of_keys(resources, connection, dataset, keys)
+        else:
+            assert rows is not None
+            if max(rows) >= dataset.rows:
+                raise InvalidParameter(
+                    f"the data set has rows 0 to {dataset.rows - 1}", parameter="rows"
+                )
+            ordinals = list(rows)
+        retired = datasets.retire(connection, dataset_id, ordinals)
+        under_way.record("rows.retire", dataset_id, rows=retired)
+    return retired, replace(dataset, retired=dataset.retired + retired)
+
+
+def _rows_of_keys(
+    resources: Resources, connection: Connection, dataset: Dataset, keys: Sequence[str]
+) -> list[int]:
+    """The ordinals of all rows whose key is among `keys`; each key must occur."""
+    if dataset.key_column is None:
+        raise InvalidParameter(
+            "the data set was registered without key_column; retire rows by ordinal",
+            parameter="keys",
+        )
+    import pyarrow as pa
+
+    wanted = pa.array(sorted(set(keys)), pa.large_string())
+    found: list[int] = []
+    seen: set[str] = set()
+    for part in datasets.parts(connection, dataset.id):
+        row = part.first_row
+        for batch in resources.blobs.read_rows(part.blob, 0, part.rows, [dataset.key_column]):
+            column = batch.column(0)
+            matches = pc.indices_nonzero(pc.is_in(column, value_set=wanted))
+            found += [row + index for index in matches.to_pylist()]
+            seen.update(column.take(matches).to_pylist())
+            row += batch.num_rows
+    if len(seen) < len(wanted):
+        # Which keys are unknown is not said: keys are data.
+        raise NotFound(f"{len(wanted) - len(seen)} of the keys do not occur; nothing was retired")
+    return found

@@ -1,0 +1,68 @@
+"""A data set's statistics: moments of its number columns, counts of its categories; kept sealed.
+
+Moments are of all number columns in their order, whatever their kind, so that a column can change
+its kind without reading the rows again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from app.numerics.moments import Moments
+from app.service.resources import Resources
+from app.store import datasets
+
+
+@dataclass(frozen=True, repr=False)
+class Statistics:
+    """Moments, and for each text column with few enough values how often each occurs."""
+
+    moments: Moments
+    categories: Mapping[str, Mapping[str, int]]
+
+
+def merged(first: Statistics, second: Statistics) -> Statistics:
+    """The statistics of both sets of rows; a column that either has too many values for is left out."""
+    categories = {
+        name: {
+            value: first.categories[name].get(value, 0) + second.categories[name].get(value, 0)
+            for value in {**first.categories[name], **second.categories[name]}
+        }
+        for name in first.categories
+        if name in second.categories
+    }
+    return Statistics(first.moments.merged(second.moments), categories)
+
+
+def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistics) -> bytes:
+    """The statistics as bytes that only this service can read."""
+    moments = statistics.moments
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        count=moments.count,
+        mean=moments.mean,
+        comoment=moments.comoment,
+        categories=np.frombuffer(json.dumps(statistics.categories).encode(), np.uint8),
+    )
+    return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
+
+
+def open_statistics(resources: Resources, connection: Connection, dataset_id: str) -> Statistics:
+    """The statistics of a data set."""
+    sealed = datasets.sealed_statistics(connection, dataset_id)
+    content = resources.vault.open(sealed, _context(dataset_id))
+    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+        moments = Moments(kept["count"], kept["mean"], kept["comoment"])
+        categories = json.loads(kept["categories"].tobytes())
+    return Statistics(moments, categories)
+
+
+def _context(dataset_id: str) -> str:
+    return f"statistics:{dataset_id}"

@@ -1,0 +1,113 @@
+"""Tables out: what is written reads as what it was, in chunks, in the format asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+from app.api.tables import writing
+from app.api.tables.media import MediaType, negotiate
+from app.api.tables.writing import CHUNK_BYTES, write_batches
+from app.errors import NotAcceptable
+from tests.api.table_bodies import read, tables
+
+
+@pytest.mark.parametrize("media_type", MediaType)
+@settings(deadline=None, max_examples=25)
+@given(table=tables())
+def test_what_is_written_reads_as_the_same_table(media_type: MediaType, table: pa.Table) -> None:
+    batches = iter(table.to_batches(max_chunksize=7))
+    body = b"".join(write_batches(batches, table.schema, media_type))
+    with tempfile.TemporaryDirectory() as folder:
+        assert read(body, media_type, Path(folder)).equals(table)
+
+
+@pytest.mark.parametrize("media_type", MediaType)
+def test_chunks_are_of_one_size(media_type: MediaType) -> None:
+    table = pa.table({"x": np.random.default_rng(1).normal(size=100_000)})
+    chunks = list(
+        write_batches(iter(table.to_batches(max_chunksize=777)), table.schema, media_type)
+    )
+    assert {len(chunk) for chunk in chunks[:-1]} == {CHUNK_BYTES}
+    assert 0 < len(chunks[-1]) <= CHUNK_BYTES
+
+
+@pytest.mark.parametrize("media_type", MediaType)
+def test_a_table_without_rows_has_its_columns(media_type: MediaType) -> None:
+    schema = pa.schema([("x", pa.float64()), ("t", pa.large_string())])
+    body = b"".join(write_batches(iter([]), schema, media_type))
+    match media_type:
+        case MediaType.CSV:
+            assert body == b"x,t\n"
+        case MediaType.JSON:
+            assert body == b'{"columns":{"x":[],"t":[]}}'
+        case MediaType.ARROW:
+            assert pa.ipc.open_stream(body).read_all().schema == schema
+        case MediaType.PARQUET:
+            assert pa.parquet.read_schema(pa.BufferReader(body)) == schema
+
+
+def test_integers_are_written_without_a_point_and_floats_in_full() -> None:
+    table = pa.table({"i": [1, None], "x": [0.1 + 0.2, 1.0], "t": ['a "b"', None]})
+    batches = table.to_batches()
+    csv = b"".join(write_batches(iter(batches), table.schema, MediaType.CSV))
+    assert csv == b'i,x,t\n1,0.30000000000000004,"a ""b"""\n,1.0,\n'
+    json = b"".join(write_batches(iter(batches), table.schema, MediaType.JSON))
+    assert (
+        json == b'{"columns":{"i":[1,null],"x":[0.30000000000000004,1.0],"t":["a \\"b\\"",null]}}'
+    )
+
+
+def test_floats_have_no_dictionary_in_parquet() -> None:
+    table = pa.table({"x": [1.0, 1.0], "t": ["a", "a"]})
+    body = b"".join(write_batches(iter(table.to_batches()), table.schema, MediaType.PARQUET))
+    group = pa.parquet.ParquetFile(pa.BufferReader(body)).metadata.row_group(0)
+    assert not group.column(0).has_dictionary_page
+    assert group.column(1).has_dictionary_page
+
+
+def test_a_table_too_large_for_json_is_offered_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "JSON_BYTES", 1_000)
+    table = pa.table({"x": np.zeros(1_000)})
+    with pytest.raises(NotAcceptable):
+        next(write_batches(iter(table.to_batches()), table.schema, MediaType.JSON))
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        (None, MediaType.CSV),
+        ("", MediaType.CSV),
+        ("*/*", MediaType.CSV),
+        ("application/json", MediaType.JSON),
+        ("Application/JSON", MediaType.JSON),
+        ("application/*", MediaType.PARQUET),
+        ("text/csv;q=0.5, application/json", MediaType.JSON),
+        ("text/html, application/xhtml+xml, */*;q=0.8", MediaType.CSV),
+        ("text/csv;q=0, */*", MediaType.PARQUET),
+        ("application/*;q=0.9, application/json;q=0.1, text/csv;q=0.2", MediaType.PARQUET),
+        ("application/vnd.apache.arrow.stream; q=0.7,text/csv; q=0.6", MediaType.ARROW),
+        ("text/csv;q=nonsense, application/json;q=0.1", MediaType.JSON),
+        ("text/csv;q=nan, application/json;q=0.1", MediaType.JSON),
+    ],
+)
+def test_the_format_that_is_liked_best_is_written(accept: str | None, chosen: MediaType) -> None:
+    assert negotiate(accept) is chosen
+
+
+@pytest.mark.parametrize("accept", ["text/html", "image/*", "text/csv;q=0", "*/*;q=0", "nonsense"])
+def test_a_format_that_cannot_be_written_is_not_acceptable(accept: str) -> None:
+    with pytest.raises(NotAcceptable):
+        negotiate(accept)
+
+
+def test_only_what_is_offered_is_chosen() -> None:
+    offered = [MediaType.JSON, MediaType.CSV]
+    assert negotiate(None, offered) is MediaType.JSON
+    with pytest.raises(NotAcceptable):
+        negotiate("application/vnd.apache.parquet", offered)

@@ -1,0 +1,191 @@
+"""Categories, missing cells and types survive the way through numbers and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from app.errors import InvalidTable
+from app.numerics.reappearance import reappearance, units
+from app.numerics.synthesis.augmentation import augmented
+from app.numerics.synthesis.methods import METHODS
+from app.numerics.synthesis.mixed import synthesised
+from app.numerics.synthesis.ordering import category_orders
+from app.numerics.tables import MixedTable
+
+
+def people(n: int = 4000, seed: int = 1, *, missing: bool = False) -> MixedTable:
+    """Age, income, working (two categories) and region (four, in no order of their numbers)."""
+    rng = np.random.default_rng(seed)
+    skill = rng.normal(size=n)
+    age = np.round(20 + 60 * rng.random(n))
+    income = np.round(np.exp(0.6 * skill + 0.01 * age), 2)
+    working = (skill + rng.normal(size=n) > 0).astype(np.intp)
+    bins = np.digitize(skill + 0.5 * rng.normal(size=n), [-1, 0, 1])
+    region = np.array([2, 0, 3, 1])[bins]
+    numeric = np.column_stack([age, income])
+    codes = np.column_stack([working, region])
+    if missing:
+        unknown = rng.random(n) < np.where(skill > 0, 0.3, 0.05)
+        numeric[unknown, 1] = np.nan
+        codes[unknown & (rng.random(n) < 0.5), 0] = -1
+        codes[rng.random(n) < 0.1, 1] = -1
+    return MixedTable(numeric, codes, (2, 4))
+
+
+def explained(numbers: np.ndarray, codes: np.ndarray) -> float:
+    """The correlation ratio: the share of variance between categories."""
+    means = {code: numbers[codes == code].mean() for code in np.unique(codes)}
+    return float(np.var([means[code] for code in codes]) / np.var(numbers))
+
+
+def agreement(first: np.ndarray, second: np.ndarray) -> float:
+    """Cramér's V of two columns of codes."""
+    counts = np.zeros((first.max() + 1, second.max() + 1))
+    np.add.at(counts, (first, second), 1)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    return float(np.sqrt(chi_square / counts.sum() / (min(counts.shape) - 1)))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_carries_a_mixed_table_with_its_types_and_bounds(name: str) -> None:
+    table = people(missing=True)
+    made = synthesised(table, METHODS[name], np.random.default_rng(2), rows=1500).table
+    assert made.records == 1500
+    age = made.numeric[:, 0]
+    np.testing.assert_array_equal(age, np.round(age))
+    assert np.nanmin(made.numeric[:, 1]) >= np.nanmin(table.numeric[:, 1])
+    assert np.nanmax(made.numeric[:, 1]) <= np.nanmax(table.numeric[:, 1])
+    present = made.numeric[~np.isnan(made.numeric[:, 1]), 1]
+    np.testing.assert_array_equal(present, np.round(present, 2))
+    assert set(np.unique(made.codes[:, 1])) == {-1, 0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_shares_of_categories_come_out_to_one_record(name: str) -> None:
+    table = people()
+    made = synthesised(table, METHODS[name], np.random.default_rng(3), rows=1000).table
+    for column in range(2):
+        before = np.bincount(table.codes[:, column]) / 4
+        after = np.bincount(made.codes[:, column])
+        assert np.abs(after - before).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["primp", "hybrid"])
+def test_association_with_numbers_and_between_categories_is_kept(name: str) -> None:
+    table = people(20_000)
+    made = synthesised(table, METHODS[name], np.random.default_rng(4)).table
+    # Ranks: a method may bend the marginal of income, which is not what is asked here.
+    income, made_income = (stats.rankdata(each.numeric[:, 1]) for each in (table, made))
+    for column in range(2):
+        before = explained(income, table.codes[:, column])
+        after = explained(made_income, made.codes[:, column])
+        assert after == pytest.approx(before, rel=0.2)
+    assert agreement(*made.codes.T) == pytest.approx(agreement(*table.codes.T), rel=0.1)
+
+
+def test_missing_patterns_return_at_their_rate_and_with_their_relation_to_values() -> None:
+    table = people(20_000, missing=True)
+    made = synthesised(table, METHODS["hybrid"], np.random.default_rng(5))
+    assert made.missing_patterns == 6
+    before, before_counts = np.unique(table.missing, axis=0, return_counts=True)
+    after, after_counts = np.unique(made.table.missing, axis=0, return_counts=True)
+    np.testing.assert_array_equal(after, before)
+    assert np.abs(after_counts - before_counts).max() <= 1
+    # Income is missing six times as often above the median of skill; working follows skill.
+    for checked in (table, made.table):
+        unknown = np.isnan(checked.numeric[:, 1])
+        working = checked.codes[:, 0]
+        share = [unknown[working == code].mean() for code in (0, 1)]
+        assert share[1] > 1.4 * share[0]
+
+
+def test_a_table_of_categories_alone_is_carried() -> None:
+    table = people()
+    only = MixedTable(np.empty((4000, 0)), table.codes, table.categories)
+    made = synthesised(only, METHODS["hybrid"], np.random.default_rng(6)).table
+    assert made.numeric.shape == (4000, 0)
+    assert agreement(*made.codes.T) == pytest.approx(agreement(*table.codes.T), rel=0.15)
+
+
+def test_numbers_alone_go_through_the_method_as_they_are() -> None:
+    table = people()
+    only = MixedTable(table.numeric, np.empty((4000, 0), dtype=np.intp), ())
+    made = synthesised(only, METHODS["hybrid"], np.random.default_rng(7), enforce=False).table
+    direct = METHODS["hybrid"](table.numeric, np.random.default_rng(7)).values
+    np.testing.assert_array_equal(made.numeric, direct)
+
+
+def test_without_enforcement_the_hybrid_keeps_the_covariance_of_numbers_beside_categories() -> None:
+    table = people()
+    made = synthesised(table, METHODS["hybrid"], np.random.default_rng(8), enforce=False).table
+    np.testing.assert_allclose(np.cov(made.numeric.T), np.cov(table.numeric.T), rtol=1e-10)
+
+
+def test_a_column_of_one_category_is_constant_and_adds_no_direction() -> None:
+    numeric = np.arange(50.0)[:, None]
+    table = MixedTable(numeric, np.zeros((50, 1), dtype=np.intp), (1,))
+    made = synthesised(table, METHODS["normal"], np.random.default_rng(9))
+    assert made.outcome.rank == 1
+    np.testing.assert_array_equal(made.table.codes, 0)
+    with pytest.raises(InvalidTable):
+        synthesised(table, METHODS["primp"], np.random.default_rng(9))
+
+
+def test_a_number_that_is_constant_where_present_stays_so() -> None:
+    table = people()
+    constant = np.where(np.arange(4000) % 3 == 0, np.nan, 5.0)
+    wider = MixedTable(np.column_stack([table.numeric, constant]), table.codes, table.categories)
+    made = synthesised(wider, METHODS["primp"], np.random.default_rng(10)).table
+    column = made.numeric[:, 2]
+    assert np.isnan(column).sum() == pytest.approx(4000 / 3, abs=2)
+    np.testing.assert_array_equal(column[~np.isnan(column)], 5.0)
+
+
+def test_a_column_without_any_value_is_refused() -> None:
+    table = MixedTable(np.full((5, 1), np.nan), np.zeros((5, 1), dtype=np.intp), (1,))
+    with pytest.raises(InvalidTable):
+        synthesised(table, METHODS["normal"], np.random.default_rng(1))
+
+
+def test_categories_are_ordered_by_their_association() -> None:
+    order = category_orders(people(), np.random.default_rng(11))[1].tolist()
+    assert order in ([2, 0, 3, 1], [1, 3, 0, 2])
+
+
+def test_drawn_latent_values_have_the_correlation_that_made_the_categories() -> None:
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=20_000)
+    z = 0.8 * x + 0.6 * rng.normal(size=20_000)
+    low = np.where(z < 0, -np.inf, 0.0)
+    high = np.where(z < 0, 0.0, np.inf)
+    latent = augmented(np.column_stack([x, low]), np.column_stack([x, high]), rng)
+    np.testing.assert_array_equal(latent[:, 0], x)
+    assert (np.sign(latent[:, 1]) == np.sign(z)).all()
+    found = np.corrcoef(latent[:, 0], latent[:, 1])
+    assert found[0, 1] == pytest.approx(0.8, abs=0.02)
+    anywhere = np.abs(rng.normal(size=20_000)) * np.sign(z)
+    assert np.corrcoef(x, anywhere)[0, 1] < 0.7
+
+
+def test_a_long_table_takes_its_covariance_from_a_part() -> None:
+    rng = np.random.default_rng(13)
+    x = rng.normal(size=70_000)
+    z = 0.5 * x + np.sqrt(0.75) * rng.normal(size=70_000)
+    low, high = np.where(z < 1, -np.inf, 1.0), np.where(z < 1, 1.0, np.inf)
+    latent = augmented(np.column_stack([x, low]), np.column_stack([x, high]), rng)
+    found = np.corrcoef(latent[:, 0], latent[:, 1])
+    assert found[0, 1] == pytest.approx(0.5, abs=0.03)
+
+
+def test_mixed_synthesis_leaks_no_more_than_fresh_records_do() -> None:
+    everyone = people(3000, seed=20)
+    half = np.arange(1500)
+    train, holdout = everyone.taken(half), everyone.taken(half + 1500)
+    made = synthesised(train, METHODS["primp"], np.random.default_rng(14)).table
+    deviation = units(train)
+    attack = reappearance(train, made, deviation=deviation, distance=0.05).within_distance
+    control = reappearance(holdout, made, deviation=deviation, distance=0.05).within_distance
+    assert attack.interval[0] < control.interval[1]

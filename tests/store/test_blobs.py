@@ -1,0 +1,300 @@
+"""Blobs appear whole or not at all, are unreadable without the master key, and orphans are swept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from app.errors import InvalidTable
+from app.model import BLOCK_ROWS
+from app.store import blob_bucket
+from app.store.blob_bucket import BlobBucket
+from app.store.blob_folder import BlobFolder
+from app.store.blobs import BlobStore
+from app.store.vault import SealBroken, Vault
+
+VAULT = Vault(bytes(range(32)))
+TABLE = pa.table(
+    {
+        "x": np.arange(2 * BLOCK_ROWS + 100) / 7,
+        "word": pa.array([f"secret{i % 5}" for i in range(2 * BLOCK_ROWS + 100)]),
+    }
+)
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    if request.param == "folder":
+        return BlobStore(BlobFolder(tmp_path), VAULT)
+    # Arrow's view of a folder as an object store: only what all its filesystems can do.
+    return BlobStore(
+        BlobBucket(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), ""), VAULT
+    )
+
+
+def put(store: BlobStore, name: str, table: pa.Table = TABLE, batch_rows: int = 10_007) -> None:
+    with store.writer(name, table.schema) as upload:
+        for batch in table.to_batches(max_chunksize=batch_rows):
+            upload.write(batch)
+        upload.finish()
+        assert upload.rows == table.num_rows
+
+
+def got(
+    store: BlobStore, name: str, first: int, last: int, columns: list[str] | None = None
+) -> pa.Table:
+    return pa.Table.from_batches(list(store.read_rows(name, first, last, columns)))
+
+
+@pytest.mark.parametrize("batch_rows", [1_009, BLOCK_ROWS, 10**9])
+def test_row_groups_have_exactly_a_block_of_rows(tmp_path: Path, batch_rows: int) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    put(store, "b", batch_rows=batch_rows)
+    from app.store.blob_keys import decryption
+
+    file = pq.ParquetFile(tmp_path / "b.parquet", decryption_properties=decryption(VAULT, "b"))
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    assert [group.num_rows for group in groups] == [BLOCK_ROWS, BLOCK_ROWS, 100]
+    assert not groups[0].column(0).has_dictionary_page
+    assert groups[0].column(1).has_dictionary_page
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        (0, 1),
+        (0, len(TABLE)),
+        (BLOCK_ROWS - 1, BLOCK_ROWS + 1),
+        (BLOCK_ROWS, 2 * BLOCK_ROWS),
+        (2 * BLOCK_ROWS + 50, 10**9),
+        (5, 5),
+    ],
+)
+def test_rows_read_are_the_rows_written(store: BlobStore, first: int, last: int) -> None:
+    put(store, "b")
+    rows = [row for batch in store.read_rows("b", first, last) for row in batch.to_pylist()]
+    assert rows == TABLE.slice(first, min(last, len(TABLE)) - first).to_pylist()
+
+
+def test_only_the_columns_asked_for_are_read(store: BlobStore) -> None:
+    put(store, "b")
+    assert got(store, "b", 3, 9, ["word"]).equals(TABLE.select(["word"]).slice(3, 6))
+
+
+def test_only_the_row_groups_touched_are_read(tmp_path: Path) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    put(store, "b")
+    blob = tmp_path / "b.parquet"
+    altered = bytearray(blob.read_bytes())
+    altered[1_000] ^= 1  # in the first row group
+    blob.write_bytes(altered)
+    assert got(store, "b", BLOCK_ROWS, len(TABLE)).equals(TABLE.slice(BLOCK_ROWS))
+    with pytest.raises(OSError, match=r"[Dd]ecrypt"):
+        got(store, "b", 0, 1)
+
+
+def test_nothing_of_the_rows_is_on_disk_in_clear(tmp_path: Path) -> None:
+    put(BlobStore(BlobFolder(tmp_path), VAULT), "b")
+    body = (tmp_path / "b.parquet").read_bytes()
+    assert b"secret" not in body
+    assert b"word" not in body
+    assert body[:4] == b"PARE"
+    with pytest.raises(OSError, match="encrypted"):
+        pq.read_table(tmp_path / "b.parquet")
+
+
+def test_a_blob_opens_only_under_its_name_and_its_master_key(tmp_path: Path) -> None:
+    put(BlobStore(BlobFolder(tmp_path), VAULT), "b")
+    other = BlobStore(BlobFolder(tmp_path), Vault(bytes(32)))
+    with pytest.raises(SealBroken):
+        got(other, "b", 0, 1)
+    (tmp_path / "b.parquet").rename(tmp_path / "c.parquet")
+    with pytest.raises(SealBroken):
+        got(BlobStore(BlobFolder(tmp_path), VAULT), "c", 0, 1)
+
+
+def fail(store: BlobStore, error: BaseException, *, finished: bool) -> None:
+    with store.writer("b", TABLE.schema) as upload:
+        upload.write(TABLE.to_batches()[0])
+        if finished:
+            upload.finish()
+        raise error
+
+
+@pytest.mark.parametrize("error", [InvalidTable("no"), RuntimeError(), KeyboardInterrupt()])
+def test_a_failed_upload_leaves_nothing(
+    store: BlobStore, tmp_path: Path, error: BaseException
+) -> None:
+    with pytest.raises(type(error)):
+        fail(store, error, finished=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refusal_after_the_blob_was_finished_leaves_nothing(
+    store: BlobStore, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidTable):
+        fail(store, InvalidTable("the name is taken"), finished=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_blob_whose_commit_ended_in_the_open_is_left_to_the_sweep(store: BlobStore) -> None:
+    with pytest.raises(ConnectionError):
+        fail(store, ConnectionError("lost while committing"), finished=True)
+    assert store.names() == {"b"}
+
+
+def test_an_upload_that_is_not_finished_is_a_mistake(tmp_path: Path) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    with pytest.raises(ValueError, match="finished"), store.writer("b", TABLE.schema):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_blob_appears_when_it_is_finished(tmp_path: Path) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    with store.writer("b", TABLE.schema) as upload:
+        upload.write(TABLE.to_batches()[0])
+        assert store.names() == set()
+        upload.finish()
+        assert store.names() == {"b"}
+    assert [path.name for path in tmp_path.iterdir()] == ["b.parquet"]
+
+
+def test_a_blob_can_be_deleted_twice(store: BlobStore) -> None:
+    put(store, "b")
+    store.delete("b")
+    store.delete("b")
+    assert store.names() == set()
+
+
+def test_a_sweep_removes_what_the_database_does_not_know(tmp_path: Path) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    put(store, "known")
+    put(store, "orphan")
+    (tmp_path / "torn.partial").write_bytes(b"half")
+    (tmp_path / "torn.uploading").write_bytes(b"")
+    (tmp_path / "known.uploading").write_bytes(b"")
+    assert store.sweep(lambda: {"known"}) == {"orphan", "torn"}
+    assert [path.name for path in tmp_path.iterdir()] == ["known.parquet"]
+    assert store.sweep(lambda: {"known"}) == set()
+
+
+def test_a_sweep_leaves_a_live_upload_alone(tmp_path: Path) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    with store.writer("b", TABLE.schema) as upload:
+        assert BlobStore(BlobFolder(tmp_path), VAULT).sweep(set) == set()
+        upload.finish()
+        assert BlobStore(BlobFolder(tmp_path), VAULT).sweep(set) == set()
+    assert BlobStore(BlobFolder(tmp_path), VAULT).sweep(set) == {"b"}
+
+
+def test_a_sweep_asks_the_database_after_it_looked_at_the_blobs(tmp_path: Path) -> None:
+    """An upload that commits during the sweep is either live or known."""
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    put(store, "old")
+
+    def referenced() -> set[str]:
+        put(store, "new")
+        return {"new"}
+
+    assert store.sweep(referenced) == {"old"}
+    assert store.names() == {"new"}
+
+
+UPLOADER = """
+import sys
+from tests.store.test_blobs import TABLE, VAULT, BlobFolder, BlobStore, Path
+with BlobStore(BlobFolder(Path(sys.argv[1])), VAULT).writer("b", TABLE.schema) as upload:
+    for batch in TABLE.to_batches():
+        upload.write(batch)
+    if sys.argv[2] == "finished":
+        upload.finish()
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("state", ["writing", "finished"])
+def test_a_killed_upload_is_swept_and_not_before(tmp_path: Path, state: str) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    uploader = subprocess.Popen(
+        [sys.executable, "-c", UPLOADER, str(tmp_path), state],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert uploader.stdout is not None
+    assert uploader.stdout.readline() == "ready\n"
+    assert store.sweep(set) == set()
+    uploader.send_signal(signal.SIGKILL)
+    uploader.communicate()
+    assert store.sweep(set) == {"b"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_in_a_bucket_age_tells_an_orphan(tmp_path: Path) -> None:
+    filesystem = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    store = BlobStore(BlobBucket(filesystem, ""), VAULT)
+    for name in ("young", "old", "known"):
+        put(store, name)
+    long_ago = (datetime.now(UTC) - blob_bucket.ABANDONED_AFTER - timedelta(minutes=1)).timestamp()
+    for name in ("old", "known"):
+        os.utime(tmp_path / f"{name}.parquet", (long_ago, long_ago))
+    assert store.sweep(lambda: {"known"}) == {"old"}
+    assert store.names() == {"young", "known"}
+
+
+@pytest.mark.parametrize("spelling", [str, lambda path: f"file://{path}"])
+def test_a_path_and_a_file_url_name_the_same_place(
+    tmp_path: Path, spelling: Callable[[Path], str]
+) -> None:
+    folder = tmp_path / "with blank" if spelling is str else tmp_path / "made"
+    store = BlobStore.at(spelling(folder), VAULT)
+    put(store, "b")
+    assert (folder / "b.parquet").exists()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_other_urls_are_arrows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def from_uri(url: str) -> tuple[fs.FileSystem, str]:
+        asked.append(url)
+        return fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "prefix/"
+
+    monkeypatch.setattr("app.store.blobs.fs.FileSystem", type("F", (), {"from_uri": from_uri}))
+    (tmp_path / "prefix").mkdir()
+    put(BlobStore.at("s3://bucket/prefix", VAULT), "b")
+    assert asked == ["s3://bucket/prefix"]
+    assert (tmp_path / "prefix" / "b.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["", "../b", "a/b", ".hidden", "a\x00b", "a.b", "ä"])
+def test_a_name_is_never_a_path(tmp_path: Path, name: str) -> None:
+    store = BlobStore(BlobFolder(tmp_path), VAULT)
+    with pytest.raises(ValueError, match="name"), store.writer(name, TABLE.schema):
+        pass
+    with pytest.raises(ValueError, match="name"):
+        list(store.read_rows(name, 0, 1))
+    with pytest.raises(ValueError, match="name"):
+        store.delete(name)
+
+
+def test_the_check_fails_where_blobs_cannot_be_kept(tmp_path: Path) -> None:
+    store = BlobStore(BlobFolder(tmp_path / "blobs"), VAULT)
+    store.check()
+    (tmp_path / "blobs").rmdir()
+    with pytest.raises(PermissionError):
+        store.check()

@@ -1,0 +1,181 @@
+"""The image and the composition, as far as they can be judged without a container engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]  # no types in the lock for the one file read here
+
+ROOT = Path(__file__).resolve().parents[1]
+SECRETS = {"CORNERWAVE_MASTER_KEY", "POSTGRES_PASSWORD"}
+
+
+def stages() -> list[list[tuple[str, str]]]:
+    """The Dockerfile as (instruction, rest of the line) pairs, one list per stage."""
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    joined = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+    made: list[list[tuple[str, str]]] = []
+    for line in filter(None, joined.splitlines()):
+        instruction, _, rest = line.partition(" ")
+        if instruction == "FROM":
+            made.append([])
+        made[-1].append((instruction, rest.strip()))
+    return made
+
+
+def rest_of(instruction: str, stage: int = -1) -> list[str]:
+    return [rest for name, rest in stages()[stage] if name == instruction]
+
+
+def image_environment() -> dict[str, str]:
+    (line,) = rest_of("ENV")
+    return dict(pair.split("=", 1) for pair in line.split())
+
+
+def composition() -> dict[str, Any]:
+    made: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    return made
+
+
+def test_the_image_is_built_in_two_stages_from_the_lock() -> None:
+    build, final = stages()
+    assert [name for name, _ in build] == ["FROM", "RUN", "COPY", "RUN"]
+    assert "--require-hashes -r /tmp/requirements.txt" in build[-1][1]
+    assert ("COPY", "--from=build /opt/cornerwave /opt/cornerwave") in final
+    assert not [rest for name, rest in final if name == "RUN" and "pip" in rest]
+
+
+def test_the_image_has_a_python_that_the_project_supports() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    least = tuple(map(int, project["requires-python"].removeprefix(">=").split(".")))
+    for stage in (0, 1):
+        (image,) = rest_of("FROM", stage)
+        found = re.match(r"python:(\d+)\.(\d+)-slim", image)
+        assert found
+        assert tuple(map(int, found.groups())) >= least
+
+
+def test_the_service_is_not_root_and_owns_its_home() -> None:
+    (account,) = rest_of("USER")
+    number, group = account.split(":")
+    assert int(number) > 0
+    home = image_environment()["CORNERWAVE_HOME"]
+    assert rest_of("VOLUME") == [home]
+    made = f"install --directory --owner={number} --group={group} --mode=0700 {home}"
+    assert any(made in rest for rest in rest_of("RUN"))
+    order = [name for name, _ in stages()[-1]]
+    assert order.index("RUN") < order.index("VOLUME")  # what comes after a VOLUME is not kept
+
+
+def test_the_image_takes_what_the_ignore_file_lets_through_and_nothing_else() -> None:
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    rules = [line for line in lines if line and not line.startswith("#")]
+    assert rules[0] == "*"
+    let_through = {rule[1:] for rule in rules if rule.startswith("!")}
+    copied = {rest.split()[0] for stage in (0, 1) for rest in rest_of("COPY", stage)}
+    assert copied - {"--from=build"} == let_through
+    assert all((ROOT / path).exists() for path in let_through)
+
+
+def test_the_image_listens_where_the_composition_publishes_and_on_loopback_only() -> None:
+    assert image_environment()["CORNERWAVE_HOST"] == "0.0.0.0"
+    port = image_environment()["CORNERWAVE_PORT"]
+    assert rest_of("EXPOSE") == [port]
+    (published,) = composition()["services"]["cornerwave"]["ports"]
+    assert re.fullmatch(rf"127\.0\.0\.1:\$\{{\w+:-\d+\}}:{port}", published)
+
+
+@contextmanager
+def answering(status: int) -> Iterator[tuple[int, list[str]]]:
+    """A server that gives every request the status, with its port and the paths it was asked."""
+    asked: list[str] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  # its name
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_port, asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(("status", "healthy"), [(200, True), (500, False), (503, False)])
+def test_the_health_check_asks_the_service_and_believes_it(status: int, healthy: bool) -> None:
+    (check,) = rest_of("HEALTHCHECK")
+    program, *arguments = json.loads(check.partition("CMD ")[2])
+    assert program == "python"
+    with answering(status) as (port, asked):
+        ended = subprocess.run(
+            [sys.executable, *arguments],
+            env={**os.environ, "CORNERWAVE_PORT": str(port)},
+            check=False,
+            capture_output=True,
+        )
+    assert (ended.returncode == 0) is healthy
+    assert asked == ["/health"]
+
+
+def test_every_secret_is_required_and_none_has_a_default() -> None:
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    used = re.findall(r"\$\{(\w+)(:[?-])", text)
+    assert {name for name, how in used if how == ":?"} == SECRETS
+    assert not {name for name, how in used if how == ":-"} & SECRETS
+    for service in composition()["services"].values():
+        for name, value in service.get("environment", {}).items():
+            if re.search("KEY|PASSWORD|SECRET", name):
+                assert value is None or re.fullmatch(r"\$\{\w+:\?[^}]+\}", value), name
+
+
+def test_every_part_says_how_it_is_and_the_service_waits_for_the_others() -> None:
+    services = composition()["services"]
+    assert set(services) == {"cornerwave", "postgres", "valkey"}
+    built = {name for name, service in services.items() if "build" in service}
+    assert built == {"cornerwave"}  # its health check is the image's own, tested above
+    for name in set(services) - built:
+        assert services[name]["healthcheck"]["test"][0] == "CMD"
+    waits = services["cornerwave"]["depends_on"]
+    assert waits == {
+        "postgres": {"condition": "service_healthy"},
+        "valkey": {"condition": "service_healthy"},
+    }
+
+
+def test_what_must_last_is_in_a_named_volume() -> None:
+    made = composition()
+    mounted = {
+        name: service["volumes"]
+        for name, service in made["services"].items()
+        if "volumes" in service
+    }
+    assert mounted == {
+        "cornerwave": [f"home:{image_environment()['CORNERWAVE_HOME']}"],
+        "postgres": ["postgres:/var/lib/postgresql"],
+    }
+    assert set(made["volumes"]) == {"home", "postgres"}
+
+
+def test_only_the_service_is_reachable_from_outside() -> None:
+    published = {name for name, part in composition()["services"].items() if "ports" in part}
+    assert published == {"cornerwave"}
