@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.model import Column, Kind, Storage
 from app.numerics.grid import whole_numbers, within_bounds
 from app.numerics.retention import MISSING, retained
-from app.service.columns import category_text
+from app.service.table_stream import category_text
 
 FloatArray = NDArray[np.float64]
 
