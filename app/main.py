@@ -17,6 +17,7 @@ from redis.retry import Retry
 from starlette.types import Lifespan
 
 from app.api import (
+    attacks,
     audit_log,
     datasets,
     grants,
@@ -24,6 +25,7 @@ from app.api import (
     levels,
     pages,
     problems,
+    randomize,
     recipients,
     reports,
     rows,
@@ -49,6 +51,8 @@ ROUTERS = (
     recipients.router,
     audit_log.router,
     reports.router,
+    attacks.router,
+    randomize.router,
 )
 
 
