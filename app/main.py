@@ -17,6 +17,7 @@ from redis.retry import Retry
 from starlette.types import Lifespan
 
 from app.api import (
+    attacks,
     audit_log,
     copies,
     datasets,
@@ -25,6 +26,7 @@ from app.api import (
     levels,
     pages,
     problems,
+    randomize,
     recipients,
     reports,
     rows,
@@ -53,6 +55,8 @@ ROUTERS = (
     recipients.router,
     audit_log.router,
     reports.router,
+    attacks.router,
+    randomize.router,
 )
 
 
