@@ -32,6 +32,7 @@ from app.api import (
     reports,
     rows,
     surveys,
+    swapping,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -57,6 +58,7 @@ ROUTERS = (
     recipients.router,
     audit_log.router,
     reports.router,
+    swapping.router,
     attacks.router,
     randomize.router,
     distributions.router,
