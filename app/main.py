@@ -19,6 +19,7 @@ from starlette.types import Lifespan
 from app.api import (
     attacks,
     audit_log,
+    audits,
     copies,
     datasets,
     grants,
@@ -56,6 +57,7 @@ ROUTERS = (
     audit_log.router,
     reports.router,
     attacks.router,
+    audits.router,
     randomize.router,
 )
 

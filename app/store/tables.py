@@ -212,3 +212,19 @@ reports = Table(
     Column("created_at", Instant, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
+
+audits = Table(
+    "audits",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column(
+        "dataset",
+        Identity,
+        ForeignKey("datasets.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("caller", Identity, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
