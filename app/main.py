@@ -19,6 +19,7 @@ from starlette.types import Lifespan
 from app.api import (
     attacks,
     audit_log,
+    audits,
     copies,
     datasets,
     distributions,
@@ -60,6 +61,7 @@ ROUTERS = (
     reports.router,
     swapping.router,
     attacks.router,
+    audits.router,
     randomize.router,
     distributions.router,
     surveys.router,
