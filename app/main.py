@@ -17,24 +17,30 @@ from redis.retry import Retry
 from starlette.types import Lifespan
 
 from app.api import (
+    attacks,
     audit_log,
+    copies,
     datasets,
     grants,
     health,
     levels,
     pages,
     problems,
+    randomize,
     recipients,
     reports,
     rows,
+    swapping,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
 from app.service.resources import Resources
 from app.settings import Settings, WrongSetting
 from app.store.blobs import BlobStore
+from app.store.checksums import Checksums
 from app.store.engine import open_engine
 from app.store.migrations import migrate
+from app.store.noise_cache import NoiseCache
 from app.store.rates import RateCounter
 from app.store.vault import MASTER_KEY_BYTES, Vault
 
@@ -46,9 +52,13 @@ ROUTERS = (
     rows.router,
     levels.router,
     grants.router,
+    copies.router,
     recipients.router,
     audit_log.router,
     reports.router,
+    swapping.router,
+    attacks.router,
+    randomize.router,
 )
 
 
@@ -113,6 +123,8 @@ def open_resources(settings: Settings) -> Resources:
         vault=vault,
         redis=redis,
         rates=RateCounter(redis),
+        checksums=Checksums(),
+        noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
         limits=settings.limits,
         spool_dir=spool_dir,
     )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection
 
@@ -17,6 +16,7 @@ from app.service.asking import Ask, work
 from app.service.kinds import as_wished, refuse_unknown
 from app.service.resources import Resources
 from app.service.statistics import Statistics, open_statistics, seal_statistics
+from app.service.table_stream import category_text
 from app.store import datasets
 
 
@@ -39,11 +39,6 @@ def put_columns(
         datasets.set_columns(connection, dataset_id, columns)
         under_way.record("columns.put", dataset_id, columns=len(wishes))
     return replace(dataset, columns=columns)
-
-
-def category_text(values: pa.Array) -> pa.Array:
-    """A column's values as the names of categories; a number is written as short as it can be."""
-    return values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
 
 
 def _keep_key_column(dataset: Dataset, columns: tuple[Column, ...]) -> None:

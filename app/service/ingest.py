@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Column, ColumnWish, Kind, Limits, Storage
+from app.numerics.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
 from app.service.kinds import Facts, column_of, refuse_unknown
-from app.service.table_stream import TableStream
+from app.service.table_stream import TableStream, category_text
 
 
 class RowSink(Protocol):
@@ -35,7 +36,9 @@ class Ingested:
 
     where:
         numbers     names of the columns kept as numbers, in the order of `moments`
-        categories  for each text column how often each value occurs, unless there are too many
+        categories  for each column of text, or wished categorical, how often each value occurs,
+                    unless there are too many
+        largest     for each column kept as numbers, the largest magnitude in it
     """
 
     rows: int
@@ -43,6 +46,7 @@ class Ingested:
     numbers: tuple[str, ...]
     moments: Moments
     categories: Mapping[str, Mapping[str, int]]
+    largest: Mapping[str, float]
 
 
 def ingest(
@@ -56,8 +60,10 @@ def ingest(
     """
     refuse_unknown(wishes, tuple(column.name for column in stream.columns))
     numbers = [NumberColumn(c.name) for c in stream.columns if c.storage is Storage.NUMBER]
-    texts = [
-        TextColumn(c.name, limits.categories) for c in stream.columns if c.storage is Storage.TEXT
+    counted = [
+        CountedColumn(c.name, limits.categories)
+        for c in stream.columns
+        if c.storage is Storage.TEXT or _kind(wishes.get(c.name)) is Kind.CATEGORICAL
     ]
     moments = Moments.none(len(numbers))
     rows = 0
@@ -68,24 +74,24 @@ def ingest(
         for row, number in zip(block, numbers, strict=True):
             number.see(batch.column(number.name), row)
         moments = moments.merged(block_moments(block.T))
-        for text in texts:
-            text.see(batch.column(text.name))
+        for column in counted:
+            column.see(batch.column(column.name))
     _refuse_overflow(moments, numbers)
-    seen: list[NumberColumn | TextColumn] = [*numbers, *texts]
-    facts = {column.name: column.facts(rows) for column in seen}
+    facts = {column.name: column.facts(rows) for column in counted}
+    facts |= {number.name: number.facts(rows) for number in numbers}
     columns = tuple(
         column_of(facts[c.name], wishes.get(c.name), limits.categories) for c in stream.columns
     )
-    categories = {text.name: text.counts for text in texts if text.counts is not None}
-    for column in columns:
-        if column.kind is Kind.CATEGORICAL and column.name not in categories:
-            raise InvalidParameter(
-                f"Column {column.name!r} has more than {limits.categories} different values and "
-                "cannot be categorical",
-                column=column.name,
-                limit=limits.categories,
-            )
-    return Ingested(rows, columns, tuple(n.name for n in numbers), moments, categories)
+    categories = {column.name: column.counts for column in counted if column.counts is not None}
+    _refuse_too_many(columns, categories, limits.categories)
+    return Ingested(
+        rows=rows,
+        columns=columns,
+        numbers=tuple(number.name for number in numbers),
+        moments=moments,
+        categories=categories,
+        largest={number.name: number.largest for number in numbers},
+    )
 
 
 class NumberColumn:
@@ -95,11 +101,13 @@ class NumberColumn:
         self.name = name
         self._missing = 0
         self._integer = True
+        self.largest = 0.0
 
     def see(self, values: pa.Array, into: NDArray[np.float64]) -> None:
         """Take note of a batch and copy it, with NaN for missing cells."""
         self._missing += values.null_count
         into[:] = values.to_numpy(zero_copy_only=False)
+        self.largest = max(self.largest, largest_magnitude(into))
         if self._integer:
             present = into[~np.isnan(into)] if values.null_count else into
             self._integer = bool(np.array_equal(present, np.floor(present)))
@@ -114,8 +122,8 @@ class NumberColumn:
         )
 
 
-class TextColumn:
-    """What has been seen of a column of text; categories are counted until there are too many."""
+class CountedColumn:
+    """How often each value of a column occurs, as far as there are not too many different ones."""
 
     def __init__(self, name: str, categories: int) -> None:
         self.name = name
@@ -128,13 +136,12 @@ class TextColumn:
         self._missing += values.null_count
         if self.counts is None:
             return
-        counted = pc.value_counts(values.drop_null())
-        if len(counted) > self._allowed:
-            self.counts = None
-            return
-        texts, counts = counted.flatten()
-        self.counts.update(dict(zip(texts.to_pylist(), counts.to_pylist(), strict=True)))
-        if len(self.counts) > self._allowed:
+        found = pc.value_counts(values.drop_null())
+        if len(found) <= self._allowed:
+            distinct, counts = found.flatten()
+            names = category_text(distinct).to_pylist()
+            self.counts.update(dict(zip(names, counts.to_pylist(), strict=True)))
+        if max(len(found), len(self.counts)) > self._allowed:
             self.counts = None
 
     def facts(self, rows: int) -> Facts:
@@ -145,6 +152,23 @@ class TextColumn:
             missing=self._missing,
             distinct=None if self.counts is None else len(self.counts),
         )
+
+
+def _kind(wish: ColumnWish | None) -> Kind | None:
+    return None if wish is None else wish.kind
+
+
+def _refuse_too_many(
+    columns: tuple[Column, ...], categories: Mapping[str, Mapping[str, int]], limit: int
+) -> None:
+    for column in columns:
+        if column.kind is Kind.CATEGORICAL and column.name not in categories:
+            raise InvalidParameter(
+                f"Column {column.name!r} has more than {limit} different values and cannot be "
+                "categorical",
+                column=column.name,
+                limit=limit,
+            )
 
 
 def _refuse_overflow(moments: Moments, numbers: list[NumberColumn]) -> None:

@@ -19,6 +19,11 @@ ARROW_TYPE = {Storage.NUMBER: pa.float64(), Storage.TEXT: pa.large_string()}
 """The Arrow type of a batch's column. Large, because 65,536 long texts may exceed 2 GiB."""
 
 
+def category_text(values: pa.Array) -> pa.Array:
+    """A column's values as the names of categories; a number is written as short as it can be."""
+    return values if pa.types.is_large_string(values.type) else values.cast(pa.large_string())
+
+
 @dataclass(frozen=True)
 class TableColumn:
     """A column before anyone decided what a release does with it.

@@ -100,6 +100,13 @@ def test_categories_are_counted_over_all_batches() -> None:
     assert found.categories == {"t": {"a": 10, "b": 5}}
 
 
+def test_numbers_wished_categorical_are_counted_by_their_names() -> None:
+    found = ingested({"x": [1.0, 2.5, None, 1.0]}, {"x": ColumnWish(Kind.CATEGORICAL)})
+    assert found.categories == {"x": {"1": 2, "2.5": 1}}
+    assert found.columns[0].storage is Storage.NUMBER
+    assert found.numbers == ("x",)
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -9,12 +11,14 @@ from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Limits, Storage
 from app.service.table_stream import ARROW_TYPE, TableColumn
 
+LONGEST_NAME = 200
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 EXACT = 2**53 - 1
 """Integers up to here are doubles, and no other integer has the same double."""
 
 
 def checked_names(names: list[str], limits: Limits) -> None:
-    """InvalidTable unless the names are few enough, not empty and all different."""
+    """InvalidTable unless the names are few enough, readable and all different."""
     if not names:
         raise InvalidTable("The table has no columns")
     if len(names) > limits.columns:
@@ -27,6 +31,12 @@ def checked_names(names: list[str], limits: Limits) -> None:
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise InvalidTable(f"Column {position} has no name", position=position)
+        if len(name) > LONGEST_NAME or CONTROL.search(name):
+            raise InvalidTable(
+                f"The name of column {position} has control characters or more than "
+                f"{LONGEST_NAME} characters",
+                position=position,
+            )
         if name in seen:
             raise InvalidTable(f"More than one column is called {name!r}", column=name)
         seen.add(name)
@@ -110,7 +120,7 @@ def not_a_number(name: str, row: int | None, *, wished: bool) -> DomainError:
     where = "" if row is None else f" in row {row}"
     if wished:
         return InvalidParameter(
-            f"Column {name!r} was asked to be numeric and holds no number{where}",
+            f"Column {name!r} is to be read as numbers and holds something else{where}",
             column=name,
             row=row,
         )
