@@ -31,6 +31,8 @@ from app.api import (
     reports,
     rows,
     swapping,
+    synthesis,
+    utility,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -59,6 +61,8 @@ ROUTERS = (
     swapping.router,
     attacks.router,
     randomize.router,
+    synthesis.router,
+    utility.router,
 )
 
 

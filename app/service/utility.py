@@ -186,36 +186,25 @@ def measure_utility(
 
 
 def column_utilities(original: EncodedTable, released: EncodedTable) -> list[ColumnUtility]:
-    """The distance of every column, numbers first."""
+    """The distance of every column, numbers first; none where a released column has no values."""
     deviation = reappearing.units(original.cells)
-    absent, absent_after = (each.cells.missing.mean(axis=0) for each in (original, released))
+    missing = [each.cells.missing.mean(axis=0).tolist() for each in (original, released)]
     found = []
-    for position, name in enumerate(original.names):
-        numbers = len(original.numbers)
-        smirnov = transport = variation = None
-        if position < numbers:
-            before, after = (each.cells.numeric[:, position] for each in (original, released))
-            before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+    for position, name in enumerate(original.numbers):
+        before, after = (each.cells.numeric[:, position] for each in (original, released))
+        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        smirnov = transport = None
+        if before.size and after.size:
             smirnov = kolmogorov_smirnov(before, after)
             transport = wasserstein(before, after) / float(deviation[position])
-        else:
-            place = position - numbers
-            variation = total_variation(
-                original.cells.codes[:, place],
-                released.cells.codes[:, place],
-                original.cells.categories[place],
-            )
-        found.append(
-            ColumnUtility(
-                name,
-                "numeric" if position < numbers else "categorical",
-                smirnov,
-                transport,
-                variation,
-                float(absent[position]),
-                float(absent_after[position]),
-            )
-        )
+        rates = (missing[0][position], missing[1][position])
+        found.append(ColumnUtility(name, "numeric", smirnov, transport, None, *rates))
+    for position, name in enumerate(original.texts):
+        codes, codes_after = (each.cells.codes[:, position] for each in (original, released))
+        variation = total_variation(codes, codes_after, original.cells.categories[position])
+        place = len(original.numbers) + position
+        rates = (missing[0][place], missing[1][place])
+        found.append(ColumnUtility(name, "categorical", None, None, _number(variation), *rates))
     return found
 
 
