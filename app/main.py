@@ -34,6 +34,8 @@ from app.api import (
     rows,
     surveys,
     swapping,
+    synthesis,
+    utility,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -65,6 +67,8 @@ ROUTERS = (
     randomize.router,
     distributions.router,
     surveys.router,
+    synthesis.router,
+    utility.router,
 )
 
 

@@ -226,7 +226,7 @@ surveys = Table(
     Column("responses", BigInteger, nullable=False),
     Column("totals", JSON, nullable=False),
     UniqueConstraint("owner", "name"),
-
+)
 
 audits = Table(
     "audits",
