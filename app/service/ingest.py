@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Column, ColumnWish, Kind, Limits, Storage
+from app.numerics.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
 from app.service.kinds import Facts, column_of, refuse_unknown
 from app.service.table_stream import TableStream, category_text
@@ -37,6 +38,7 @@ class Ingested:
         numbers     names of the columns kept as numbers, in the order of `moments`
         categories  for each column of text, or wished categorical, how often each value occurs,
                     unless there are too many
+        largest     for each column kept as numbers, the largest magnitude in it
     """
 
     rows: int
@@ -44,6 +46,7 @@ class Ingested:
     numbers: tuple[str, ...]
     moments: Moments
     categories: Mapping[str, Mapping[str, int]]
+    largest: Mapping[str, float]
 
 
 def ingest(
@@ -81,7 +84,14 @@ def ingest(
     )
     categories = {column.name: column.counts for column in counted if column.counts is not None}
     _refuse_too_many(columns, categories, limits.categories)
-    return Ingested(rows, columns, tuple(n.name for n in numbers), moments, categories)
+    return Ingested(
+        rows=rows,
+        columns=columns,
+        numbers=tuple(number.name for number in numbers),
+        moments=moments,
+        categories=categories,
+        largest={number.name: number.largest for number in numbers},
+    )
 
 
 class NumberColumn:
@@ -91,11 +101,13 @@ class NumberColumn:
         self.name = name
         self._missing = 0
         self._integer = True
+        self.largest = 0.0
 
     def see(self, values: pa.Array, into: NDArray[np.float64]) -> None:
         """Take note of a batch and copy it, with NaN for missing cells."""
         self._missing += values.null_count
         into[:] = values.to_numpy(zero_copy_only=False)
+        self.largest = max(self.largest, largest_magnitude(into))
         if self._integer:
             present = into[~np.isnan(into)] if values.null_count else into
             self._integer = bool(np.array_equal(present, np.floor(present)))
