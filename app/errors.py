@@ -81,6 +81,14 @@ class DatasetFrozen(Conflict):
     remedy = "Register the table anew under another name."
 
 
+class NotReleasable(Conflict):
+    """No noise can be shaped for the data set as it is, so nothing of it is released."""
+
+    slug = "not-releasable"
+    title = "The data set cannot be perturbed as it is"
+    remedy = "The detail names what is missing; PUT the columns, or register another table."
+
+
 class IdempotencyConflict(Conflict):
     """The Idempotency-Key was used for another request, or its answer is not known any more."""
 

@@ -17,13 +17,16 @@ from redis.retry import Retry
 from starlette.types import Lifespan
 
 from app.api import (
+    attacks,
     audit_log,
+    copies,
     datasets,
     grants,
     health,
     levels,
     pages,
     problems,
+    randomize,
     recipients,
     reports,
     rows,
@@ -33,8 +36,10 @@ from app.service.first_start import ensure_administrator, master_key_fits, sweep
 from app.service.resources import Resources
 from app.settings import Settings, WrongSetting
 from app.store.blobs import BlobStore
+from app.store.checksums import Checksums
 from app.store.engine import open_engine
 from app.store.migrations import migrate
+from app.store.noise_cache import NoiseCache
 from app.store.rates import RateCounter
 from app.store.vault import MASTER_KEY_BYTES, Vault
 
@@ -46,9 +51,12 @@ ROUTERS = (
     rows.router,
     levels.router,
     grants.router,
+    copies.router,
     recipients.router,
     audit_log.router,
     reports.router,
+    attacks.router,
+    randomize.router,
 )
 
 
@@ -113,6 +121,8 @@ def open_resources(settings: Settings) -> Resources:
         vault=vault,
         redis=redis,
         rates=RateCounter(redis),
+        checksums=Checksums(),
+        noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
         limits=settings.limits,
         spool_dir=spool_dir,
     )

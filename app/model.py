@@ -104,6 +104,56 @@ class Level:
         return self.noise_variance / (1.0 + self.noise_variance)
 
 
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One draw of noise: the variance, its neighbours then, and the hash that keys the draw.
+
+    where:
+        copy          the id of the copy that this draw made possible
+        lower, upper  the next smaller and the next larger variance drawn before, if any
+        recipe        how noise follows from secret and hash, for ever
+    """
+
+    dataset: str
+    sequence: int
+    copy: str
+    noise_variance: float
+    lower: float | None
+    upper: float | None
+    recipe: str
+    previous_hash: str
+    hash: str
+    at: datetime
+    caller: str
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A data set at one noise variance, as one caller may have it.
+
+    where:
+        rows     how many rows a download has now
+        columns  those that leave, in the data set's order
+        grid     numeric column → e: its released numbers are multiples of 2^e
+        levels   the owner's names for this variance that this caller may know
+    """
+
+    id: str
+    dataset: str
+    noise_variance: float
+    sequence: int
+    hash: str
+    issued_at: datetime
+    rows: int
+    columns: tuple[Column, ...]
+    grid: dict[str, int]
+    levels: tuple[str, ...]
+
+    @property
+    def privacy(self) -> float:
+        return self.noise_variance / (1.0 + self.noise_variance)
+
+
 class Role(StrEnum):
     """What a caller is. An admin may do all; an auditor reads the log and histories."""
 
@@ -142,6 +192,7 @@ class Limits:
     stateless_rows: int = 2_000_000
     requests_per_minute: int = 600
     categories: int = 10_000
+    noise_cache_bytes: int = 128 * 2**20
 
 
 @dataclass(frozen=True)

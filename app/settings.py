@@ -96,6 +96,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
             requests_per_minute=read(
                 "MAX_REQUESTS_PER_MINUTE", _positive, defaults.requests_per_minute
             ),
+            noise_cache_bytes=read("NOISE_CACHE_BYTES", _positive, defaults.noise_cache_bytes),
         ),
     )
 
@@ -114,6 +115,7 @@ KNOWN = (
     "MAX_COLUMNS",
     "MAX_STATELESS_ROWS",
     "MAX_REQUESTS_PER_MINUTE",
+    "NOISE_CACHE_BYTES",
 )
 
 

@@ -12,6 +12,7 @@ import importlib
 import pickle
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Table
@@ -20,14 +21,15 @@ ROOT = Path(__file__).resolve().parents[1]
 KEYS = ("li2012", "huang2005", "hsu2008", "li2004", "wu2003")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Reproduce the papers named, or all of them."""
     parser = argparse.ArgumentParser(prog="papers", description=__doc__)
     parser.add_argument("keys", nargs="*", default=KEYS, metavar="KEY", help="papers to reproduce")
     parser.add_argument("--quick", action="store_true", help="small sizes, about a minute")
     parser.add_argument("--anew", action="store_true", help="forget what is remembered")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "papers")
     parser.add_argument("--memory", type=Path, default=ROOT / "var" / "papers")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     unknown = [key for key in options.keys if key not in KEYS]
     if unknown:
         sys.exit(f"papers: no paper {unknown[0]!r}; there are {', '.join(KEYS)}")

@@ -25,6 +25,7 @@ from app.numerics.multilevel import (
 from app.numerics.noise import draw_key, standard_normals
 from app.numerics.perturbation import perturbed
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
+from papers.li2012_adversaries import ADVERSARY_EXPERIMENTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -333,5 +334,6 @@ EXPERIMENTS = (
     Experiment(
         "utility-wbc", "Utility at equal noise: wbc (fig. 4)", utility_on_wbc, needs=("wbc.csv",)
     ),
+    *ADVERSARY_EXPERIMENTS,
     Experiment("run-time", "Run time of algorithm 3 (experiment 2, fig. 5)", run_time),
 )

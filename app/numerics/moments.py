@@ -19,10 +19,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from app.numerics.semidefinite import nearest_semidefinite
 
-INDEFINITE = -1e-12
-"""Eigenvalues above this part of the largest are rounding, below it pairwise deletion."""
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class Moments:
     def covariance(self) -> Matrix:
         """Sample covariance C_jk/(n_jk - 1), shape (d, d), symmetric and positive semidefinite.
 
-        Pairwise deletion may make it indefinite; it is then projected: negative eigenvalues become
-        0 [higham1988, thm. 2.1], the nearest semidefinite matrix in the Frobenius norm. Pairs never
-        present together count as uncorrelated, columns with fewer than two values as constant.
+        Pairwise deletion may make it indefinite; the nearest semidefinite matrix is then taken
+        (`nearest_semidefinite`, in units of the columns' own scale). Pairs never present together
+        count as uncorrelated, columns with fewer than two values as constant.
         """
         freedom = self.count - 1.0
         covariance = np.divide(
@@ -78,7 +77,8 @@ class Moments:
         covariance = (covariance + covariance.T) / 2
         if np.all(self.count == self.count.flat[:1]):
             return covariance  # a Gram matrix by construction
-        return positive_semidefinite(covariance)
+        nearest, _ = nearest_semidefinite(covariance, scale=np.sqrt(np.diag(covariance)))
+        return nearest
 
 
 def block_moments(block: Matrix) -> Moments:
@@ -118,16 +118,3 @@ def _incomplete(block: Matrix) -> Moments:
     offset = np.divide(sums, count, out=np.zeros_like(sums), where=count > 0)
     comoment = centred.T @ centred - offset * offset.T * count
     return Moments(count, np.where(count > 0, centre[:, None] + offset, 0.0), comoment)
-
-
-def positive_semidefinite(symmetric: Matrix) -> Matrix:
-    """The nearest positive semidefinite matrix in the Frobenius norm [higham1988, thm. 2.1].
-
-    Returned unchanged when it is semidefinite already, up to rounding.
-    """
-    eigenvalues, vectors = np.linalg.eigh(symmetric)
-    if eigenvalues[0] >= INDEFINITE * max(eigenvalues[-1], 0.0):
-        return symmetric
-    nearest = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
-    projected: Matrix = (nearest + nearest.T) / 2
-    return projected

@@ -2,7 +2,7 @@
 
 | here | li2012 | meaning |
 | --- | --- | --- |
-| X | X | originals, (d, n): a column is contiguous; NaN where missing |
+| X | X | originals, (d, n) or d columns of n: a column is contiguous; NaN where missing |
 | B | | the path at the copy's variance, (r, n) |
 | L | | factor of K_X, (d, r) |
 | e | | exponents of the grid's steps, d of them |
@@ -30,7 +30,7 @@ _PIECE = 16_384  # rows per pass: a column of sums and one of products stay in a
 
 
 def perturbed(
-    X: FloatArray,
+    X: Sequence[FloatArray] | FloatArray,
     B: FloatArray,
     L: FloatArray,
     exponents: Sequence[int],
@@ -41,7 +41,7 @@ def perturbed(
     Column i sums L_ij·B_j in the order of j, over the j with L_ij ≠ 0, then adds the original.
     Missing originals stay missing.
     """
-    d, n = X.shape
+    d, n = L.shape[0], B.shape[1]
     Y = np.empty((d, n)) if out is None else out
     product = np.empty(min(n, _PIECE))
     for start in range(0, n, _PIECE):
@@ -54,7 +54,7 @@ def perturbed(
             for j in others:
                 np.multiply(B[j, rows], L[i, j], out=term)
                 np.add(total, term, out=total)
-            np.add(total, X[i, rows], out=total)
+            np.add(total, X[i][rows], out=total)
             round_to_grid(total, exponents[i])
     return Y
 

@@ -55,7 +55,8 @@ def chosen_variance(noise_variance: float | None, privacy: float | None) -> floa
     if privacy is not None:
         if not 0 < privacy < 1:
             raise InvalidParameter("privacy must lie between 0 and 1", parameter="privacy")
-        return checked_variance(privacy / (1 - privacy), "privacy")
+        # Fifteen digits: a privacy of 0.6 means a variance of 1.5, not of 1.4999999999999998.
+        return checked_variance(float(f"{privacy / (1 - privacy):.15g}"), "privacy")
     assert noise_variance is not None
     return checked_variance(noise_variance, "noise_variance")
 

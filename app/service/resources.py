@@ -10,18 +10,22 @@ from sqlalchemy import Engine
 
 from app.model import Limits
 from app.store.blobs import BlobStore
+from app.store.checksums import Checksums
+from app.store.noise_cache import NoiseCache
 from app.store.rates import RateCounter
 from app.store.vault import Vault
 
 
 @dataclass(frozen=True, repr=False)
 class Resources:
-    """The database, the blobs, the master key at work, Redis if there is one, and the limits."""
+    """The database, the blobs, the master key at work, Redis if there is one, caches and limits."""
 
     engine: Engine
     blobs: BlobStore
     vault: Vault
     redis: Redis | None
     rates: RateCounter
+    noise: NoiseCache
+    checksums: Checksums
     limits: Limits
     spool_dir: Path

@@ -144,6 +144,31 @@ grants = Table(
     Column("columns", JSON(none_as_null=True)),
 )
 
+shapes = Table(
+    "shapes",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+history = Table(
+    "history",
+    metadata,
+    # No foreign key: the history of a data set outlives it.
+    Column("dataset", Identity, primary_key=True),
+    Column("sequence", Sequence, primary_key=True, autoincrement=False),
+    Column("copy", Identity, nullable=False, unique=True),
+    Column("noise_variance", Float(53), nullable=False),
+    Column("lower", Float(53)),
+    Column("upper", Float(53)),
+    Column("recipe", String(60), nullable=False),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("caller", Identity, nullable=False),
+    UniqueConstraint("dataset", "noise_variance"),
+)
+
 audit_log = Table(
     "audit_log",
     metadata,

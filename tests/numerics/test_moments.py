@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.moments import Moments, block_moments, positive_semidefinite
+from app.numerics.moments import Moments, block_moments
 
 Matrix = NDArray[np.float64]
 
@@ -134,14 +134,11 @@ def test_an_indefinite_pairwise_covariance_is_projected() -> None:
     covariance = block_moments(table).covariance()
     eigenvalues = np.linalg.eigvalsh(covariance)
     assert eigenvalues[0] > -1e-12 * eigenvalues[-1]
-    # The nearest one keeps the positive part of the spectrum and is off by the negative part.
-    negative = np.minimum(np.linalg.eigvalsh(raw), 0)
-    np.testing.assert_allclose(np.linalg.norm(covariance - raw), np.linalg.norm(negative))
-
-
-def test_a_semidefinite_matrix_is_left_as_it_is() -> None:
-    matrix = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
-    assert positive_semidefinite(matrix) is matrix
+    # The nearest one keeps the positive part of the spectrum and is off by the negative part,
+    # both in units of the columns' own scale.
+    unit = np.sqrt(np.outer(np.diag(raw), np.diag(raw)))
+    negative = np.minimum(np.linalg.eigvalsh(raw / unit), 0)
+    np.testing.assert_allclose(np.linalg.norm((covariance - raw) / unit), np.linalg.norm(negative))
 
 
 def test_constant_single_and_absent_columns_have_no_variance() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from email.message import Message
 from enum import StrEnum
+from typing import TypeVar
 
 from app.errors import NotAcceptable, UnsupportedMediaType
 
@@ -18,6 +19,8 @@ class MediaType(StrEnum):
     ARROW = "application/vnd.apache.arrow.stream"
     JSON = "application/json"
 
+
+Format = TypeVar("Format", bound=StrEnum)
 
 CHARSETS = ("utf-8", "utf8", "us-ascii")
 OFFERED = tuple(MediaType)
@@ -43,6 +46,11 @@ def media_type(content_type: str | None) -> MediaType:
 
 
 def negotiate(accept: str | None, offered: Sequence[MediaType] = OFFERED) -> MediaType:
+    """The format of a table that an Accept header likes best (see `preferred`)."""
+    return preferred(accept, offered)
+
+
+def preferred(accept: str | None, offered: Sequence[Format]) -> Format:
     """The offered format that an Accept header likes best, the first one where it does not care.
 
     As RFC 9110 has it: the most specific range that matches gives a format its quality; quality 0
@@ -73,7 +81,7 @@ def _range(part: str) -> tuple[str, float]:
     return name.lower(), quality
 
 
-def _quality(format_: MediaType, ranges: list[tuple[str, float]]) -> float:
+def _quality(format_: StrEnum, ranges: list[tuple[str, float]]) -> float:
     family = format_.partition("/")[0]
     for wanted in (format_.value, f"{family}/*", "*/*"):
         matching = [quality for name, quality in ranges if name == wanted]

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.attacks.estimation import FloatArray, noise_share
-from app.numerics.attacks.knowledge import nearest_semidefinite
 from app.numerics.attacks.pooling import Observation
+from app.numerics.semidefinite import nearest_semidefinite
 
 
 def serial_smoothing(observation: Observation, reach: int) -> FloatArray:

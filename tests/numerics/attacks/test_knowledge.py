@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from app.numerics.attacks.knowledge import (
-    nearest_semidefinite,
     partial_knowledge,
     perfect_knowledge,
 )
@@ -44,22 +43,6 @@ def test_a_difference_that_is_negative_altogether_becomes_zero() -> None:
     found = partial_knowledge(Observation(y, 100 * np.eye(2)))
     np.testing.assert_allclose(found.covariance, 0, atol=1e-12)
     assert found.removed == pytest.approx(1)
-
-
-def test_a_semidefinite_matrix_is_left_as_it_is() -> None:
-    K = np.outer([1.0, 2.0], [1.0, 2.0])
-    nearest, removed = nearest_semidefinite(K, scale=np.ones(2))
-    np.testing.assert_array_equal(nearest, K)
-    assert removed == 0
-
-
-def test_the_projection_does_not_depend_on_units() -> None:
-    matrix = np.array([[1.0, 0.0], [0.0, -0.1]]) + 0.4
-    unit = np.array([1e6, 1e-3])
-    plain, removed = nearest_semidefinite(matrix, scale=np.ones(2))
-    scaled, same = nearest_semidefinite(matrix * np.outer(unit, unit), scale=unit)
-    np.testing.assert_allclose(scaled / np.outer(unit, unit), plain, rtol=1e-10)
-    assert same == pytest.approx(removed)
 
 
 def test_only_the_sampled_rows_are_used() -> None:

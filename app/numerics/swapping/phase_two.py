@@ -1,0 +1,146 @@
+"""Phase II of the published method: sorted sweeps of admissible swaps [li2004, eq. 14, table 2, appendix A].
+
+| symbol | name | meaning |
+|---|---|---|
+| U^p, U^u, V^p | `CHANGED`, `KEPT`, `MEMBER` | changed and unchanged records of U, changed records of V |
+| a, c | `home` | true categories of the two records of a swap |
+| b, d | `value` | their current categories |
+| c_ij | cost | p_i(b) - p_i(d) + p_j(d) - p_j(b), eq. 14 |
+
+Every rule of admissibility looks only at (set, true, current) of the two records. Records that agree
+in these form a kind, and the swaps between two kinds are admissible all or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from app.numerics.swapping.problem import Problem
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+KEPT, CHANGED, MEMBER = 0, 1, 2
+HELD_SWAPS = 5_000_000
+"""Longest sorted list in memory at a time; a longer one is consumed in parts."""
+ROUNDING = 1e-12
+"""A cost that is not below this is 0: swaps for nothing could go round in circles."""
+
+
+class Kind(NamedTuple):
+    """What the rules of admissibility see of a record."""
+
+    set: int
+    home: int
+    value: int
+
+
+def admissible(first: Kind, second: Kind) -> bool:
+    """Whether records of these kinds may swap values [li2004, definition 3 and rules 1 to 4]."""
+    if first.value == second.value:
+        return False  # definition 3: there is nothing to exchange
+    sets = {first.set, second.set}
+    if sets == {KEPT}:
+        return False  # rule 1
+    if sets == {KEPT, MEMBER}:
+        return False  # rule 2
+    if first.home == second.home:
+        return True
+    if KEPT in sets:
+        return False  # rule 3
+    return len({first.home, first.value, second.home, second.value}) == 4  # rule 4
+
+
+def swept_values(problem: Problem, values: IntArray) -> IntArray:
+    """Values after phase II, from those after phase I. Shape (n,).
+
+    Step 3 of table 2 as published: all admissible swaps of negative cost are made in ascending
+    order of cost, each record at most once in a sweep; step 4: sweeps follow until no admissible
+    swap has a negative cost. Every sweep lowers the objective, so the sweeps end. Time O(n²) a sweep.
+    """
+    values = values.copy()
+    movable = np.flatnonzero((problem.group == 0) | problem.changed(values))
+    while True:
+        swaps = _cheapest_swaps(problem, values, movable)
+        if not len(swaps):
+            return values
+        resting = movable
+        while len(swaps):
+            busy = _made(values, swaps)
+            resting = resting[~busy[resting]]
+            # A list that was cut off goes on with the records still at rest: every swap of them
+            # was cut off, and every swap that was cut off and is still possible is one of them.
+            cut_off = len(swaps) == HELD_SWAPS
+            swaps = _cheapest_swaps(problem, values, resting) if cut_off else swaps[:0]
+
+
+def _made(values: IntArray, swaps: IntArray) -> npt.NDArray[np.bool_]:
+    """Make the swaps (m, 2) in their order, each record once; returns who is no longer at rest."""
+    busy = np.zeros(len(values), dtype=bool)
+    for start in range(0, len(swaps), 65_536):
+        part = swaps[start : start + 65_536]
+        for first, second in part[~busy[part].any(axis=1)].tolist():
+            if not (busy[first] or busy[second]):
+                values[first], values[second] = values[second], values[first]
+                busy[first] = busy[second] = True
+    return busy
+
+
+def _cheapest_swaps(problem: Problem, values: IntArray, resting: IntArray) -> IntArray:
+    """The `HELD_SWAPS` cheapest admissible swaps of negative cost in ascending order. Shape (m, 2)."""
+    costs: list[FloatArray] = [np.empty(0)]
+    swaps: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
+    held = 0
+    for cost, pairs in _negative_swaps(problem, values, resting):
+        costs.append(cost)
+        swaps.append(pairs)
+        held += len(cost)
+        if held > 2 * HELD_SWAPS:
+            costs, swaps = [np.concatenate(costs)], [np.concatenate(swaps)]
+            cheapest = np.argpartition(costs[0], HELD_SWAPS)[:HELD_SWAPS]
+            costs, swaps, held = [costs[0][cheapest]], [swaps[0][cheapest]], HELD_SWAPS
+    all_costs, all_swaps = np.concatenate(costs), np.concatenate(swaps)
+    # Equal costs are taken in the order of the records, whatever the order of the blocks.
+    order = np.lexsort((all_swaps[:, 1], all_swaps[:, 0], all_costs))
+    return all_swaps[order[:HELD_SWAPS]]
+
+
+def _negative_swaps(
+    problem: Problem, values: IntArray, resting: IntArray
+) -> Iterator[tuple[FloatArray, IntArray]]:
+    """Costs (14) and pairs of all admissible swaps of negative cost, in blocks."""
+    for first, of_first, second, of_second in _admissible_kinds(problem, values, resting):
+        # c_ij is a sum of what i loses by going from b to d and what j loses by going back.
+        loss = problem.posterior[:, first.value] - problem.posterior[:, second.value]
+        of_i, of_j = loss[of_first], -loss[of_second]
+        rows = max(1, HELD_SWAPS // max(len(of_j), 1))
+        for start in range(0, len(of_i), rows):
+            cost = of_i[start : start + rows, None] + of_j[None, :]
+            i, j = np.nonzero(cost < -ROUNDING)
+            if len(i):
+                yield cost[i, j], np.column_stack([of_first[start + i], of_second[j]])
+
+
+def _admissible_kinds(
+    problem: Problem, values: IntArray, resting: IntArray
+) -> Iterator[tuple[Kind, IntArray, Kind, IntArray]]:
+    """Pairs of kinds between which swaps are admissible, each with its resting records."""
+    home, value = problem.home[resting], values[resting]
+    set_ = np.where(problem.group[resting] > 0, MEMBER, np.where(home == value, KEPT, CHANGED))
+    categories = problem.categories
+    code = (set_ * categories + home) * categories + value
+    order = np.argsort(code, kind="stable")
+    present, start = np.unique(code[order], return_index=True)
+    members = np.split(resting[order], start[1:])
+    kinds = [
+        Kind(int(c) // categories**2, int(c) // categories % categories, int(c) % categories)
+        for c in present
+    ]
+    for a, first in enumerate(kinds):
+        for b in range(a, len(kinds)):
+            if admissible(first, kinds[b]):
+                yield first, members[a], kinds[b], members[b]

@@ -1,0 +1,193 @@
+"""Swapping one or several confidential attributes, from codes to codes [li2004].
+
+| symbol | name | meaning |
+|---|---|---|
+| x | `attributes` | J arrays of N codes 0 …: what an intruder may know |
+| y | `confidential` | arrays of N codes 0 … C - 1, swapped in turn |
+| p | `proportion` | share of U that changes (C1) |
+
+With several confidential attributes each is swapped given those before it: they join the attributes
+on which the posterior is conditional, as swapped, so that the joint distribution of the confidential
+attributes is kept, too. They do not join the pattern that identifies: an intruder knows x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InvalidParameter, InvalidTable
+from app.numerics.swapping.chance import random_values
+from app.numerics.swapping.identifiability import (
+    UNIDENTIFIABLE,
+    Identifiability,
+    identifiability,
+)
+from app.numerics.swapping.optimal import optimal_values
+from app.numerics.swapping.phase_one import first_values
+from app.numerics.swapping.phase_two import swept_values
+from app.numerics.swapping.posterior import naive_bayes_posterior
+from app.numerics.swapping.problem import (
+    GroupQuota,
+    Problem,
+    deviation,
+    identifiable_groups,
+    objective,
+    quotas,
+    smallest_deviation,
+)
+
+IntArray = npt.NDArray[np.int64]
+Method = Literal["optimal", "greedy", "random"]
+
+LARGEST_PROBLEM = 50_000_000
+"""Identifiable records times categories: the posterior then takes 400 MB."""
+LARGEST_GREEDY = 50_000
+"""Identifiable records whose pairs the published method can look through in minutes."""
+MOST_GREEDY_CATEGORIES = 100
+"""Phase I has C² variables."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the owner asks for: how much changes, by which method, with which estimate.
+
+    `allowed_deviation` is the deviation of the marginal that `optimal` may use to lower the
+    objective; where (C1) and (C2) force more, the smallest possible is used.
+    """
+
+    proportion: float = 0.5
+    method: Method = "optimal"
+    group_quota: GroupQuota = field(default_factory=GroupQuota)
+    smoothing: float = 0.0
+    allowed_deviation: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.proportion <= 1:
+            raise InvalidParameter(
+                "The proportion must be above 0 and at most 1.", parameter="proportion"
+            )
+
+
+@dataclass(frozen=True)
+class AttributeSwap:
+    """One confidential attribute after the swap, and what the swap did.
+
+    `values` has shape (N,). `phase_one` is the objective after phase I (greedy only); `bound` is the
+    certified lower bound (optimal only). `smallest_deviation` is what (C1) and (C2) force.
+    """
+
+    values: IntArray
+    before: Identifiability
+    after: Identifiability
+    changed: int
+    still_disclosed: int
+    deviation: int
+    smallest_deviation: int
+    objective: float
+    phase_one: float | None = None
+    bound: float | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """How far the objective may lie above the optimum; 0 is proven optimal."""
+        return None if self.bound is None else self.objective - self.bound
+
+
+def swapped_in_turn(
+    confidential: Sequence[IntArray],
+    attributes: Sequence[IntArray],
+    policy: Policy,
+    rng: np.random.Generator,
+) -> list[AttributeSwap]:
+    """Every confidential attribute swapped, each given the ones before it as swapped."""
+    swaps: list[AttributeSwap] = []
+    for values in confidential:
+        given = [*attributes, *(swap.values for swap in swaps)]
+        swaps.append(swapped(values, attributes, given, policy, rng))
+    return swaps
+
+
+def swapped(
+    confidential: IntArray,
+    identifying: Sequence[IntArray],
+    given: Sequence[IntArray],
+    policy: Policy,
+    rng: np.random.Generator,
+) -> AttributeSwap:
+    """One confidential attribute swapped: identified by `identifying`, posterior given `given`.
+
+    Codes are 0 … C - 1 and each occurs. InvalidTable for a constant attribute and for a problem
+    beyond the limits above; InvalidParameter for two categories with proportion 1: an attribute
+    whose values are all flipped hides nothing.
+    """
+    categories = int(confidential.max(initial=-1)) + 1
+    if categories < 2:
+        raise InvalidTable("A confidential attribute needs at least two categories.")
+    if categories == 2 and policy.proportion == 1:
+        raise InvalidParameter(
+            "With two categories the proportion must be below 1: "
+            "when every value is flipped, flipping them back reveals all.",
+            parameter="proportion",
+        )
+    before = identifiability(confidential, identifying)
+    records, group = identifiable_groups(before)
+    _require_manageable(len(records), categories, policy.method)
+    problem = Problem(
+        home=confidential[records],
+        posterior=naive_bayes_posterior(
+            confidential, categories, given, records, smoothing=policy.smoothing
+        ),
+        group=group,
+        quota=quotas(before, categories, policy.proportion, policy.group_quota),
+    )
+    forced = smallest_deviation(problem)
+    phase_one = bound = None
+    if policy.method == "optimal":
+        allowed = max(forced, policy.allowed_deviation)
+        optimum = optimal_values(problem, rng, deviation=allowed)
+        chosen, bound = optimum.values, optimum.bound
+    elif policy.method == "greedy":
+        first = first_values(problem, rng)
+        phase_one = objective(problem, first)
+        chosen = swept_values(problem, first)
+    else:
+        chosen = random_values(problem, np.bincount(confidential, minlength=categories), rng)
+    values = confidential.copy()
+    values[records] = chosen
+    after = identifiability(values, identifying)
+    kept = (after.status != UNIDENTIFIABLE) & (values == confidential)
+    return AttributeSwap(
+        values=values,
+        before=before,
+        after=after,
+        changed=int(np.count_nonzero(values != confidential)),
+        still_disclosed=int(np.count_nonzero(kept)),
+        deviation=deviation(confidential, values, categories),
+        smallest_deviation=forced,
+        objective=objective(problem, chosen),
+        phase_one=phase_one,
+        bound=bound,
+    )
+
+
+def _require_manageable(records: int, categories: int, method: Method) -> None:
+    if records * categories > LARGEST_PROBLEM:
+        raise InvalidTable(
+            "Too many identifiable records times categories; merge categories first.",
+            identifiable=records,
+            categories=categories,
+            limit=LARGEST_PROBLEM,
+        )
+    if method == "greedy" and (records > LARGEST_GREEDY or categories > MOST_GREEDY_CATEGORIES):
+        raise InvalidParameter(
+            "The greedy method looks at all pairs of identifiable records; use method=optimal.",
+            parameter="method",
+            identifiable=records,
+            categories=categories,
+            limit=LARGEST_GREEDY,
+        )

@@ -1,0 +1,138 @@
+"""Hot blocks of noise: in this process up to a number of bytes, and in Redis when there is one.
+
+A block is a function of the secret and the history, so a cache saves work and decides nothing
+(invariant 8). In Redis it is encrypted and authenticated under a key that the caller of this module
+derives from the data set's secret: whoever reads Redis learns nothing, and what somebody else put
+there, or moved, does not open and counts as absent. When Redis fails or is slow it is left alone
+for a while.
+
+A block holds the first rows of its 65,536, as many as the data set had; more rows later make a
+longer block that takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
+from redis import Redis
+from redis.exceptions import RedisError
+
+FloatArray = NDArray[np.float64]
+
+PREFIX = "cornerwave:noise:"
+KEPT_SECONDS = 3_600
+LARGEST_IN_REDIS = 16 * 2**20
+REST_SECONDS = 5.0
+"""How long Redis is left alone after it failed."""
+_NONCE_BYTES = 12
+
+
+@dataclass(frozen=True)
+class BlockName:
+    """Which block: of which draw (its history entry's hash), and where in the rows."""
+
+    entry_hash: str
+    block: int
+
+    def __str__(self) -> str:
+        return f"{self.entry_hash}:{self.block}"
+
+
+def cache_key(secret: bytes) -> bytes:
+    """The key that protects a data set's blocks outside this process, 32 bytes."""
+    return HKDF(SHA256(), 32, salt=None, info=b"cornerwave noise cache v1").derive(secret)
+
+
+class NoiseCache:
+    """Blocks by name; `get` may always answer None."""
+
+    def __init__(self, most_bytes: int, redis: Redis | None = None) -> None:
+        self._most_bytes = most_bytes
+        self._redis = redis
+        self._redis_rests_until = 0.0
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[BlockName, FloatArray] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of blocks in this process."""
+        return self._bytes
+
+    def get(self, name: BlockName, *, columns: int, rows: int, key: bytes) -> FloatArray | None:
+        """The block, if one of at least `rows` rows is at hand; shape (columns, ≥ rows)."""
+        with self._lock:
+            held = self._blocks.get(name)
+            if held is not None and held.shape[1] >= rows:
+                self._blocks.move_to_end(name)
+                return held
+        found = self._from_redis(name, columns, rows, key)
+        if found is not None:
+            self._hold(name, found)
+        return found
+
+    def put(self, name: BlockName, block: FloatArray, key: bytes) -> None:
+        """Keep a block; whoever gets it must not write to it."""
+        self._hold(name, block)
+        self._to_redis(name, block, key)
+
+    def _hold(self, name: BlockName, block: FloatArray) -> None:
+        block.setflags(write=False)
+        with self._lock:
+            before = self._blocks.pop(name, None)
+            self._bytes -= before.nbytes if before is not None else 0
+            if block.nbytes > self._most_bytes:
+                return
+            self._blocks[name] = block
+            self._bytes += block.nbytes
+            while self._bytes > self._most_bytes:
+                _, oldest = self._blocks.popitem(last=False)
+                self._bytes -= oldest.nbytes
+
+    def _from_redis(
+        self, name: BlockName, columns: int, rows: int, key: bytes
+    ) -> FloatArray | None:
+        if self._redis is None or time.monotonic() < self._redis_rests_until:
+            return None
+        try:
+            sealed = self._redis.get(f"{PREFIX}{name}")
+        except (RedisError, OSError):
+            self._let_redis_rest()
+            return None
+        if not isinstance(sealed, bytes):
+            return None
+        try:
+            nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+            content = AESGCM(key).decrypt(nonce, body, str(name).encode())
+        except (InvalidTag, ValueError):
+            return None
+        values = np.frombuffer(content, dtype="<f8")
+        if columns == 0 or len(values) % columns or len(values) // columns < rows:
+            return None
+        return np.asarray(values.reshape(columns, -1), dtype=np.float64)
+
+    def _to_redis(self, name: BlockName, block: FloatArray, key: bytes) -> None:
+        if self._redis is None or block.nbytes > LARGEST_IN_REDIS:
+            return
+        if time.monotonic() < self._redis_rests_until:
+            return
+        nonce = os.urandom(_NONCE_BYTES)
+        content = np.ascontiguousarray(block, dtype="<f8").tobytes()
+        sealed = nonce + AESGCM(key).encrypt(nonce, content, str(name).encode())
+        try:
+            self._redis.set(f"{PREFIX}{name}", sealed, ex=KEPT_SECONDS)
+        except (RedisError, OSError):
+            self._let_redis_rest()
+
+    def _let_redis_rest(self) -> None:
+        self._redis_rests_until = time.monotonic() + REST_SECONDS

@@ -1,0 +1,81 @@
+"""`make papers`: pages from findings, work remembered, the same bytes for the same seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from papers import __main__ as reproducing
+from papers.finding import Experiment, Finding, Table, drawn
+
+
+def small_experiment(runs: list[bool]) -> Experiment:
+    def run(quick: bool, seed: int) -> Finding:
+        runs.append(quick)
+        figure = Figure(figsize=(2, 1))
+        figure.add_subplot().plot([0, 1], [0, seed])
+        return Finding(
+            numbers={"seed": float(seed)},
+            settings={"rows": 10},
+            tables=[Table("Errors", ["method", "ours", "paper"], [["a", 0.123456, "0.12"]])],
+            pictures=[drawn("line", "A line", figure)],
+            remarks=["It agrees."],
+        )
+
+    return Experiment("small", "A small one", run, seed=7)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    runs: list[bool] = []
+    experiment = small_experiment(runs)
+    absent = Experiment("absent", "Needs data", experiment.run, needs=("no-such-file.csv",))
+    monkeypatch.setattr(reproducing, "experiments", lambda _: (experiment, absent))
+    return runs
+
+
+def reproduce(folder: Path, *options: str) -> bytes:
+    out = folder / "out"
+    reproducing.main(["li2004", "--out", str(out), "--memory", str(folder / "memory"), *options])
+    return (out / "li2004.md").read_bytes() + (out / "li2004" / "small-line.png").read_bytes()
+
+
+def test_a_page_holds_tables_figures_settings_and_remarks(
+    runs: list[bool], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce(tmp_path)
+    page = (tmp_path / "out" / "li2004.md").read_text()
+    assert "| method | ours | paper |" in page
+    assert "| a | 0.1235 | 0.12 |" in page
+    assert "Settings: rows = 10, seed = 7." in page
+    assert "![A line](li2004/small-line.png)" in page
+    assert "- It agrees." in page
+    shown = capsys.readouterr().out
+    assert "2/2" in shown
+    assert "left out li2004/absent: no-such-file.csv" in shown
+
+
+def test_what_is_done_is_remembered_until_told_otherwise(runs: list[bool], tmp_path: Path) -> None:
+    first = reproduce(tmp_path)
+    assert reproduce(tmp_path) == first
+    assert runs == [False]
+    assert reproduce(tmp_path, "--anew") == first
+    assert runs == [False, False]
+    reproduce(tmp_path, "--quick")
+    assert runs == [False, False, True]
+
+
+def test_a_change_of_code_runs_anew(
+    runs: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduce(tmp_path)
+    monkeypatch.setattr(reproducing, "code_hash", lambda _: "changed")
+    reproduce(tmp_path)
+    assert len(runs) == 2
+
+
+def test_an_unknown_paper_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no paper 'li2099'"):
+        reproducing.main(["li2099"])

@@ -1,0 +1,59 @@
+"""`make bench`: claims are ratios with a verdict, and the page is made of what was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import __main__ as benchmarks
+from bench import measure
+from bench.measure import Ratio, Series
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(measure, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(benchmarks, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(benchmarks, "DOCS", tmp_path)
+    return tmp_path
+
+
+def test_a_bound_has_a_sense() -> None:
+    assert Ratio("a", 1.0, 1.4).holds
+    assert not Ratio("a", 1.5, 1.4).holds
+    assert Ratio("a", 25.0, 20, "at least").holds
+    assert not Ratio("a", 15.0, 20, "at least").holds
+
+
+def test_the_page_shows_what_holds_and_what_does_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratios = [Ratio("fast enough", 1.23, 1.4), Ratio("too slow", 3.0, 2.0)]
+    series = [Series("Time", "ours", "rows", "seconds", [(10, 1.0), (100, 10.0)])]
+    measure.record("copies", ratios, series, ["A note."])
+    benchmarks.write_page()
+    page = (folder / "benchmarks.md").read_text()
+    assert "| fast enough | 1.23 | at most 1.4 | yes |" in page
+    assert "| too slow | 3 | at most 2 | **no** |" in page
+    assert "A note." in page
+    assert (folder / "benchmarks" / "copies-time.png").read_bytes().startswith(b"\x89PNG")
+    assert "DOES NOT HOLD" in capsys.readouterr().out
+
+
+def test_every_script_has_a_main_and_records_its_claims() -> None:
+    scripts = [
+        path for path in benchmarks.HERE.glob("*.py") if path.stem not in benchmarks.NOT_SCRIPTS
+    ]
+    assert scripts
+    for script in scripts:
+        text = script.read_text(encoding="utf-8")
+        assert "def main(" in text, script.name
+        assert "record(" in text, script.name
+
+
+def test_every_result_kept_is_of_a_script_that_exists() -> None:
+    for result in measure.RESULTS.glob("*.json"):
+        assert (benchmarks.HERE / f"{result.stem}.py").exists()
+        assert json.loads(result.read_text(encoding="utf-8"))["ratios"]
