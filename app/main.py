@@ -30,6 +30,7 @@ from app.api import (
     recipients,
     reports,
     rows,
+    swapping,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -55,6 +56,7 @@ ROUTERS = (
     recipients.router,
     audit_log.router,
     reports.router,
+    swapping.router,
     attacks.router,
     randomize.router,
 )

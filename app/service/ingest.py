@@ -18,7 +18,7 @@ from app.errors import InvalidParameter
 from app.model import Column, ColumnWish, Kind, Limits, Storage
 from app.numerics.moments import Moments
 from app.service.kinds import Facts, column_of, refuse_unknown
-from app.service.number_blocks import NumberBlocks
+from app.service.number_blocks import NumberBlocks, NumbersSeen
 from app.service.table_stream import TableStream, category_text
 
 
@@ -36,6 +36,7 @@ class Ingested:
         numbers     names of the columns kept as numbers, in the order of `moments`
         categories  for each column of text, or wished categorical, how often each value occurs,
                     unless there are too many
+        largest     for each column kept as numbers, the largest magnitude in it
     """
 
     rows: int
@@ -43,6 +44,7 @@ class Ingested:
     numbers: tuple[str, ...]
     moments: Moments
     categories: Mapping[str, Mapping[str, int]]
+    largest: Mapping[str, float]
 
 
 def ingest(
@@ -69,14 +71,21 @@ def ingest(
         numbers.add(batch)
         for column in counted:
             column.see(batch.column(column.name))
-    moments = numbers.moments()
-    facts = {column.name: column.facts(rows) for column in counted} | _number_facts(numbers, names)
+    seen = numbers.seen()
+    facts = {column.name: column.facts(rows) for column in counted} | _number_facts(seen, names)
     columns = tuple(
         column_of(facts[c.name], wishes.get(c.name), limits.categories) for c in stream.columns
     )
     categories = {column.name: column.counts for column in counted if column.counts is not None}
     _refuse_too_many(columns, categories, limits.categories)
-    return Ingested(rows, columns, names, moments, categories)
+    return Ingested(
+        rows=rows,
+        columns=columns,
+        numbers=names,
+        moments=seen.moments,
+        categories=categories,
+        largest=dict(zip(names, seen.largest.tolist(), strict=True)),
+    )
 
 
 class CountedColumn:
@@ -128,11 +137,11 @@ def _refuse_too_many(
             )
 
 
-def _number_facts(numbers: NumberBlocks, names: tuple[str, ...]) -> dict[str, Facts]:
-    found = zip(names, numbers.missing.tolist(), numbers.integer().tolist(), strict=True)
+def _number_facts(seen: NumbersSeen, names: tuple[str, ...]) -> dict[str, Facts]:
+    found = zip(names, seen.missing.tolist(), seen.integer.tolist(), strict=True)
     return {
         name: Facts(
-            name, Storage.NUMBER, values=numbers.rows - missing, missing=missing, integer=integer
+            name, Storage.NUMBER, values=seen.rows - missing, missing=missing, integer=integer
         )
         for name, missing, integer in found
     }

@@ -29,13 +29,15 @@ def test_where_batches_and_blocks_begin_does_not_matter(
     blocks = NumberBlocks(["x", "i"])
     for batch in table.to_batches(max_chunksize=batch_rows):
         blocks.add(batch)
-    moments = blocks.moments()
+    seen = blocks.seen()
+    moments = seen.moments
     x = table["x"].to_numpy()
     np.testing.assert_allclose(moments.means[0], np.nanmean(x), rtol=1e-14)
     np.testing.assert_allclose(moments.covariance()[0, 0], np.nanvar(x, ddof=1), rtol=1e-9)
-    assert blocks.rows == 100
-    assert blocks.missing.tolist() == [table["x"].null_count, table["i"].null_count]
-    assert blocks.integer().tolist() == [False, True]
+    assert seen.rows == 100
+    assert seen.missing.tolist() == [table["x"].null_count, table["i"].null_count]
+    assert seen.integer.tolist() == [False, True]
+    assert seen.largest.tolist() == [np.nanmax(x), 8.0]
 
 
 def test_a_block_is_bounded_in_rows_and_in_bytes() -> None:
@@ -50,18 +52,18 @@ def test_one_value_that_is_no_integer_is_enough_wherever_it_is() -> None:
     values[-1] = 0.5
     blocks = NumberBlocks(["x"])
     blocks.add(pa.record_batch({"x": values}))
-    assert blocks.integer().tolist() == [False]
+    assert blocks.seen().integer.tolist() == [False]
 
 
 def test_a_variance_beyond_the_doubles_names_its_column() -> None:
     blocks = NumberBlocks(["x", "huge"])
     blocks.add(pa.record_batch({"x": [1.0, 2.0], "huge": [1e200, -1e200]}))
     with pytest.raises(InvalidTable) as refused:
-        blocks.moments()
+        blocks.seen()
     assert refused.value.fields == {"column": "huge"}
 
 
 def test_no_number_columns_are_no_trouble() -> None:
     blocks = NumberBlocks([])
     blocks.add(pa.record_batch({"t": ["a", "b"]}))
-    assert blocks.moments().covariance().shape == (0, 0)
+    assert blocks.seen().moments.covariance().shape == (0, 0)
