@@ -17,17 +17,25 @@ from redis.retry import Retry
 from starlette.types import Lifespan
 
 from app.api import (
+    attacks,
     audit_log,
+    audits,
     copies,
     datasets,
+    distributions,
     grants,
     health,
     levels,
     pages,
     problems,
+    randomize,
     recipients,
     reports,
     rows,
+    surveys,
+    swapping,
+    synthesis,
+    utility,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -53,6 +61,14 @@ ROUTERS = (
     recipients.router,
     audit_log.router,
     reports.router,
+    swapping.router,
+    attacks.router,
+    audits.router,
+    randomize.router,
+    distributions.router,
+    surveys.router,
+    synthesis.router,
+    utility.router,
 )
 
 

@@ -7,6 +7,7 @@ it, sealed, and found again. A request is the same when method, address, query a
 from __future__ import annotations
 
 import hashlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -71,7 +72,7 @@ def repeated_answer(resources: Resources, ask: Ask, once: Once) -> Response | No
         )
     kept = orjson.loads(resources.vault.open(receipt.answer, _context(ask.caller.id, once)))
     headers = {"Idempotency-Replayed": "true"}
-    return Response(kept["body"].encode(), receipt.status, headers, kept["media_type"])
+    return Response(b64decode(kept["body"]), receipt.status, headers, kept["media_type"])
 
 
 async def _once(request: Request) -> Once | None:
@@ -110,7 +111,8 @@ def _keep_answer(request: Request, once: Once, response: Response) -> None:
     if caller is None or body is None or response.status_code >= 400:
         return
     resources: Resources = request.app.state.resources
-    kept = {"body": bytes(body).decode(), "media_type": response.headers.get("content-type", "")}
+    media_type = response.headers.get("content-type", "")
+    kept = {"body": b64encode(body).decode(), "media_type": media_type}
     sealed = resources.vault.seal(orjson.dumps(kept), _context(caller, once))
     with writing(resources.engine) as connection:
         receipts.add_answer(connection, caller, once.key, response.status_code, sealed)

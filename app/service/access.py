@@ -21,13 +21,11 @@ def require(ask: Ask, *roles: Role) -> None:
 
 def owned(connection: Connection, ask: Ask, dataset_id: str) -> Dataset:
     """The data set, for its owner or an administrator."""
-    dataset = _existing(connection, dataset_id)
-    if ask.caller.role is Role.ADMIN or dataset.owner == ask.caller.id:
-        return dataset
-    if ask.caller.role is Role.AUDITOR or live_grant(connection, ask, dataset_id) is not None:
+    dataset, grant = visible(connection, ask, dataset_id)
+    if grant is not None or ask.caller.role is Role.AUDITOR:
         # This caller knows the data set, so there is nothing to hide but the right to this.
         raise Refusal("only the data set's owner or an administrator may do this")
-    raise Hidden(_no_dataset(dataset_id))
+    return dataset
 
 
 def owned_and_locked(connection: Connection, ask: Ask, dataset_id: str) -> Dataset:
@@ -38,19 +36,29 @@ def owned_and_locked(connection: Connection, ask: Ask, dataset_id: str) -> Datas
 
 def overseen(connection: Connection, ask: Ask, dataset_id: str) -> Dataset:
     """The data set, for those who answer for it: owner, administrator, auditor."""
-    if ask.caller.role is Role.AUDITOR:
-        return _existing(connection, dataset_id)
-    return owned(connection, ask, dataset_id)
+    dataset, grant = visible(connection, ask, dataset_id)
+    if grant is not None:
+        raise Refusal("only the data set's owner, an auditor or an administrator may do this")
+    return dataset
 
 
 def visible(connection: Connection, ask: Ask, dataset_id: str) -> tuple[Dataset, Grant | None]:
-    """The data set, and the caller's grant on it where that is why it may see it."""
-    dataset = _existing(connection, dataset_id)
-    if ask.caller.role in (Role.ADMIN, Role.AUDITOR) or dataset.owner == ask.caller.id:
-        return dataset, None
+    """The data set, and the caller's grant on it where that is why it may see it.
+
+    A data set that does not exist and one that is hidden take the same steps, are logged alike and
+    get the same words, so that neither the answer nor its time tells them apart.
+    """
     grant = live_grant(connection, ask, dataset_id)
-    if grant is None:
-        raise Hidden(_no_dataset(dataset_id))
+    dataset = datasets.one(connection, dataset_id)
+    absent = f"there is no data set {dataset_id!r} for this caller"
+    if ask.caller.role in (Role.ADMIN, Role.AUDITOR):
+        if dataset is None:
+            raise NotFound(absent)
+        return dataset, None
+    if dataset is not None and dataset.owner == ask.caller.id:
+        return dataset, None
+    if dataset is None or grant is None:
+        raise Hidden(absent)
     return dataset, grant
 
 
@@ -60,15 +68,3 @@ def live_grant(connection: Connection, ask: Ask, dataset_id: str) -> Grant | Non
     if grant is None or (grant.expires_at is not None and grant.expires_at <= datetime.now(UTC)):
         return None
     return grant
-
-
-def _existing(connection: Connection, dataset_id: str) -> Dataset:
-    dataset = datasets.one(connection, dataset_id)
-    if dataset is None:
-        raise NotFound(_no_dataset(dataset_id))
-    return dataset
-
-
-def _no_dataset(dataset_id: str) -> str:
-    # The same words, whether it does not exist or is hidden.
-    return f"there is no data set {dataset_id!r} for this caller"

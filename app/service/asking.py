@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import IdempotencyConflict
+from app.errors import Conflict, IdempotencyConflict
 from app.model import Caller
 from app.service.resources import Resources
 from app.store import audit_log, receipts
 from app.store.audit_log import Fact
-from app.store.engine import writing
+from app.store.engine import reading, writing
 
 
 @dataclass(frozen=True)
@@ -79,18 +79,27 @@ def work(resources: Resources, ask: Ask) -> Iterator[Work]:
             yield under_way
             if not under_way.recorded:
                 raise ValueError("a write must be recorded")
-    except IntegrityError:
-        # The same request arrived twice at once and this one came second: nothing of it was kept.
+    except IntegrityError as error:
+        # Something alike was written at the same time and came first: nothing of this was kept.
         if ask.once is not None and _was_done(resources, ask, ask.once):
             raise IdempotencyConflict(
                 "a request with this Idempotency-Key was carried out while this one ran;"
                 " send it again to read its answer"
             ) from None
+        if _is_duplicate(error):
+            raise Conflict("the same was written at the same time; look, and try again") from None
         raise
 
 
+def _is_duplicate(error: IntegrityError) -> bool:
+    """Whether a unique key was taken, as PostgreSQL and SQLite say it."""
+    return getattr(error.orig, "sqlstate", None) == "23505" or getattr(
+        error.orig, "sqlite_errorname", None
+    ) in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY")
+
+
 def _was_done(resources: Resources, ask: Ask, once: Once) -> bool:
-    with writing(resources.engine) as connection:
+    with reading(resources.engine) as connection:
         return receipts.find(connection, ask.caller.id, once.key) is not None
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
-from app.model import Dataset
-from app.service.access import owned_and_locked
+from app.model import Dataset, Part
+from app.service.access import owned, owned_and_locked
 from app.service.asking import Ask, work
 from app.service.resources import Resources
 from app.store import datasets
+from app.store.engine import reading
 
 
 def retire_rows(
@@ -27,25 +28,25 @@ def retire_rows(
     """Withdraw rows by ordinal or by key; how many were not withdrawn before."""
     if (rows is None) == (keys is None):
         raise InvalidParameter("give either rows or keys", parameter="rows")
+    with reading(resources.engine) as connection:
+        dataset = owned(connection, ask, dataset_id)
+        parts = datasets.parts(connection, dataset_id)
+    # Rows never change, so they are searched before the lock is taken.
+    ordinals = rows if keys is None else _rows_of_keys(resources, dataset, parts, keys)
+    assert ordinals is not None
     with work(resources, ask) as under_way:
-        connection = under_way.connection
-        dataset = owned_and_locked(connection, ask, dataset_id)
-        if keys is not None:
-            ordinals = _rows_of_keys(resources, connection, dataset, keys)
-        else:
-            assert rows is not None
-            if max(rows) >= dataset.rows:
-                raise InvalidParameter(
-                    f"the data set has rows 0 to {dataset.rows - 1}", parameter="rows"
-                )
-            ordinals = list(rows)
-        retired = datasets.retire(connection, dataset_id, ordinals)
+        dataset = owned_and_locked(under_way.connection, ask, dataset_id)
+        if ordinals and max(ordinals) >= dataset.rows:
+            raise InvalidParameter(
+                f"the data set has rows 0 to {dataset.rows - 1}", parameter="rows"
+            )
+        retired = datasets.retire(under_way.connection, dataset_id, ordinals)
         under_way.record("rows.retire", dataset_id, rows=retired)
     return retired, replace(dataset, retired=dataset.retired + retired)
 
 
 def _rows_of_keys(
-    resources: Resources, connection: Connection, dataset: Dataset, keys: Sequence[str]
+    resources: Resources, dataset: Dataset, parts: Sequence[Part], keys: Sequence[str]
 ) -> list[int]:
     """The ordinals of all rows whose key is among `keys`; each key must occur."""
     if dataset.key_column is None:
@@ -53,12 +54,10 @@ def _rows_of_keys(
             "the data set was registered without key_column; retire rows by ordinal",
             parameter="keys",
         )
-    import pyarrow as pa
-
     wanted = pa.array(sorted(set(keys)), pa.large_string())
     found: list[int] = []
     seen: set[str] = set()
-    for part in datasets.parts(connection, dataset.id):
+    for part in parts:
         row = part.first_row
         for batch in resources.blobs.read_rows(part.blob, 0, part.rows, [dataset.key_column]):
             column = batch.column(0)

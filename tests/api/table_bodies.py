@@ -65,6 +65,14 @@ def as_json(table: pa.Table) -> bytes:
     return orjson.dumps({"columns": table.to_pydict()})
 
 
+def zstd(body: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as packed:
+        packed.write(body)
+    packed_bytes: bytes = sink.getvalue().to_pybytes()
+    return packed_bytes
+
+
 BODIES = {
     MediaType.CSV: as_csv,
     MediaType.PARQUET: as_parquet,

@@ -47,6 +47,11 @@ def test_forbidden_and_missing_look_the_same(service: Service, dataset_id: str) 
             masked = absent.json()["detail"].replace("ds_00000000000000000000", dataset_id)
             assert real.json()["detail"] == masked
             assert set(real.headers) == set(absent.headers)
+    entries = service.client().get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
+    refused = [entry["subject"] for entry in entries if entry["outcome"] == "refused"]
+    # Both are logged: were one of them not, the time of an answer would tell them apart.
+    assert sum(dataset_id in subject for subject in refused) == 8
+    assert sum("ds_0000" in subject for subject in refused) == 8
 
 
 def test_a_recipient_sees_what_it_was_granted_and_no_more(

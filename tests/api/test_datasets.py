@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -187,3 +188,18 @@ def test_originals_lie_encrypted(service: Service) -> None:
     for file in service.home.rglob("*"):
         if file.is_file():
             assert b"findme-in-the-clear" not in file.read_bytes()
+
+
+def test_the_same_name_registered_by_many_at_once_is_one_data_set(
+    service_on_each_database: Service,
+) -> None:
+    service = service_on_each_database
+
+    def send(_: int) -> int:
+        url = "/v1/datasets?name=same"
+        return int(service.client().post(url, content=CSV, headers=CSV_TYPE).status_code)
+
+    with ThreadPoolExecutor(6) as pool:
+        statuses = sorted(pool.map(send, range(6)))
+    assert statuses == [201, 409, 409, 409, 409, 409]
+    assert len(list((service.home / "blobs").iterdir())) == 1

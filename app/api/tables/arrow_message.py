@@ -18,6 +18,9 @@ from app.errors import InvalidTable, TooLarge
 BATCH_BYTES = 256 * 2**20
 """The largest record batch: more rows are sent as more batches."""
 
+METADATA_BYTES = 16 * 2**20
+"""No schema is longer; a body of another format easily claims to be."""
+
 CONTINUATION = b"\xff\xff\xff\xff"
 DICTIONARY, RECORD_BATCH = 2, 3
 
@@ -80,6 +83,8 @@ def _pieces(body: Readable) -> Iterator[bytes]:
             yield prefix
         if (length := int.from_bytes(prefix, "little")) == 0:
             return
+        if length > METADATA_BYTES:
+            raise malformed()
         metadata = _exactly(body, length)
         try:
             message = FlatTable(metadata, struct.unpack_from("<I", metadata)[0])

@@ -110,8 +110,10 @@ class TableForm:
         return found[0] if found else default
 
 
-async def get_form(request: Request, resources: ResourcesHere, _ask: AskHere) -> TableForm:
-    """The request's multipart form."""
+async def get_form(
+    request: Request, resources: ResourcesHere, _ask: AskHere
+) -> AsyncGenerator[TableForm, None]:
+    """The request's multipart form; its parts are let go of when the request is over."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise UnsupportedMediaType(
             "The body must be multipart/form-data", supported=["multipart/form-data"]
@@ -129,7 +131,10 @@ async def get_form(request: Request, resources: ResourcesHere, _ask: AskHere) ->
             files.setdefault(name, []).append(part)
         else:
             fields.setdefault(name, []).append(part)
-    return TableForm(dict(files), dict(fields), resources)
+    try:
+        yield TableForm(dict(files), dict(fields), resources)
+    finally:
+        await form.close()
 
 
 FormHere = Annotated[TableForm, Depends(get_form)]

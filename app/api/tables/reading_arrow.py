@@ -20,11 +20,12 @@ def read_arrow(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> 
     """The table in the Arrow IPC stream of `body`."""
     try:
         stream = pa.ipc.open_stream(pa.PythonFile(Messages(body), mode="r"))
+        names = stream.schema.names
     except UNREADABLE:
         if body.count == 0:
             raise InvalidTable("The body is empty") from None
         raise malformed() from None
-    checked_names(stream.schema.names, limits)
+    checked_names(names, limits)
     return normalised(_batches(stream), limits, wished)
 
 

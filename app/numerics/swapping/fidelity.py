@@ -28,21 +28,29 @@ class Divergence:
     vanished: int
 
 
-def i_divergence(attribute: IntArray, before: IntArray, after: IntArray) -> Divergence:
+def i_divergence(
+    attribute: IntArray,
+    before: IntArray,
+    after: IntArray,
+    *,
+    attribute_after: IntArray | None = None,
+) -> Divergence:
     """Σ P log(P / P̃) over the combinations of an attribute and the confidential one [li2004, eq. 2].
 
-    All arrays hold N codes 0 …. A combination that occurred before and no longer does makes the sum
-    infinite, as the formula says.
+    All arrays hold N codes 0 …; `attribute_after` is given when the other attribute was swapped, too.
+    A combination that occurred before and no longer does makes the sum infinite, as the formula says.
     """
+    other = attribute if attribute_after is None else attribute_after
     width = int(max(before.max(initial=0), after.max(initial=0))) + 1
-    cells = (int(attribute.max(initial=0)) + 1) * width
+    cells = (int(max(attribute.max(initial=0), other.max(initial=0))) + 1) * width
     original = np.bincount(attribute * width + before, minlength=cells)
-    perturbed = np.bincount(attribute * width + after, minlength=cells)
+    perturbed = np.bincount(other * width + after, minlength=cells)
     occurs = original > 0
     vanished = int(np.count_nonzero(occurs & (perturbed == 0)))
     if vanished:
         return Divergence(float("inf"), vanished)
     p, q = original[occurs] / len(before), perturbed[occurs] / len(before)
+    # A sum of rounded terms may fall a little below 0, which no divergence is.
     return Divergence(max(float(np.sum(p * np.log(p / q))), 0.0), 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.swapping.binning import binned, equal_frequency_edges, equal_width_edges
@@ -45,6 +45,7 @@ def test_a_missing_value_has_a_code_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("edges_of", [equal_frequency_edges, equal_width_edges])
+@settings(deadline=None)
 @given(values=numbers, bins=st.integers(1, 12))
 def test_bins_keep_the_order_of_the_values_and_are_at_most_as_many_as_asked(
     edges_of: type, values: list[float], bins: int

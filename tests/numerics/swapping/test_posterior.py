@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.swapping.identifiability import IntArray
@@ -36,6 +36,7 @@ def test_the_example_has_the_published_posteriors_to_four_digits() -> None:
     assert posterior.round(4).tolist() == [list(row) for row in POSTERIORS.values()]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=20), st.sampled_from([0, 1])
 )
