@@ -11,7 +11,6 @@ from app.numerics.deconvolution import (
     Normal,
     Stopping,
     Uniform,
-    bin_likelihood,
     direct_estimate,
     em_on_records,
     uniform_edges,
@@ -19,9 +18,9 @@ from app.numerics.deconvolution import (
 from app.numerics.deconvolution.bins import Histogram, histogram_on
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
-    DenseKernel,
     Kernel,
     convolution_kernel,
+    dense_kernel,
 )
 from bench.measure import Ratio, Series, interleaved, record, seconds
 
@@ -92,13 +91,13 @@ def kernels(
     weights = histogram.counts / histogram.total
     of_records = np.full(values.size, 1 / values.size)
     on_records: Kernel = (
-        DenseKernel(bin_likelihood(values, NOISE, edges), of_records)
+        dense_kernel(values, of_records, NOISE, edges)
         if values.size * bins <= KEPT_ENTRIES
         else ChunkedKernel(values, of_records, NOISE, edges)
     )
     return {
         "on records": on_records,
-        "on bins": DenseKernel(bin_likelihood(histogram.centres, NOISE, edges), weights),
+        "on bins": dense_kernel(histogram.centres, weights, NOISE, edges),
         "by FFT": convolution_kernel(histogram.centres, weights, NOISE, edges),
     }
 

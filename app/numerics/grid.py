@@ -46,6 +46,12 @@ def carries_noise(largest_magnitude: float, exponent: int) -> bool:
     return math.ulp(largest_magnitude) <= math.ldexp(1.0, exponent)
 
 
+def largest_magnitude(values: FloatArray) -> float:
+    """The largest |x| among the values that are there; 0 when there is none."""
+    ends = (np.fmin.reduce(values, initial=0.0), np.fmax.reduce(values, initial=0.0))
+    return max(abs(float(end)) for end in ends)
+
+
 def round_to_grid(values: FloatArray, exponent: int) -> None:
     """Round in place to multiples of 2^exponent, halves to even; NaN stays NaN."""
     np.multiply(values, math.ldexp(1.0, -exponent), out=values)

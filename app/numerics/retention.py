@@ -19,9 +19,14 @@ Recipe `aes256ctr-retention-v1`, with the parts of `aes256ctr-ndtri-v1` that it 
     u_k        = bytes 0-7 of the counter's keystream, as a uniform
     redraw k   = bytes 8-15, as a uniform; the category whose part of the cumulated marginal holds it
 
+A category that came after the marginal was frozen can never be the result of a redraw: shown once,
+it would be the truth for certain. Such a cell begins with redraw 65,536 in place of its category, a
+draw that no cell ever reaches otherwise, and goes on like all others.
+
 | here | meaning |
 | --- | --- |
-| code | a category's place in the column's list of categories; -1 is a missing value |
+| code | a category's place in the column's list of categories; -1 is a missing value, -2 a category
+that is not in the list |
 | marginal | counts of the categories when the first copy was issued |
 """
 
@@ -42,7 +47,9 @@ Codes = NDArray[np.int32]
 
 RECIPE = "aes256ctr-retention-v1"
 MISSING = -1
+UNLISTED = -2
 MOST_COLUMNS = 2**16
+LAST_REDRAW = 2**16 - 1
 
 
 def retention_key(secret: bytes, frozen_hash: bytes) -> bytes:
@@ -75,8 +82,9 @@ def retained(
 ) -> Codes:
     """The codes of the rows from `start` on, as a copy at the variance shows them; same shape.
 
-    `marginal` counts the categories of the frozen list. Missing values stay missing. Raises
-    ValueError when the marginal is empty or has a negative count.
+    `marginal` counts the categories of the frozen list. Missing values stay missing; a category
+    outside the list is never shown. Raises ValueError when the marginal is empty or has a negative
+    count.
     """
     if not 0 <= column < MOST_COLUMNS:
         raise ValueError("the counter has room for 65,536 columns")
@@ -96,6 +104,10 @@ def _redraw(
     codes: Codes, bounds: FloatArray, share: float, *, key: bytes, column: int, start: int
 ) -> None:
     """Replace, within one block, every code by its last redraw before the level."""
+    unlisted = np.flatnonzero(codes == UNLISTED)
+    if len(unlisted):
+        _, places = _uniform_pairs(key, column, LAST_REDRAW, start, len(codes))
+        codes[unlisted] = np.searchsorted(bounds, places[unlisted], side="right")
     offsets = np.flatnonzero(codes != MISSING)
     products = np.ones(len(offsets))
     repetition = 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+from sqlalchemy import Connection
 
 from app.errors import InvalidTable
 from app.model import Column, ColumnWish, Dataset, Part, Storage
@@ -11,9 +14,10 @@ from app.service.asking import Ask, work
 from app.service.ingest import ingest
 from app.service.register import blob_name
 from app.service.resources import Resources
+from app.service.shape import open_shape
 from app.service.statistics import Statistics, merged, open_statistics, seal_statistics
 from app.service.table_stream import TableStream
-from app.store import datasets
+from app.store import datasets, history
 from app.store.engine import reading
 
 
@@ -52,6 +56,7 @@ def append_rows(
                 _with_rows(column, fresh[column.name], part.rows) for column in dataset.columns
             ]
             datasets.set_columns(connection, dataset_id, columns)
+            _check_carried(resources, connection, dataset_id, ingested.largest)
             if not dataset.frozen:
                 known = open_statistics(resources, connection, dataset_id)
                 together = merged(known, Statistics(ingested.moments, ingested.categories))
@@ -85,6 +90,16 @@ def _check_columns(dataset: Dataset, stream: TableStream) -> None:
         name = min(missing)
         raise InvalidTable(f"column {name!r} is missing from these rows", column=name)
     raise InvalidTable("the columns are not in the order of the data set")
+
+
+def _check_carried(
+    resources: Resources, connection: Connection, dataset_id: str, largest: Mapping[str, float]
+) -> None:
+    """Refuse rows that a copy already issued could not perturb."""
+    shape = open_shape(resources, connection, dataset_id)
+    if shape is not None:
+        smallest = min(one.noise_variance for one in history.of(connection, dataset_id))
+        shape.check_carried(smallest, largest)
 
 
 def _with_rows(column: Column, fresh: Column, rows: int) -> Column:

@@ -46,7 +46,9 @@ def permitted(
     """
     entry = history.of_copy(connection, copy_id)
     if entry is None:
-        raise NotFound(_no_copy(copy_id))
+        # Logged like one that is hidden, so that the time of the answer does not tell them apart.
+        overseer = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+        raise (NotFound if overseer else Hidden)(_no_copy(copy_id))
     try:
         dataset, grant = visible(connection, ask, entry.dataset)
     except NotFound as hidden:

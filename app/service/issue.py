@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from app.errors import InvalidParameter, NotFound, Refusal
+from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, Role
 from app.numerics.multilevel import sequential_order
 from app.numerics.noise import RECIPE
@@ -165,10 +165,17 @@ def _variance(
         return checked_variance(wanted.noise_variance, "noise_variance")
     assert wanted.level is not None
     level = levels.one(connection, dataset.id, wanted.level)
-    if level is None:
-        raise NotFound(f"the data set has no level {wanted.level!r} for this caller")
-    if grant is not None and level.noise_variance < granted_variance(connection, grant):
-        raise Refusal(f"your grant is for level {grant.level!r} and what is more perturbed")
+    if grant is None and level is None:
+        raise NotFound(f"the data set has no level {wanted.level!r}")
+    if grant is not None:
+        # A level below the grant and one that nobody defined look the same.
+        least = granted_variance(connection, grant)
+        if level is None or level.noise_variance < least:
+            raise Hidden(
+                f"there is no level {wanted.level!r} for this caller; its grant is for level"
+                f" {grant.level!r} and what is more perturbed"
+            )
+    assert level is not None
     return checked_variance(level.noise_variance, "level")
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidParameter
 from app.model import Column, Dataset, HistoryEntry, Kind, Part
+from app.numerics.grid import largest_magnitude
 from app.numerics.noise import row_blocks
 from app.numerics.perturbation import perturbed
 from app.numerics.retention import retention_key
@@ -142,8 +143,11 @@ class Release:
             return {}
         grid = self.shape.grid(self.entry.noise_variance)
         places = [self.shape.numeric.index(column.name) for column in wanted]
+        exact = [numbers(originals[column.name]) for column in wanted]
+        largest = {c.name: largest_magnitude(x) for c, x in zip(wanted, exact, strict=True)}
+        self.shape.check_carried(self.entry.noise_variance, largest)
         values = perturbed(
-            [numbers(originals[column.name]) for column in wanted],
+            exact,
             self.noise.path(start, stop),
             self.shape.factor[places],
             [grid[column.name] for column in wanted],

@@ -72,6 +72,20 @@ class Shape:
                 )
         return dict(zip(self.numeric, exponents, strict=True))
 
+    def check_carried(self, noise_variance: float, largest: Mapping[str, float]) -> None:
+        """NotReleasable when a number as large as the column's `largest` would lose its noise.
+
+        What was frozen does not bound rows that come later.
+        """
+        grid = self.grid(noise_variance)
+        for name in self.numeric:
+            if name in largest and not carries_noise(largest[name], grid[name]):
+                raise NotReleasable(
+                    f"column {name!r} holds a number so far from the others that noise of this"
+                    " data set's scale would be lost to rounding",
+                    column=name,
+                )
+
 
 def frozen_shape(
     resources: Resources, connection: Connection, dataset: Dataset, now: datetime

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.model import Column, Kind, Storage
 from app.numerics.grid import whole_numbers, within_bounds
-from app.numerics.retention import MISSING, retained
+from app.numerics.retention import MISSING, UNLISTED, retained
 from app.service.table_stream import category_text
 
 FloatArray = NDArray[np.float64]
@@ -58,19 +58,20 @@ def categories_shown(
     column: int,
     start: int,
 ) -> pa.Array:
-    """Categories of the rows from `start` on, kept or redrawn from the frozen counts."""
+    """Categories of the rows from `start` on, kept or redrawn from the frozen counts.
+
+    One that came after the first copy is always redrawn: no redraw yields it, so that showing it
+    would tell the truth for certain.
+    """
     texts = category_text(original)
     frozen = pa.array(counts.keys(), pa.large_string())
     marginal = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-    # A category that came after the first copy has the code behind the last frozen one.
-    later = len(counts)
-    codes = pc.fill_null(pc.index_in(texts, value_set=frozen), later)
-    codes = pc.if_else(pc.is_null(texts), MISSING, codes).to_numpy(zero_copy_only=False)
+    listed = pc.fill_null(pc.index_in(texts, value_set=frozen), UNLISTED)
+    codes = pc.if_else(pc.is_null(texts), MISSING, listed).to_numpy(zero_copy_only=False)
     shown = retained(
         codes.astype(np.int32), marginal, variance, key=key, column=column, start=start
     )
-    drawn = pa.array(shown, mask=(shown == MISSING) | (shown == later))
-    return pc.if_else(pa.array(shown == later), texts, frozen.take(drawn))
+    return frozen.take(pa.array(shown, mask=shown == MISSING))
 
 
 def _doubles(values: FloatArray) -> pa.Array:

@@ -19,6 +19,7 @@ from tests.api.copy_tables import (
     JSON,
     PARQUET,
     append,
+    as_parquet,
     content,
     issue,
     mixed_table,
@@ -266,3 +267,18 @@ def test_a_table_of_several_blocks_comes_out_whole(admin: TestClient) -> None:
     noise = whole.column("x").to_numpy()[rows:] - table.column("x").to_numpy()[:70_000]
     first = whole.column("x").to_numpy()[:70_000] - table.column("x").to_numpy()[:70_000]
     assert abs(np.corrcoef(noise, first)[0, 1]) < 0.02, "the same row again has other noise"
+
+
+def test_a_later_row_too_large_to_carry_noise_is_refused(admin: TestClient, dataset: str) -> None:
+    issue(admin, dataset, level="a")
+    table = mixed_table(3)
+    far = pa.array([1.0, 1e18, 2.0])
+    table = table.set_column(table.schema.get_field_index("income"), "income", far)
+    answer = admin.post(
+        f"/v1/datasets/{dataset}/rows",
+        content=as_parquet(table),
+        headers={"content-type": PARQUET},
+    )
+    assert answer.status_code == 409, answer.text
+    assert answer.json()["column"] == "income"
+    assert "1e18" not in answer.text

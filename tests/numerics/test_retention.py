@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from app.numerics.noise import BLOCK_ROWS
-from app.numerics.retention import MISSING, RECIPE, kept_share, retained, retention_key
+from app.numerics.retention import (
+    MISSING,
+    RECIPE,
+    UNLISTED,
+    kept_share,
+    retained,
+    retention_key,
+)
 
 SECRET = bytes(range(32))
 FROZEN = hashlib.sha256(b"frozen").digest()
@@ -197,9 +204,25 @@ def test_any_range_of_rows_is_a_slice_of_the_column() -> None:
         np.testing.assert_array_equal(part, whole[start:stop])
 
 
-def test_a_category_that_came_later_is_kept_or_redrawn_from_the_frozen_ones() -> None:
-    shown = retained(np.full(2_000, 9, dtype=np.int32), MARGINAL, 1.0, key=KEY, column=0, start=0)
-    assert set(shown.tolist()) == {0, 2, 3, 9}
+def test_a_category_outside_the_frozen_list_is_never_shown_and_never_told_apart() -> None:
+    codes = sampled_codes(50_000)
+    codes[::2] = UNLISTED
+    for variance in (0.01, 1.0, 100.0):
+        shown = retained(codes, MARGINAL, variance, key=KEY, column=0, start=0)
+        counts = np.bincount(shown[::2], minlength=4)
+        assert len(counts) == 4
+        expected = 25_000 * MARGINAL / 1000
+        present = expected > 0
+        assert counts[~present].sum() == 0
+        assert stats.chisquare(counts[present], expected[present]).pvalue > 1e-4
+
+
+def test_cells_outside_the_list_are_nested_like_all_others() -> None:
+    codes = np.full(20_000, UNLISTED, dtype=np.int32)
+    first, second = (
+        retained(codes, MARGINAL, v, key=KEY, column=0, start=0) for v in (0.5, 0.500001)
+    )
+    assert np.mean(first == second) > 0.999, "two levels side by side show the same redraw"
 
 
 @pytest.mark.parametrize("variance", [0.0, -1.0, math.nan, math.inf])
