@@ -19,6 +19,7 @@ from starlette.types import Lifespan
 from app.api import (
     attacks,
     audit_log,
+    audits,
     copies,
     datasets,
     distributions,
@@ -33,6 +34,8 @@ from app.api import (
     rows,
     surveys,
     swapping,
+    synthesis,
+    utility,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -60,9 +63,12 @@ ROUTERS = (
     reports.router,
     swapping.router,
     attacks.router,
+    audits.router,
     randomize.router,
     distributions.router,
     surveys.router,
+    synthesis.router,
+    utility.router,
 )
 
 

@@ -227,3 +227,19 @@ surveys = Table(
     Column("totals", JSON, nullable=False),
     UniqueConstraint("owner", "name"),
 )
+
+audits = Table(
+    "audits",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column(
+        "dataset",
+        Identity,
+        ForeignKey("datasets.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("caller", Identity, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)

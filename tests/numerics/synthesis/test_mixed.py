@@ -102,6 +102,30 @@ def test_missing_patterns_return_at_their_rate_and_with_their_relation_to_values
         assert share[1] > 1.4 * share[0]
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_value_that_many_share_keeps_its_share_and_its_relation(name: str) -> None:
+    table = people(8000)
+    working = table.codes[:, 0] == 1
+    rng = np.random.default_rng(30)
+    hours = np.where(working & (rng.random(8000) < 0.9), np.round(rng.normal(38, 6, 8000)), 0.0)
+    wider = MixedTable(np.column_stack([table.numeric, hours]), table.codes, table.categories)
+    made = synthesised(wider, METHODS[name], np.random.default_rng(31)).table
+    idle = made.numeric[:, 2] == 0
+    assert idle.mean() == pytest.approx((hours == 0).mean(), abs=0.01)
+    assert idle[made.codes[:, 0] == 0].mean() > 0.75
+    assert idle[made.codes[:, 0] == 1].mean() < 0.4
+    assert np.median(made.numeric[~idle, 2]) == pytest.approx(38, abs=2)
+
+
+def test_a_column_of_zeros_and_ones_stays_one() -> None:
+    table = people()
+    numeric = np.column_stack([table.numeric, table.codes[:, 0]])
+    only = MixedTable(numeric, np.empty((4000, 0), dtype=np.intp), ())
+    made = synthesised(only, METHODS["primp"], np.random.default_rng(32)).table
+    assert set(np.unique(made.numeric[:, 2])) == {0.0, 1.0}
+    assert made.numeric[:, 2].mean() == pytest.approx(numeric[:, 2].mean(), abs=0.001)
+
+
 def test_a_table_of_categories_alone_is_carried() -> None:
     table = people()
     only = MixedTable(np.empty((4000, 0)), table.codes, table.categories)
