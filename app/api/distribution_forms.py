@@ -68,8 +68,8 @@ class NoiseTableForm(Form):
     """Noise of a few values with their probabilities."""
 
     kind: Literal["table"]
-    values: list[float] = Field(max_length=10_000)
-    probabilities: list[float] = Field(max_length=10_000)
+    values: list[float] = Field(max_length=1_000)
+    probabilities: list[float] = Field(max_length=1_000)
 
     def noise(self) -> Noise:
         return Discrete(self.values, self.probabilities)

@@ -24,7 +24,8 @@ Floats = npt.NDArray[np.float64]
 MOST_ENTRIES = 40_000_000
 """Entries of all vectors simulated for one request: about five seconds."""
 RECORDS = 20_000
-LEAST_RECORDS = 200
+MOST_SHARES = 5_000
+"""Bins of all settings of one request together."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,13 @@ class Measures:
 
 def measure(settings: Sequence[Setting], responses: int, seed: int) -> list[Measures]:
     """The measures of each setting; the information loss is that from so many responses."""
+    if sum(len(one.shares) for one in settings) > MOST_SHARES:
+        raise InvalidParameter(
+            f"all settings together may have {MOST_SHARES} bins", parameter="settings"
+        )
     rng = np.random.default_rng(seed)
     entries = sum(len(one.shares) for one in settings if isinstance(one, OneStepSetting))
-    records = max(LEAST_RECORDS, min(RECORDS, MOST_ENTRIES // max(1, entries)))
+    records = min(RECORDS, MOST_ENTRIES // max(1, entries))
     return [_measures(setting, responses, records, rng) for setting in settings]
 
 

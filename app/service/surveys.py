@@ -56,7 +56,7 @@ def create_survey(
     bins = _checked_bins(categories, edges)
     with work(resources, ask) as under_way:
         if surveys.name_taken(under_way.connection, ask.caller.id, name):
-            raise NameTaken(f"there is a survey {name!r} already", name=name)
+            raise NameTaken(f"there is a survey {name!r} already", parameter="name")
         survey = SurveyRecord(
             id=new_id("sv"),
             name=name,

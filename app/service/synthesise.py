@@ -145,6 +145,13 @@ def synthesise(table: pa.Table, method: MethodName, wishes: Wishes, limits: Limi
             left_out=sorted(left_out),
             empty=empty,
         )
+    if wishes.components is not None and not 2 <= wishes.components <= len(used):
+        raise InvalidParameter(
+            "The number of components must be at least 2 and at most the number of columns.",
+            parameter="components",
+            least=2,
+            most=len(used),
+        )
     original = encoded(table, used)
     made = synthesised(
         original.cells,
@@ -167,7 +174,7 @@ def synthesise(table: pa.Table, method: MethodName, wishes: Wishes, limits: Limi
         left_out=left_out,
         enforce_types=wishes.enforce_types,
         missing_patterns=made.missing_patterns,
-        rank=made.outcome.rank,
+        rank=made.rank,
         separation=made.outcome.separation,
         leakage=_leakage(made, table.num_rows, rows),
         control=_control(original, method, wishes, rng),
@@ -230,8 +237,8 @@ def _rows(wished: int | None, records: int, limits: Limits) -> int:
 
 
 def _leakage(made: MixedSynthesis, records: int, rows: int) -> LeakageReport | None:
-    separation = made.outcome.separation
-    return None if separation is None else expected_leakage(records, separation.permuted, rows)
+    permuted = made.permuted
+    return None if permuted is None else expected_leakage(records, permuted, rows)
 
 
 def _control(
@@ -246,8 +253,6 @@ def _control(
     if order.size < FEWEST_CONTROL_RECORDS:
         return None
     used, held_out = (cells.taken(half) for half in np.array_split(order, 2))
-    if used.missing.all(axis=0).any():
-        return None
     try:
         made = synthesised(
             used, METHODS[method], rng, components=wishes.components, enforce=wishes.enforce_types
@@ -289,7 +294,7 @@ def _notes(
     if empty:
         notes.append(f"Returned without values, as they came: {', '.join(empty)}.")
     width = len(original.names)
-    rank = made.outcome.rank
+    rank = made.rank
     if rank < width:
         notes.append(
             f"The {width} columns vary in {rank} directions; constant and collinear columns, or fewer "

@@ -288,6 +288,15 @@ def test_a_compressed_arrow_buffer_that_claims_to_be_huge_is_too_large(tmp_path:
         read(claimed, MediaType.ARROW, tmp_path)
 
 
+@pytest.mark.parametrize("offset", [2**30, -5, 1])
+def test_arrow_offsets_that_point_elsewhere_are_refused(offset: int, tmp_path: Path) -> None:
+    body = as_arrow(pa.table({"t": pa.array(["ab", "cd", "ef"])}))
+    altered = body.replace(struct.pack("<4i", 0, 2, 4, 6), struct.pack("<4i", 0, 2, offset, 6))
+    assert altered != body
+    with pytest.raises(InvalidTable):
+        read(altered, MediaType.ARROW, tmp_path)
+
+
 @settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_altered_bytes_are_read_or_refused_and_never_worse(data: st.DataObject) -> None:

@@ -19,6 +19,9 @@ import numpy.typing as npt
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.deconvolution.noise import Floats, Noise
 
+LARGEST_NUMBER = 1e150
+"""Of values, edges and scales, and the inverse of the least width: products stay finite."""
+
 MOST_CELLS = 1_000_000
 """Cells of a histogram beyond which an outlier, not the data, decides the cost of an estimate."""
 
@@ -71,9 +74,9 @@ def support_behind(values: Floats, noise: Noise) -> tuple[float, float]:
 def checked_edges(edges: npt.ArrayLike) -> Floats:
     """The edges as floats; InvalidParameter unless finite and strictly increasing."""
     checked = np.asarray(edges, dtype=np.float64)
-    if checked.ndim != 1 or checked.size < 2 or not np.isfinite(checked).all():
+    if checked.ndim != 1 or checked.size < 2 or not (np.abs(checked) < LARGEST_NUMBER).all():
         raise InvalidParameter("Bins are given by two or more finite edges.", parameter="bins")
-    if (np.diff(checked) <= 0).any():
+    if not (np.diff(checked) > 1 / LARGEST_NUMBER).all():
         raise InvalidParameter("The edges of the bins must increase.", parameter="bins")
     return checked
 
@@ -83,10 +86,9 @@ def checked_values(values: npt.ArrayLike) -> Floats:
     checked = np.asarray(values, dtype=np.float64)
     if checked.ndim != 1 or checked.size == 0:
         raise InvalidTable("There are no values to estimate a distribution from.")
-    if not np.isfinite(checked).all():
-        raise InvalidTable(
-            "Some values are missing or not finite.", rows=int((~np.isfinite(checked)).sum())
-        )
+    usable = np.abs(checked) < LARGEST_NUMBER  # false for a missing value
+    if not usable.all():
+        raise InvalidTable("Some values are missing or not finite.", rows=int((~usable).sum()))
     return checked
 
 
@@ -95,12 +97,14 @@ def checked_histogram(histogram: Histogram) -> Histogram:
     centres, counts = histogram.centres, histogram.counts
     if centres.ndim != 1 or centres.shape != counts.shape or centres.size == 0:
         raise InvalidTable("A histogram needs one count for each centre.")
-    if not (np.isfinite(centres).all() and np.isfinite(counts).all()) or (counts < 0).any():
+    if not ((np.abs(centres) < LARGEST_NUMBER).all() and ((counts >= 0) & (counts < 1e15)).all()):
         raise InvalidTable("The counts of a histogram are finite and not negative.")
     if (np.diff(centres) <= 0).any():
         raise InvalidTable("The centres of a histogram must increase.")
     if not counts.any():
         raise InvalidTable("The histogram is empty.")
+    if counts.sum() < 2:
+        raise InvalidTable("A histogram counts two or more values; shares are not counts.")
     return histogram
 
 

@@ -22,10 +22,9 @@ from app.numerics.deconvolution.bins import (
 from app.numerics.deconvolution.iteration import Estimate, iterated
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
-    DenseKernel,
     Kernel,
-    bin_likelihood,
     convolution_kernel,
+    dense_kernel,
 )
 from app.numerics.deconvolution.noise import Floats, Noise
 from app.numerics.deconvolution.stopping import Stopping
@@ -61,7 +60,7 @@ def em_on_records(
         )
     weights = np.full(records.size, 1 / records.size)
     kernel: Kernel = (
-        DenseKernel(bin_likelihood(records, noise, bins), weights)
+        dense_kernel(records, weights, noise, bins)
         if records.size * (bins.size - 1) <= MOST_KEPT_ENTRIES
         else ChunkedKernel(records, weights, noise, bins)
     )
@@ -115,7 +114,7 @@ def histogram_kernel(histogram: Histogram, noise: Noise, edges: Floats) -> Kerne
     if goes_by_fft(histogram, edges):
         return convolution_kernel(histogram.centres, weights, noise, edges)
     if entries <= MOST_KEPT_ENTRIES:
-        return DenseKernel(bin_likelihood(histogram.centres, noise, edges), weights)
+        return dense_kernel(histogram.centres, weights, noise, edges)
     return ChunkedKernel(histogram.centres, weights, noise, edges)
 
 

@@ -27,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 WINDOW = 200_000
-"""Steps either side that are told apart; what lies beyond (for 1/(|w|+1)², 1 in 10⁵) has r near 0."""
+"""Steps either side that are told apart. Three of the five W stay within; of the other two, what lies
+beyond (for 1/(|w|+1)², 1 in 10⁵) has r near 0."""
 
 
 def log_ratio(steps: Ints, perturbation: Perturbation) -> Floats:

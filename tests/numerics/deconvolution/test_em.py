@@ -21,7 +21,7 @@ from app.numerics.deconvolution import (
     uniform_edges,
 )
 from app.numerics.deconvolution.bins import histogram_on
-from app.numerics.deconvolution.em import histogram_kernel
+from app.numerics.deconvolution.em import goes_by_fft, histogram_kernel
 from app.numerics.deconvolution.iteration import smoothed
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
@@ -49,11 +49,13 @@ def each_noise(request: pytest.FixtureRequest) -> Noise:
     return NOISES[request.param]
 
 
-def test_richardson_lucy_is_em_on_quantised_records(noise: Noise) -> None:
+@pytest.mark.parametrize("bins", [60, 200])
+def test_richardson_lucy_is_em_on_quantised_records(noise: Noise, bins: int) -> None:
     rng = np.random.default_rng(1)
     values = bimodal(rng, 3000) + noise.draws(rng, 3000)
-    edges = uniform_edges(-2, 32, 60)
+    edges = uniform_edges(-2, 32, bins)
     histogram = histogram_on(values, edges)
+    assert goes_by_fft(histogram, edges) == (bins == 200)
     quantised = np.repeat(histogram.centres, histogram.counts.astype(int))
     assert quantised.size == values.size
 
@@ -197,6 +199,8 @@ def test_a_start_that_is_no_distribution_on_the_bins_is_refused(start: list[floa
         Histogram(np.array([1.0, 2.0]), np.ones(3)),
         Histogram(np.array([]), np.array([])),
         Histogram(np.array([1.0, np.inf]), np.ones(2)),
+        Histogram(np.array([1.0, 2.0]), np.array([0.4, 0.6])),
+        Histogram(np.array([1.0, 2.0]), np.array([1.0, np.nan])),
     ],
 )
 def test_a_histogram_that_counts_nothing_or_is_out_of_order_is_refused(
