@@ -19,8 +19,10 @@ from starlette.types import Lifespan
 from app.api import (
     attacks,
     audit_log,
+    audits,
     copies,
     datasets,
+    distributions,
     grants,
     health,
     levels,
@@ -30,7 +32,10 @@ from app.api import (
     recipients,
     reports,
     rows,
+    surveys,
     swapping,
+    synthesis,
+    utility,
 )
 from app.api.observing import Metrics, Observing
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
@@ -58,7 +63,12 @@ ROUTERS = (
     reports.router,
     swapping.router,
     attacks.router,
+    audits.router,
     randomize.router,
+    distributions.router,
+    surveys.router,
+    synthesis.router,
+    utility.router,
 )
 
 

@@ -28,6 +28,8 @@ from app.numerics.attacks.pooling import (
     pooled_copy,
     pooling_weights,
 )
+from app.numerics.gaussian import covariance_factor
+from app.numerics.multilevel import coefficient_rows, independent_coefficients, shaped_noise
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
 
 COLUMNS = ("age", "hours_per_week")
@@ -39,6 +41,7 @@ SHOWN = (5, 10, 20, 30)
 """Numbers of copies in figure 3."""
 
 BETWEEN = {"independent": independent_between, "corner-wave": cornerwave_between}
+COEFFICIENTS = {"independent": independent_coefficients, "corner-wave": coefficient_rows}
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,9 @@ def released(original: FloatArray, scheme: str, seed: int) -> Released:
     rng = np.random.default_rng(seed)
     variances = rng.uniform(0.25, 1, COPIES)
     normals = rng.normal(size=(COPIES, *original.shape))
-    factor = np.linalg.cholesky(np.cov(original, rowvar=False))
-    paths = np.tensordot(np.linalg.cholesky(BETWEEN[scheme](variances)), normals, axes=1)
-    return Released(original, variances, original + paths @ factor.T, scheme)
+    coefficients = COEFFICIENTS[scheme](variances.tolist())
+    noise = shaped_noise(coefficients, normals, covariance_factor(np.cov(original, rowvar=False)))
+    return Released(original, variances, original + noise, scheme)
 
 
 def perfect_adversary(release: Released, m: int) -> FloatArray:

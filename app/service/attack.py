@@ -96,7 +96,7 @@ def score_attacks(
         correlation_dissimilarity=correlation_dissimilarity(
             perfect.covariance, evidence.observation.noise_covariance
         ),
-        scores=tuple(_score(attack, original, evidence, perfect, plan, rng) for attack in attacks),
+        scores=tuple(scored(attack, original, evidence, perfect, plan, rng) for attack in attacks),
         by_copies=_by_copies(original, disguised, groups, plan, rng),
         warnings=(*warnings_of(evidence.knowledge), *warnings),
     )
@@ -178,7 +178,7 @@ def _possible(plan: Plan, n: int, d: int) -> tuple[list[Attack], list[str]]:
     return [attack for attack in Attack if attack not in hindrances], left_out
 
 
-def _score(
+def scored(
     attack: Attack,
     original: NumberTable,
     evidence: Evidence,
@@ -186,6 +186,7 @@ def _score(
     plan: Plan,
     rng: np.random.Generator,
 ) -> AttackScore:
+    """One attack on the evidence, scored against the original."""
     found = reconstruction(attack, evidence, plan.options, rng)
     truth, columns = original.values, original.names
     if attack is Attack.PARTIAL_DISCLOSURE and evidence.known_cells is not None:
@@ -209,6 +210,12 @@ def _score(
     )
 
 
+def counted(copies: int) -> list[int]:
+    """Numbers of copies from 1 to all at which an error is measured, MOST_COUNTS at most."""
+    spread = np.linspace(1, copies, min(copies, MOST_COUNTS)).round().astype(int)
+    return [int(count) for count in spread]
+
+
 def _misses(truth: FloatArray, found: FloatArray) -> FloatArray:
     deviation = truth.std(axis=0)
     misses = np.abs(found - truth) / np.where(deviation > 0, deviation, 1.0)
@@ -223,12 +230,11 @@ def _by_copies(
     plan: Plan,
     rng: np.random.Generator,
 ) -> tuple[tuple[int, float], ...]:
-    counts = np.unique(np.linspace(1, len(disguised), MOST_COUNTS).round().astype(int))
     points = []
-    for count in counts if len(disguised) > 1 else ():
-        some = first_copies(groups, int(count))
+    for count in counted(len(disguised)) if len(disguised) > 1 else ():
+        some = first_copies(groups, count)
         seen, knowledge = observed([copy.values for copy in disguised], some, plan, original)
         estimate = bayes_estimate(Evidence(seen, knowledge)).values
         found = score(original.values, estimate, rng, resamples=2)
-        points.append((int(count), found.overall_normalised_error))
+        points.append((count, found.overall_normalised_error))
     return tuple(points)

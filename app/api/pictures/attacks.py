@@ -58,9 +58,12 @@ def draw_by_copies(
     axes: Axes, counts: Sequence[int], curves: Mapping[str, Sequence[float]]
 ) -> None:
     """The normalised error against the number of copies."""
-    for name, errors in curves.items():
-        axes.plot(counts, errors, "o-", ms=3, lw=1.2, label=name)
+    from matplotlib.ticker import MaxNLocator
+
+    for (name, errors), marker in zip(curves.items(), ("o-", "s-", "x"), strict=False):
+        axes.plot(counts, errors, marker, ms=4, lw=1.2, label=name)
     axes.set(xlabel="number of copies", ylabel="normalised error", ylim=(0, None))
     axes.set_title("Error against copies")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8)
