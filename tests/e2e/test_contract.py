@@ -25,7 +25,7 @@ from app.main import openapi_document
 from tests.databases import fresh_database
 from tests.e2e.running import Service, serving
 
-EXAMPLES = 8
+EXAMPLES = 6
 REMOVALS = {"DELETE /v1/datasets/{dataset_id}", "DELETE /v1/recipients/{recipient}"}
 CHECKS = [
     not_a_server_error,
