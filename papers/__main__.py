@@ -7,6 +7,7 @@ so that an interrupted run goes on where it stopped and a change of code runs an
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import importlib
 import pickle
@@ -85,15 +86,34 @@ def remembered(key: str, experiment: Experiment, quick: bool, memory: Path, anew
 
 
 def code_hash(key: str) -> str:
-    """A hash of the paper's modules and of all numerics: what a result can depend on."""
-    sources = [
-        *sorted((ROOT / "papers").glob(f"{key}*.py")),
-        *sorted((ROOT / "app" / "numerics").glob("**/*.py")),
-    ]
+    """A hash of the code that a paper's results can depend on: its modules, and what they import."""
     digest = hashlib.sha256()
-    for source in sources:
+    for source in sorted(imported_sources(ROOT / "papers" / f"{key}.py")):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def imported_sources(module: Path) -> set[Path]:
+    """The module and all of papers/ and app/numerics/ that it leads to, also from within functions."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        source = waiting.pop()
+        if source in found or not source.exists():
+            continue
+        found.add(source)
+        for node in ast.walk(ast.parse(source.read_bytes())):
+            names = []
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                # What is imported from a package may be one of its modules.
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                if name.startswith(("papers.", "app.numerics.")):
+                    place = ROOT.joinpath(*name.split("."))
+                    waiting += [place.with_suffix(".py"), place / "__init__.py"]
+    return found
 
 
 def write_page(

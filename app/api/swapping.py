@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
-from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import orjson
+import pyarrow as pa
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from app.api.binning_wishes import BinsText, bins_from
 from app.api.dependencies import AskHere, ResourcesHere
 from app.api.once import Route
 from app.api.reports import link_report
-from app.api.tables.incoming import TABLE_BODY, TABLE_TYPES, TableHere
+from app.api.tables.answering import table_answer, table_response
+from app.api.tables.incoming import TABLE_BODY, TableHere
 from app.api.tables.media import MediaType, negotiate
 from app.api.tables.writing import write_batches
 from app.service.identify import AttributeIdentifiability, count_identifiable
@@ -47,21 +47,18 @@ class ReportPlace(StrEnum):
     JSON = "json"
 
 
-SWAP_ANSWER: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The swapped table; with `report=json` one JSON document of table and report.",
-        "content": TABLE_TYPES,
-        "headers": {
-            "Link": {
-                "description": "Where the report is (`rel=describedby`).",
-                "schema": {"type": "string"},
-            },
-            "X-Cornerwave-Seed": {
-                "description": "The seed used: the same request with it gives the same table.",
-                "schema": {"type": "integer"},
-            },
-        },
-    }
+SWAP_ANSWER = table_answer(
+    "The swapped table; with `report=json` one JSON document of table and report."
+)
+SWAP_ANSWER[200]["headers"] = {
+    "Link": {
+        "description": "Where the report is (`rel=describedby`).",
+        "schema": {"type": "string"},
+    },
+    "X-Cornerwave-Seed": {
+        "description": "The seed used: the same request with it gives the same table.",
+        "schema": {"type": "integer"},
+    },
 }
 
 
@@ -99,7 +96,11 @@ def post_swap(
     ] = "optimal",
     group_number: Annotated[
         int | None,
-        Query(ge=1, description="Members that change in each collectively identifiable group: 1."),
+        Query(
+            ge=1,
+            le=2**31,
+            description="Members that change in each collectively identifiable group: 1.",
+        ),
     ] = None,
     group_proportion: Annotated[
         float | None, Query(gt=0, le=1, description="Their share, instead of their number.")
@@ -109,7 +110,11 @@ def post_swap(
     ] = 0.0,
     allowed_deviation: Annotated[
         int,
-        Query(ge=0, description="By how much `optimal` may move the marginal to lower its cost."),
+        Query(
+            ge=0,
+            le=2**31,
+            description="By how much `optimal` may move the marginal to lower its cost.",
+        ),
     ] = 0,
     tree: Annotated[bool, Query(description="Fit decision trees for the report.")] = False,
     seed: Annotated[int | None, Query(ge=0, le=LARGEST_SEED)] = None,
@@ -119,9 +124,8 @@ def post_swap(
 ) -> Response:
     """Swap confidential values so that identification breaks and the distribution stays."""
     in_one = report is ReportPlace.JSON
-    media = negotiate(
-        request.headers.get("accept"), [MediaType.JSON] if in_one else tuple(MediaType)
-    )
+    # Asked before the work is done: an answer that nobody accepts need not be computed.
+    negotiate(request.headers.get("accept"), [MediaType.JSON] if in_one else list(MediaType))
     swapped, findings = swap_table(
         table,
         SwapWishes(
@@ -138,19 +142,15 @@ def post_swap(
             seed=seed,
         ),
     )
-    chunks = write_batches(iter(swapped.to_batches()), swapped.schema, media)
-    response: Response
+    seed_used = {"X-Cornerwave-Seed": str(findings.seed)}
     if in_one:
-        response = Response(_with_report(b"".join(chunks), findings), media_type=media.value)
-    else:
-        # The first chunk before the answer begins: a table too large for JSON is found there.
-        first = next(chunks, b"")
-        response = StreamingResponse(chain([first], chunks), media_type=media.value)
-        link_report(response, resources, ask, asdict(findings))
-    response.headers["X-Cornerwave-Seed"] = str(findings.seed)
+        return Response(_together(swapped, findings), 200, seed_used, MediaType.JSON.value)
+    response = table_response(request, swapped, seed_used)
+    link_report(response, resources, ask, asdict(findings))
     return response
 
 
-def _with_report(table: bytes, findings: SwapReport) -> bytes:
-    """The JSON table with the report as a further member of the document."""
-    return table.removesuffix(b"}") + b',"report":' + orjson.dumps(asdict(findings)) + b"}"
+def _together(table: pa.Table, findings: SwapReport) -> bytes:
+    """The table as JSON columns, with the report as a further member of the document."""
+    columns = b"".join(write_batches(iter(table.to_batches()), table.schema, MediaType.JSON))
+    return columns.removesuffix(b"}") + b',"report":' + orjson.dumps(asdict(findings)) + b"}"

@@ -50,18 +50,20 @@ class Moments:
     def merged(self, other: Moments) -> Moments:
         """The moments of both sets of rows together [chan1983].
 
-        With δ_jk = m'_jk - m_jk and n = n + n': the mean moves by δ·n'/n and the comoment gains
-        δ_jk·δ_kj·n·n'/n. Exact but for rounding, in any order.
+        With δ_jk = m'_jk - m_jk and N = n + n': the mean moves by δ·n'/N and the comoment gains
+        δ_jk·δ_kj·n·n'/N. Exact but for rounding, in any order. Beyond the doubles as
+        `block_moments`.
         """
         total = self.count + other.count
         share = np.divide(other.count, total, out=np.zeros_like(total), where=total > 0)
-        shift = np.where(other.count > 0, other.mean - self.mean, 0.0)
-        # Where nothing was seen before, share is 1 and the other's mean is taken as it is.
-        return Moments(
-            total,
-            np.where(self.count > 0, self.mean + shift * share, other.mean),
-            self.comoment + other.comoment + shift * shift.T * self.count * share,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = np.where(other.count > 0, other.mean - self.mean, 0.0)
+            # Where nothing was seen before, share is 1 and the other's mean is taken as it is.
+            return Moments(
+                total,
+                np.where(self.count > 0, self.mean + shift * share, other.mean),
+                self.comoment + other.comoment + shift * shift.T * self.count * share,
+            )
 
     def covariance(self) -> Matrix:
         """Sample covariance C_jk/(n_jk - 1), shape (d, d), symmetric and positive semidefinite.

@@ -65,14 +65,18 @@ def reappearance(
         raise ValueError("records and released must not be empty")
     if not distance >= 0:
         raise ValueError("distance must not be negative")
-    known = set(_row_bytes(released))
-    exactly = sum(row in known for row in _row_bytes(records))
     nearest = nearest_distances(records, released, deviation=deviation)
     return Reappearance(
-        Share(exactly, records.records),
+        equal_records(records, released),
         Share(int((nearest <= distance).sum()), records.records),
         float(np.median(nearest)),
     )
+
+
+def equal_records(records: MixedTable, released: MixedTable) -> Share:
+    """The share of `records` that have an equal one in `released`, cell for cell; O(n + n')."""
+    known = set(_row_bytes(released))
+    return Share(sum(row in known for row in _row_bytes(records)), records.records)
 
 
 def nearest_distances(

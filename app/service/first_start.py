@@ -24,6 +24,9 @@ def ensure_administrator(resources: Resources, admin_key: str | None) -> str | N
     Returns a new key when one had to be made: it is shown once and kept nowhere.
     """
     with writing(resources.engine) as connection:
+        audit_log.queue(
+            connection
+        )  # two processes may start at once: one finds what the other made
         now = datetime.now(UTC)
         known = callers.with_role(connection, Role.ADMIN)
         if known and admin_key is None:

@@ -1,7 +1,7 @@
 """One pass over a table on its way in: its rows are kept, and all that is known of them is found.
 
-Nothing here knows of a database. Memory holds one batch, d² moments and at most the allowed number
-of categories for each text column.
+Nothing here knows of a database. Memory holds a block of numbers, d² moments and at most the allowed
+number of categories for each text column.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from app.errors import InvalidParameter, InvalidTable
+from app.errors import InvalidParameter
 from app.model import Column, ColumnWish, Kind, Limits, Storage
-from app.numerics.grid import largest_magnitude
-from app.numerics.moments import Moments, block_moments
+from app.numerics.moments import Moments
 from app.service.kinds import Facts, column_of, refuse_unknown
+from app.service.number_blocks import NumberBlocks, NumbersSeen
 from app.service.table_stream import TableStream, category_text
 
 
@@ -59,26 +57,22 @@ def ingest(
     passes through. The sink may have rows by then: the caller throws them away.
     """
     refuse_unknown(wishes, tuple(column.name for column in stream.columns))
-    numbers = [NumberColumn(c.name) for c in stream.columns if c.storage is Storage.NUMBER]
+    names = tuple(c.name for c in stream.columns if c.storage is Storage.NUMBER)
+    numbers = NumberBlocks(names)
     counted = [
         CountedColumn(c.name, limits.categories)
         for c in stream.columns
         if c.storage is Storage.TEXT or _kind(wishes.get(c.name)) is Kind.CATEGORICAL
     ]
-    moments = Moments.none(len(numbers))
     rows = 0
     for batch in stream.batches:
         sink.write(batch)
         rows += batch.num_rows
-        block = np.empty((len(numbers), batch.num_rows))
-        for row, number in zip(block, numbers, strict=True):
-            number.see(batch.column(number.name), row)
-        moments = moments.merged(block_moments(block.T))
+        numbers.add(batch)
         for column in counted:
             column.see(batch.column(column.name))
-    _refuse_overflow(moments, numbers)
-    facts = {column.name: column.facts(rows) for column in counted}
-    facts |= {number.name: number.facts(rows) for number in numbers}
+    seen = numbers.seen()
+    facts = {column.name: column.facts(rows) for column in counted} | _number_facts(seen, names)
     columns = tuple(
         column_of(facts[c.name], wishes.get(c.name), limits.categories) for c in stream.columns
     )
@@ -87,39 +81,11 @@ def ingest(
     return Ingested(
         rows=rows,
         columns=columns,
-        numbers=tuple(number.name for number in numbers),
-        moments=moments,
+        numbers=names,
+        moments=seen.moments,
         categories=categories,
-        largest={number.name: number.largest for number in numbers},
+        largest=dict(zip(names, seen.largest.tolist(), strict=True)),
     )
-
-
-class NumberColumn:
-    """What has been seen of a column of numbers."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._missing = 0
-        self._integer = True
-        self.largest = 0.0
-
-    def see(self, values: pa.Array, into: NDArray[np.float64]) -> None:
-        """Take note of a batch and copy it, with NaN for missing cells."""
-        self._missing += values.null_count
-        into[:] = values.to_numpy(zero_copy_only=False)
-        self.largest = max(self.largest, largest_magnitude(into))
-        if self._integer:
-            present = into[~np.isnan(into)] if values.null_count else into
-            self._integer = bool(np.array_equal(present, np.floor(present)))
-
-    def facts(self, rows: int) -> Facts:
-        return Facts(
-            self.name,
-            Storage.NUMBER,
-            values=rows - self._missing,
-            missing=self._missing,
-            integer=self._integer and rows > self._missing,
-        )
 
 
 class CountedColumn:
@@ -171,11 +137,11 @@ def _refuse_too_many(
             )
 
 
-def _refuse_overflow(moments: Moments, numbers: list[NumberColumn]) -> None:
-    finite = np.isfinite(np.diag(moments.comoment))
-    if not finite.all():
-        name = numbers[int(np.argmin(finite))].name
-        raise InvalidTable(
-            f"The numbers of column {name!r} are so large that their variance cannot be computed",
-            column=name,
+def _number_facts(seen: NumbersSeen, names: tuple[str, ...]) -> dict[str, Facts]:
+    found = zip(names, seen.missing.tolist(), seen.integer.tolist(), strict=True)
+    return {
+        name: Facts(
+            name, Storage.NUMBER, values=seen.rows - missing, missing=missing, integer=integer
         )
+        for name, missing, integer in found
+    }

@@ -10,7 +10,7 @@ from app.service.access import require
 from app.service.asking import Ask, Work, new_id, work
 from app.service.naming import checked_name
 from app.service.resources import Resources
-from app.store import callers
+from app.store import audit_log, callers
 from app.store.callers import CallerRecord
 from app.store.engine import reading
 
@@ -30,6 +30,7 @@ def create_recipient(resources: Resources, ask: Ask, name: str, role: Role) -> N
         raise Refusal(f"only an administrator may make a key with the role {role.value}")
     checked_name("name", name)
     with work(resources, ask) as under_way:
+        audit_log.queue(under_way.connection)
         if callers.name_taken(under_way.connection, name):
             raise NameTaken(f"there is a caller named {name!r} already", parameter="name")
         caller = Caller(new_id("rc"), name, role)
@@ -93,6 +94,8 @@ def show_recipient(resources: Resources, ask: Ask, recipient: str) -> CallerReco
 
 
 def _live(under_way: Work, recipient: str) -> CallerRecord:
+    """The caller, whose keys nobody else changes until this write is done."""
+    audit_log.queue(under_way.connection)
     record = callers.one(under_way.connection, recipient)
     if record is None or record.revoked_at is not None:
         raise NotFound(f"there is no caller {recipient!r}, or it was revoked")

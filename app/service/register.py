@@ -18,7 +18,7 @@ from app.service.resources import Resources
 from app.service.secrets import new_sealed_secret
 from app.service.statistics import Statistics, seal_statistics
 from app.service.table_stream import TableStream
-from app.store import datasets
+from app.store import audit_log, datasets
 from app.store.engine import reading
 
 
@@ -58,6 +58,7 @@ def register_dataset(
         )
         statistics = Statistics(ingested.moments, ingested.categories)
         with work(resources, ask) as under_way:
+            audit_log.queue(under_way.connection)
             _check_free(under_way.connection, ask, name)
             datasets.add(
                 under_way.connection,

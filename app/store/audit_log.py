@@ -22,6 +22,16 @@ Fact = str | int | float | bool | None
 GENESIS = "0" * 64
 
 
+def queue(connection: Connection) -> None:
+    """Wait for this transaction's turn at the end of the chain, before it reads anything.
+
+    Every write ends there. One that begins there too is alone among its like from its first look
+    to its commit, which guards what no row can be locked for: that a name is free. It must come
+    before any other lock, or two writes could each wait for the other.
+    """
+    connection.execute(select(tables.audit_head).with_for_update()).one()
+
+
 def append(
     connection: Connection,
     *,

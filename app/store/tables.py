@@ -213,6 +213,21 @@ reports = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("categories", JSON(none_as_null=True)),
+    Column("edges", JSON(none_as_null=True)),
+    Column("perturbation", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("responses", BigInteger, nullable=False),
+    Column("totals", JSON, nullable=False),
+    UniqueConstraint("owner", "name"),
+)
+
 audits = Table(
     "audits",
     metadata,

@@ -361,6 +361,8 @@ def test_flipping_every_value_is_refused(admin: TestClient) -> None:
         {"method": "best"},
         {"proportion": "half"},
         {"group_number": 0},
+        {"group_number": 10**30},
+        {"allowed_deviation": 10**30},
         {"group_proportion": 0},
         {"group_proportion": 1.5},
         {"group_number": 1, "group_proportion": 0.5},

@@ -158,9 +158,11 @@ def test_pairs_that_never_meet_count_as_uncorrelated() -> None:
     np.testing.assert_allclose(block_moments(table).covariance(), [[2.0, 0.0], [0.0, 8.0]])
 
 
-def test_moments_beyond_the_doubles_are_not_finite() -> None:
-    moments = block_moments(np.array([[1e300], [-1e300]]))
-    assert not np.isfinite(moments.covariance()).all()
+@pytest.mark.parametrize("cuts", [[], [1], [2], [1, 2, 3]])
+@pytest.mark.parametrize("huge", [1e200, 1e300, 1.7e308])
+def test_moments_beyond_the_doubles_are_not_finite(cuts: list[int], huge: float) -> None:
+    moments = streamed(np.array([[1.0], [huge], [huge], [-huge]]), cuts)
+    assert not np.isfinite(moments.comoment).all()
 
 
 def test_no_columns_are_no_trouble() -> None:

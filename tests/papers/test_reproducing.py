@@ -76,6 +76,16 @@ def test_a_change_of_code_runs_anew(
     assert len(runs) == 2
 
 
+def test_a_result_depends_on_what_its_paper_imports_and_on_nothing_else() -> None:
+    sources = {
+        path.relative_to(reproducing.ROOT).as_posix()
+        for path in reproducing.imported_sources(reproducing.ROOT / "papers" / "li2012.py")
+    }
+    assert {"papers/li2012.py", "papers/li2012_adversaries.py", "papers/finding.py"} <= sources
+    assert {"app/numerics/multilevel.py", "app/numerics/attacks/estimation.py"} <= sources
+    assert not any(source.startswith("app/numerics/swapping") for source in sources)
+
+
 def test_an_unknown_paper_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no paper 'li2099'"):
         reproducing.main(["li2099"])

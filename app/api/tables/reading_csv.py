@@ -33,6 +33,9 @@ MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
 BLOCK_BYTES = 2**20
 """What is parsed at a time: the longest row possible."""
 
+WIDE, LONGEST_BLOCK = 64, 16
+"""Columns for which a block is one unit of `BLOCK_BYTES` longer, and most units of a block."""
+
 HEADER_ROWS = 1
 CODE = r"^[+-]?(0\d+|\d{16,})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
@@ -74,17 +77,16 @@ def read_csv(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> Ta
 def _open(
     source: io.BytesIO | pa.PythonFile,
     types: Mapping[str, pa.DataType] | None = None,
-    *,
-    one_column: bool = False,
+    columns: int = 2,
 ) -> pa.csv.CSVStreamingReader:
+    # Wide tables in longer blocks: every column of every block has a price of its own.
+    block = BLOCK_BYTES * min(max(1, columns // WIDE), LONGEST_BLOCK)
     return pa.csv.open_csv(
         source,
         # One thread: Arrow then knows the row in which something is wrong.
-        read_options=pa.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+        read_options=pa.csv.ReadOptions(use_threads=False, block_size=block),
         # In a table of one column an empty line is a missing cell.
-        parse_options=pa.csv.ParseOptions(
-            newlines_in_values=True, ignore_empty_lines=not one_column
-        ),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=columns > 1),
         convert_options=pa.csv.ConvertOptions(
             column_types=types, null_values=MISSING_NUMBERS, strings_can_be_null=False
         ),
@@ -142,7 +144,7 @@ def _batches(
     types = {column.name: ARROW_TYPE[column.storage] for column in columns}
     first_row = 1
     try:
-        for batch in _open(pa.PythonFile(body, mode="r"), types, one_column=len(columns) == 1):
+        for batch in _open(pa.PythonFile(body, mode="r"), types, len(columns)):
             yield pa.RecordBatch.from_arrays(
                 [
                     _checked(values, column, first_row, whole)

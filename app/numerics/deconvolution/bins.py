@@ -19,8 +19,15 @@ import numpy.typing as npt
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.deconvolution.noise import Floats, Noise
 
+LARGEST_NUMBER = 1e150
+"""Of values, edges and scales, and the inverse of the least width: products stay finite."""
+
 MOST_CELLS = 1_000_000
 """Cells of a histogram beyond which an outlier, not the data, decides the cost of an estimate."""
+
+
+LEAST_CELLS = 100
+"""Cells of a histogram of z below which its centres are too far apart to stand for the values."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +74,9 @@ def support_behind(values: Floats, noise: Noise) -> tuple[float, float]:
 def checked_edges(edges: npt.ArrayLike) -> Floats:
     """The edges as floats; InvalidParameter unless finite and strictly increasing."""
     checked = np.asarray(edges, dtype=np.float64)
-    if checked.ndim != 1 or checked.size < 2 or not np.isfinite(checked).all():
+    if checked.ndim != 1 or checked.size < 2 or not (np.abs(checked) < LARGEST_NUMBER).all():
         raise InvalidParameter("Bins are given by two or more finite edges.", parameter="bins")
-    if (np.diff(checked) <= 0).any():
+    if not (np.diff(checked) > 1 / LARGEST_NUMBER).all():
         raise InvalidParameter("The edges of the bins must increase.", parameter="bins")
     return checked
 
@@ -79,10 +86,9 @@ def checked_values(values: npt.ArrayLike) -> Floats:
     checked = np.asarray(values, dtype=np.float64)
     if checked.ndim != 1 or checked.size == 0:
         raise InvalidTable("There are no values to estimate a distribution from.")
-    if not np.isfinite(checked).all():
-        raise InvalidTable(
-            "Some values are missing or not finite.", rows=int((~np.isfinite(checked)).sum())
-        )
+    usable = np.abs(checked) < LARGEST_NUMBER  # false for a missing value
+    if not usable.all():
+        raise InvalidTable("Some values are missing or not finite.", rows=int((~usable).sum()))
     return checked
 
 
@@ -91,12 +97,14 @@ def checked_histogram(histogram: Histogram) -> Histogram:
     centres, counts = histogram.centres, histogram.counts
     if centres.ndim != 1 or centres.shape != counts.shape or centres.size == 0:
         raise InvalidTable("A histogram needs one count for each centre.")
-    if not (np.isfinite(centres).all() and np.isfinite(counts).all()) or (counts < 0).any():
+    if not ((np.abs(centres) < LARGEST_NUMBER).all() and ((counts >= 0) & (counts < 1e15)).all()):
         raise InvalidTable("The counts of a histogram are finite and not negative.")
     if (np.diff(centres) <= 0).any():
         raise InvalidTable("The centres of a histogram must increase.")
     if not counts.any():
         raise InvalidTable("The histogram is empty.")
+    if counts.sum() < 2:
+        raise InvalidTable("A histogram counts two or more values; shares are not counts.")
     return histogram
 
 
@@ -114,26 +122,38 @@ def width_if_uniform(edges: Floats) -> float | None:
     return width if bool((np.abs(widths - width) <= rounding).all()) else None
 
 
-def histogram_on(values: Floats, edges: Floats) -> Histogram:
-    """z counted on cells as wide as the bins (on average), aligned with them and reaching as far as z.
+def histogram_on(values: Floats, edges: Floats, *, cells_per_bin: int = 1) -> Histogram:
+    """z counted on cells that share out the bins' average width, aligned and reaching as far as z.
 
     Aligned cells of the bins' own width make the kernel of section 3.4 a convolution. Raises
     InvalidParameter when z lies so far out that the grid would not be a histogram any more.
     """
-    width = (edges[-1] - edges[0]) / (edges.size - 1)
+    inner = (edges.size - 1) * cells_per_bin
+    width = (edges[-1] - edges[0]) / inner
     low, high = float(values.min()), float(values.max())
-    before = max(0, int(np.ceil((edges[0] - low) / width)))
-    after = max(0, int(np.floor((high - edges[-1]) / width)) + 1)
-    cells = before + (edges.size - 1) + after
-    if cells > MOST_CELLS:
+    before = max(0.0, np.ceil((edges[0] - low) / width))
+    after = max(0.0, np.floor((high - edges[-1]) / width) + 1)
+    if before + inner + after > MOST_CELLS:
         raise InvalidParameter(
             "The bins are too narrow for the range of the values.",
             parameter="bins",
-            cells=cells,
             most=MOST_CELLS,
         )
+    cells = int(before) + inner + int(after)
     start = edges[0] - before * width
     index = np.floor((values - start) / width).astype(np.int64)
     # A value on the outermost edge belongs to the outermost cell, whichever way it was rounded.
     counts = np.bincount(np.clip(index, 0, cells - 1), minlength=cells).astype(np.float64)
     return Histogram(start + (np.arange(cells) + 0.5) * width, counts)
+
+
+def cells_per_bin(edges: Floats) -> int:
+    """One where there are many bins; more where cells as wide as they are would blur z."""
+    return max(1, -(-LEAST_CELLS // (edges.size - 1)))
+
+
+def summed_over(probabilities: Floats, fine: Floats, edges: Floats) -> Floats:
+    """The mass of a density that is constant between `fine` edges on bins between `edges`, (K,)."""
+    cumulative = np.concatenate([[0.0], np.cumsum(probabilities)])
+    masses: Floats = np.diff(np.interp(edges, fine, cumulative))
+    return masses

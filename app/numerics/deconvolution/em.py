@@ -12,6 +12,7 @@ import numpy.typing as npt
 from app.errors import InvalidParameter
 from app.numerics.deconvolution.bins import (
     Histogram,
+    cells_per_bin,
     checked_edges,
     checked_histogram,
     checked_values,
@@ -21,10 +22,9 @@ from app.numerics.deconvolution.bins import (
 from app.numerics.deconvolution.iteration import Estimate, iterated
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
-    DenseKernel,
     Kernel,
-    bin_likelihood,
     convolution_kernel,
+    dense_kernel,
 )
 from app.numerics.deconvolution.noise import Floats, Noise
 from app.numerics.deconvolution.stopping import Stopping
@@ -60,7 +60,7 @@ def em_on_records(
         )
     weights = np.full(records.size, 1 / records.size)
     kernel: Kernel = (
-        DenseKernel(bin_likelihood(records, noise, bins), weights)
+        dense_kernel(records, weights, noise, bins)
         if records.size * (bins.size - 1) <= MOST_KEPT_ENTRIES
         else ChunkedKernel(records, weights, noise, bins)
     )
@@ -85,15 +85,16 @@ def em_on_bins(
 ) -> Estimate:
     """EM on the histogram of z, which is Richardson-Lucy [wu2003, section 3.4].
 
-    `data` is the records (n,), counted here on cells as wide as the bins, or a `Histogram`. With
-    equally wide bins and cells the kernel is applied by FFT, at a cost that n does not enter.
+    `data` is the records (n,), counted here on cells as wide as the bins (or narrower where these
+    are few), or a `Histogram`. With equally wide bins and cells the kernel is applied by FFT, at a
+    cost that n does not enter.
     Arguments and failures otherwise as `em_on_records`.
     """
     bins = checked_edges(edges)
     histogram = (
         checked_histogram(data)
         if isinstance(data, Histogram)
-        else histogram_on(checked_values(data), bins)
+        else histogram_on(checked_values(data), bins, cells_per_bin=cells_per_bin(bins))
     )
     return iterated(
         histogram_kernel(histogram, noise, bins),
@@ -110,10 +111,19 @@ def histogram_kernel(histogram: Histogram, noise: Noise, edges: Floats) -> Kerne
     """The cheapest kernel for this histogram: by FFT when the grids allow it and are large."""
     weights = histogram.counts / histogram.total
     entries = histogram.centres.size * (edges.size - 1)
-    width = width_if_uniform(edges)
-    aligned = width is not None and np.allclose(np.diff(histogram.centres), width, rtol=1e-9)
-    if aligned and entries > DENSE_IS_FASTER:
+    if goes_by_fft(histogram, edges):
         return convolution_kernel(histogram.centres, weights, noise, edges)
     if entries <= MOST_KEPT_ENTRIES:
-        return DenseKernel(bin_likelihood(histogram.centres, noise, edges), weights)
+        return dense_kernel(histogram.centres, weights, noise, edges)
     return ChunkedKernel(histogram.centres, weights, noise, edges)
+
+
+def goes_by_fft(histogram: Histogram, edges: Floats) -> bool:
+    """Whether bins and cells have one common width, and are so many that a transform pays."""
+    width = width_if_uniform(edges)
+    entries = histogram.centres.size * (edges.size - 1)
+    return (
+        width is not None
+        and entries > DENSE_IS_FASTER
+        and np.allclose(np.diff(histogram.centres), width, rtol=1e-9)
+    )

@@ -42,7 +42,8 @@ Taper = Literal["none", "fejer", "shrinkage"]
 CHUNK = 1 << 14
 """Waves advanced together: a quarter of a megabyte, which stays in the cache for all harmonics."""
 
-MOST_HARMONICS = 10_000
+MOST_HARMONICS = 1_000
+LARGEST_LIMIT = 1e12
 
 PERIODS_TRIED = 65
 
@@ -107,9 +108,10 @@ def direct_estimate(
         points = checked_values(data)
         weights, n = np.full(points.size, 1 / points.size), float(points.size)
     limit = math.sqrt(n) / 3 if amplification_limit is None else amplification_limit
-    if not (math.isfinite(limit) and limit > 0):
+    if not 0 < limit <= LARGEST_LIMIT:
         raise InvalidParameter(
-            "The limit of amplification is finite and above zero.", parameter="amplification_limit"
+            f"The limit of amplification is above zero and at most {LARGEST_LIMIT:g}.",
+            parameter="amplification_limit",
         )
     limit = max(limit, 1.0)  # |φ_k| ≤ 1: no inverse is smaller than one
     length = float(bins[-1] - bins[0])

@@ -84,6 +84,16 @@ class DenseKernel:
         return _summary(shares * probabilities, predicted, self.weights)
 
 
+def dense_kernel(points: Floats, weights: Floats, noise: Noise, edges: Floats) -> DenseKernel:
+    """The kept matrix, filled block by block: at once, its making would take six times its memory."""
+    likelihood = np.empty((points.size, edges.size - 1))
+    rows = max(1, CACHED_ENTRIES // edges.size)
+    for first in range(0, points.size, rows):
+        block = slice(first, first + rows)
+        likelihood[block] = bin_likelihood(points[block], noise, edges)
+    return DenseKernel(likelihood, weights)
+
+
 @dataclass(frozen=True)
 class ChunkedKernel:
     """The same map with each block of the matrix computed when it is needed, and dropped."""

@@ -27,6 +27,12 @@ Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
 
+SMALLEST_SCALE = 1e-150
+"""Its square and its inverse are still numbers."""
+
+FREQUENCIES_AT_ONCE = 4096
+
+
 class Noise(Protocol):
     """What an estimate asks of the noise; every class of this module answers."""
 
@@ -185,7 +191,7 @@ class Discrete:
                 "A noise table needs at least two values and one probability for each.",
                 parameter="noise",
             )
-        if not (np.isfinite(table).all() and np.isfinite(weights).all()):
+        if not ((np.abs(table) < 1 / SMALLEST_SCALE).all() and np.isfinite(weights).all()):
             raise InvalidParameter("A noise table holds finite numbers.", parameter="noise")
         if (weights < 0).any() or abs(weights.sum() - 1) > 1e-6:
             raise InvalidParameter(
@@ -221,9 +227,13 @@ class Discrete:
 
     def characteristic(self, angular_frequency: Floats) -> Complexes:
         omega = np.asarray(angular_frequency, dtype=np.float64)
-        waves = np.exp(1j * np.multiply.outer(omega, np.asarray(self.values)))
-        spectrum: Complexes = waves @ np.asarray(self.probabilities)
-        return spectrum
+        values, probabilities = np.asarray(self.values), np.asarray(self.probabilities)
+        flat = omega.ravel()
+        spectrum = np.empty(flat.size, dtype=np.complex128)
+        for first in range(0, flat.size, FREQUENCIES_AT_ONCE):
+            block = slice(first, first + FREQUENCIES_AT_ONCE)
+            spectrum[block] = np.exp(1j * np.multiply.outer(flat[block], values)) @ probabilities
+        return spectrum.reshape(omega.shape)
 
     def draws(self, rng: np.random.Generator, n: int) -> Floats:
         return rng.choice(np.asarray(self.values), size=n, p=np.asarray(self.probabilities))
@@ -241,8 +251,8 @@ def noise_of_copy(noise_variance: float, column_variance: float) -> Normal:
 
 
 def require_scale(parameter: str, scale: float) -> None:
-    """Raise InvalidParameter unless the scale is finite and positive."""
-    if not (math.isfinite(scale) and scale > 0):
+    """Raise InvalidParameter unless the scale is finite and positive, by a wide margin."""
+    if not SMALLEST_SCALE < scale < 1 / SMALLEST_SCALE:
         raise InvalidParameter(
             f"The noise needs a finite {parameter} above zero.", parameter=parameter
         )
@@ -250,12 +260,14 @@ def require_scale(parameter: str, scale: float) -> None:
 
 def require_finite(parameter: str, number: float) -> None:
     """Raise InvalidParameter unless the number is finite."""
-    if not math.isfinite(number):
+    if not abs(number) < 1 / SMALLEST_SCALE:
         raise InvalidParameter(f"The {parameter} of the noise must be finite.", parameter=parameter)
 
 
 def _require_interval(low: float, high: float) -> None:
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    require_finite("low", low)
+    require_finite("high", high)
+    if not high - low > SMALLEST_SCALE:
         raise InvalidParameter(
             "The noise needs a finite interval of positive width.", parameter="noise"
         )

@@ -16,6 +16,8 @@ with z_j ≥ 1, as the paper says.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -25,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 WINDOW = 200_000
-"""Steps either side that are told apart; what lies beyond (for 1/(|w|+1)², 1 in 10⁵) has r near 0."""
+"""Steps either side that are told apart. Three of the five W stay within; of the other two, what lies
+beyond (for 1/(|w|+1)², 1 in 10⁵) has r near 0."""
 
 
 def log_ratio(steps: Ints, perturbation: Perturbation) -> Floats:
@@ -66,6 +69,7 @@ def guesses(
     return chosen
 
 
+@lru_cache(maxsize=1024)
 def probability_mle_is_right(perturbation: Perturbation, bins: int) -> float:
     """Pr(the MLE from one record is right), exact for all five W; the prior plays no part.
 

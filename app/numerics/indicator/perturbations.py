@@ -34,7 +34,10 @@ Shape = tuple[int, ...]
 MOST_STEPS = 1 << 53
 """Steps beyond which a number in JSON loses digits; a draw that far out (1 in 10¹⁵) is cut to it."""
 
-LARGEST_SCALE = 1e6
+LARGEST_SCALE = 1e4
+"""Of σ, λ and 1/γ in steps: more would hide nothing better, and sums over the mass stay short."""
+
+LEAST_BASE = 1.001
 
 UNREACHED = 1e-15
 """A draw leaves the `reach` of its distribution no more often than this."""
@@ -225,8 +228,11 @@ class Geometric:
 
     def __post_init__(self) -> None:
         _require_inverse_integer(self.gamma)
-        if not (math.isfinite(self.base) and 1 + 1 / LARGEST_SCALE <= self.base <= LARGEST_SCALE):
-            raise InvalidParameter("The base of a geometric is above one.", parameter="base")
+        if not (math.isfinite(self.base) and LEAST_BASE <= self.base <= LARGEST_SCALE):
+            raise InvalidParameter(
+                f"The base of a geometric is from {LEAST_BASE:g} to {LARGEST_SCALE:g}.",
+                parameter="base",
+            )
 
     @property
     def mean_steps(self) -> float:

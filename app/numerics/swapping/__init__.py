@@ -8,7 +8,7 @@
 | `problem` | what must change, what it costs, how far the marginal must move |
 | `phase_one`, `phase_two` | the published method (`greedy`) |
 | `chance` | the random method of the published experiments (`random`) |
-| `classes`, `dual`, `prices`, `core`, `optimal` | the optimum with its certificate (`optimal`) |
+| `classes`, `selection`, `dual`, `prices`, `core`, `optimal` | the optimum with its certificate (`optimal`) |
 | `swap` | one or several confidential attributes from codes to codes |
 | `fidelity` | what the swap did to the data |
 

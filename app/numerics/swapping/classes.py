@@ -28,9 +28,9 @@ class Classes:
     """m classes of the n records. `cost` is (C, m): a category's costs lie side by side in memory.
 
     `order` lists the records class by class; class j is `order[start[j] : start[j] + size[j]]`.
-    Classes stand in three parts, by how their group finds its cheapest changes: `single` (U, when
-    all its classes have size 1), `alone` (the only class of a group), `contested` (the others,
-    ordered by group).
+    Classes stand in three parts, by how their group finds its cheapest changes: `unique` (U, unless
+    it is a single class), `alone` (the only class of a group), `contested` (the others, ordered by
+    group).
     """
 
     home: IntArray
@@ -40,7 +40,7 @@ class Classes:
     quota: IntArray
     order: IntArray
     start: IntArray
-    single: slice
+    unique: slice
     alone: slice
     contested: slice
 
@@ -70,9 +70,7 @@ def classes_of(problem: Problem) -> Classes:
     group = group[start]
 
     crowd = np.bincount(group, minlength=len(problem.quota))
-    part = np.where(crowd[group] == 1, 1, 2)
-    if crowd[0] > 1 and size[group == 0].max() == 1:
-        part[group == 0] = 0
+    part = np.where(crowd[group] == 1, 1, np.where(group == 0, 0, 2))
     rank = np.lexsort((group, part))
     first, second = np.searchsorted(part[rank], [1, 2])
     probability = np.ascontiguousarray(posterior[start[rank]].T)
@@ -87,7 +85,7 @@ def classes_of(problem: Problem) -> Classes:
         quota=problem.quota,
         order=order,
         start=start[rank],
-        single=slice(0, int(first)),
+        unique=slice(0, int(first)),
         alone=slice(int(first), int(second)),
         contested=slice(int(second), len(rank)),
     )

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.numerics.swapping.classes import Classes
+from app.numerics.swapping.selection import cheapest_changes
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -62,7 +63,7 @@ def response(classes: Classes, deviation: int, prices: FloatArray) -> Response:
         np.argmin(reduced, axis=0, out=target[block])
         np.min(reduced, axis=0, out=value[block])
     value -= prices[classes.home]
-    amount, threshold = _cheapest(classes, value)
+    amount, threshold = cheapest_changes(classes, value)
     weight = amount.astype(np.float64)
     excess = np.bincount(target, weight, classes.categories).astype(np.float64)
     excess -= np.bincount(classes.home, weight, classes.categories)
@@ -70,48 +71,3 @@ def response(classes: Classes, deviation: int, prices: FloatArray) -> Response:
     return Response(
         prices, float(weight @ value) - spread, target, value, amount, threshold, excess
     )
-
-
-def _cheapest(classes: Classes, value: FloatArray) -> tuple[IntArray, FloatArray]:
-    """How many of each class its group changes when it takes the cheapest, and μ per group.
-
-    Any μ_g between the dearest change that is made and the cheapest that is not serves; halfway,
-    both are as far from indifference as they can be. Where no change is made it is -∞.
-    """
-    amount = np.zeros(len(value), dtype=np.int64)
-    threshold = np.full(len(classes.quota), -np.inf)
-
-    of_unique, quota = value[classes.single], int(classes.quota[0])
-    if quota and len(of_unique):
-        # One partition instead of a sort: U holds nearly all classes of a large table.
-        following = min(quota, len(of_unique) - 1)
-        order = np.argpartition(of_unique, [quota - 1, following])
-        amount[classes.single][order[:quota]] = 1
-        cheapest = of_unique[order[quota : quota + 1]].min(initial=np.inf)
-        threshold[0] = _halfway(of_unique[order[quota - 1]], cheapest)
-
-    group = classes.group[classes.alone]
-    amount[classes.alone] = classes.quota[group]
-    threshold[group] = value[classes.alone]
-
-    group = classes.group[classes.contested]
-    if len(group):
-        by_value = np.lexsort((value[classes.contested], group))
-        ordered = value[classes.contested][by_value]
-        size = classes.size[classes.contested][by_value]
-        before = np.cumsum(size) - size
-        before -= before[np.searchsorted(group, group)]
-        taken = np.clip(classes.quota[group] - before, 0, size)
-        amount[classes.contested][by_value] = taken
-        groups, start = np.unique(group, return_index=True)
-        threshold[groups] = _halfway(
-            np.maximum.reduceat(np.where(taken > 0, ordered, -np.inf), start),
-            np.minimum.reduceat(np.where(taken < size, ordered, np.inf), start),
-        )
-    return amount, threshold
-
-
-def _halfway(dearest: npt.ArrayLike, cheapest: npt.ArrayLike) -> FloatArray:
-    """Between the two; where all change the second is +∞ and anything above the first will do."""
-    dearest, cheapest = np.asarray(dearest), np.asarray(cheapest)
-    return np.where(np.isinf(cheapest), dearest + 1.0, (dearest + cheapest) / 2)

@@ -115,8 +115,11 @@ def _negative_swaps(
     """Costs (14) and pairs of all admissible swaps of negative cost, in blocks."""
     for first, of_first, second, of_second in _admissible_kinds(problem, values, resting):
         # c_ij is a sum of what i loses by going from b to d and what j loses by going back.
-        loss = problem.posterior[:, first.value] - problem.posterior[:, second.value]
-        of_i, of_j = loss[of_first], -loss[of_second]
+        b, d = first.value, second.value
+        of_i = problem.posterior[of_first, b] - problem.posterior[of_first, d]
+        of_j = problem.posterior[of_second, d] - problem.posterior[of_second, b]
+        if of_i.min() + of_j.min() >= -ROUNDING:
+            continue
         rows = max(1, HELD_SWAPS // max(len(of_j), 1))
         for start in range(0, len(of_i), rows):
             cost = of_i[start : start + rows, None] + of_j[None, :]

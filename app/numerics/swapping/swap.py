@@ -46,10 +46,12 @@ Method = Literal["optimal", "greedy", "random"]
 
 LARGEST_PROBLEM = 50_000_000
 """Identifiable records times categories: the posterior then takes 400 MB."""
-LARGEST_GREEDY = 50_000
-"""Identifiable records whose pairs the published method can look through in minutes."""
-MOST_GREEDY_CATEGORIES = 100
-"""Phase I has C² variables."""
+MOST_CATEGORIES = 250
+"""With more, the search for prices takes minutes."""
+LARGEST_GREEDY = 30_000
+"""Identifiable records whose pairs the published method looks through in a minute or two."""
+MOST_GREEDY_CATEGORIES = 20
+"""The published method looks at pairs of pairs of categories."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,13 @@ def swapped(
 
 
 def _require_manageable(records: int, categories: int, method: Method) -> None:
+    most = MOST_GREEDY_CATEGORIES if method == "greedy" else MOST_CATEGORIES
+    if categories > most:
+        raise InvalidTable(
+            f"The method {method} takes up to {most} categories; merge some first.",
+            categories=categories,
+            limit=most,
+        )
     if records * categories > LARGEST_PROBLEM:
         raise InvalidTable(
             "Too many identifiable records times categories; merge categories first.",
@@ -183,11 +192,10 @@ def _require_manageable(records: int, categories: int, method: Method) -> None:
             categories=categories,
             limit=LARGEST_PROBLEM,
         )
-    if method == "greedy" and (records > LARGEST_GREEDY or categories > MOST_GREEDY_CATEGORIES):
+    if method == "greedy" and records > LARGEST_GREEDY:
         raise InvalidParameter(
             "The greedy method looks at all pairs of identifiable records; use method=optimal.",
             parameter="method",
             identifiable=records,
-            categories=categories,
             limit=LARGEST_GREEDY,
         )

@@ -26,7 +26,7 @@ from scipy import linalg
 BLOCK_ROWS = 4096
 """Rows of one block: with ten components its arrays fit the second-level cache."""
 
-PART_ROWS = 16_384
+PART_ROWS = 8192
 """A table at least four times as long starts from the rotation of a part of about this length."""
 
 
@@ -57,6 +57,8 @@ def unmixing(
     if step >= 4:
         part = unmixing(white[::step], rng, tolerance=tolerance, max_iterations=max_iterations)
         rotation = part.rotation
+        if not part.converged:  # components that a part cannot tell apart, the whole hardly can
+            max_iterations = -(-max_iterations // 10)
     else:
         rotation = orthogonalised(rng.standard_normal((m, m)))
     for iteration in range(1, max_iterations + 1):

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.deconvolution import Uniform, support_behind, uniform_edges
-from app.numerics.deconvolution.bins import checked_edges, histogram_on, width_if_uniform
+from app.numerics.deconvolution.bins import (
+    checked_edges,
+    histogram_on,
+    summed_over,
+    width_if_uniform,
+)
 
 
 @given(
@@ -34,6 +39,18 @@ def test_cells_stand_on_the_bins() -> None:
     histogram = histogram_on(np.array([-3.0, 1.0, 10.0, 12.5]), edges)
     np.testing.assert_allclose(histogram.centres, np.arange(-3, 14, 2))
     np.testing.assert_allclose(histogram.counts, [1, 0, 1, 0, 0, 0, 0, 1, 1])
+
+
+def test_cells_may_share_out_a_bin() -> None:
+    histogram = histogram_on(np.array([0.2, 0.9, 3.1]), uniform_edges(0, 4, 2), cells_per_bin=2)
+    np.testing.assert_allclose(histogram.centres, [0.5, 1.5, 2.5, 3.5])
+    np.testing.assert_allclose(histogram.counts, [2, 0, 0, 1])
+
+
+def test_fine_bins_sum_to_the_bins_that_cut_across_them() -> None:
+    fine = uniform_edges(0, 4, 4)
+    masses = summed_over(np.array([0.4, 0.2, 0.2, 0.2]), fine, np.array([0.0, 1.5, 4.0]))
+    np.testing.assert_allclose(masses, [0.5, 0.5])
 
 
 def test_an_outlier_that_would_need_a_million_cells_is_refused() -> None:

@@ -21,7 +21,7 @@ from app.numerics.deconvolution import (
     uniform_edges,
 )
 from app.numerics.deconvolution.bins import histogram_on
-from app.numerics.deconvolution.em import histogram_kernel
+from app.numerics.deconvolution.em import goes_by_fft, histogram_kernel
 from app.numerics.deconvolution.iteration import smoothed
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
@@ -49,18 +49,40 @@ def each_noise(request: pytest.FixtureRequest) -> Noise:
     return NOISES[request.param]
 
 
-def test_richardson_lucy_is_em_on_quantised_records(noise: Noise) -> None:
+@pytest.mark.parametrize("bins", [60, 200])
+def test_richardson_lucy_is_em_on_quantised_records(noise: Noise, bins: int) -> None:
     rng = np.random.default_rng(1)
     values = bimodal(rng, 3000) + noise.draws(rng, 3000)
-    edges = uniform_edges(-2, 32, 60)
+    edges = uniform_edges(-2, 32, bins)
     histogram = histogram_on(values, edges)
+    assert goes_by_fft(histogram, edges) == (bins == 200)
     quantised = np.repeat(histogram.centres, histogram.counts.astype(int))
     assert quantised.size == values.size
 
-    on_bins = em_on_bins(values, noise, edges, stopping=FIXED)
+    on_bins = em_on_bins(histogram, noise, edges, stopping=FIXED)
     on_records = em_on_records(quantised, noise, edges, stopping=FIXED)
 
     np.testing.assert_allclose(on_bins.probabilities, on_records.probabilities, rtol=0, atol=1e-10)
+
+
+def test_records_are_counted_on_cells_as_wide_as_the_bins_where_these_are_many(
+    noise: Noise,
+) -> None:
+    rng = np.random.default_rng(9)
+    values = bimodal(rng, 3000) + noise.draws(rng, 3000)
+    edges = uniform_edges(-2, 32, 120)
+    counted_here = em_on_bins(values, noise, edges, stopping=FIXED)
+    counted_before = em_on_bins(histogram_on(values, edges), noise, edges, stopping=FIXED)
+    np.testing.assert_array_equal(counted_here.probabilities, counted_before.probabilities)
+
+
+def test_few_bins_do_not_blur_the_values(noise: Noise) -> None:
+    rng = np.random.default_rng(10)
+    values = bimodal(rng, 3000) + noise.draws(rng, 3000)
+    edges = uniform_edges(-2, 32, 8)
+    on_bins = em_on_bins(values, noise, edges, stopping=FIXED)
+    on_records = em_on_records(values, noise, edges, stopping=FIXED)
+    assert np.abs(on_bins.probabilities - on_records.probabilities).sum() < 0.05
 
 
 def test_one_iteration_is_the_formula_of_the_paper() -> None:
@@ -177,6 +199,8 @@ def test_a_start_that_is_no_distribution_on_the_bins_is_refused(start: list[floa
         Histogram(np.array([1.0, 2.0]), np.ones(3)),
         Histogram(np.array([]), np.array([])),
         Histogram(np.array([1.0, np.inf]), np.ones(2)),
+        Histogram(np.array([1.0, 2.0]), np.array([0.4, 0.6])),
+        Histogram(np.array([1.0, 2.0]), np.array([1.0, np.nan])),
     ],
 )
 def test_a_histogram_that_counts_nothing_or_is_out_of_order_is_refused(

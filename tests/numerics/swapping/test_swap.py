@@ -117,6 +117,8 @@ def test_problems_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(swap_module, "LARGEST_GREEDY", 8)
     with pytest.raises(InvalidParameter):
         swapped(hidden, known, known, Policy(method="greedy"), np.random.default_rng(0))
-    monkeypatch.setattr(swap_module, "LARGEST_PROBLEM", 26)
-    with pytest.raises(InvalidTable):
-        swapped(hidden, known, known, Policy(), np.random.default_rng(0))
+    for limit, value in (("LARGEST_PROBLEM", 26), ("MOST_CATEGORIES", 2)):
+        with monkeypatch.context() as patch:
+            patch.setattr(swap_module, limit, value)
+            with pytest.raises(InvalidTable):
+                swapped(hidden, known, known, Policy(), np.random.default_rng(0))

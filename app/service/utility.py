@@ -1,0 +1,301 @@
+"""Comparing a released table with its original: what it keeps, and which records reappear in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import InvalidParameter, InvalidTable
+from app.numerics import reappearance as reappearing
+from app.numerics.reappearance import Share
+from app.numerics.tables import MixedTable
+from app.numerics.utility.correlation import CORRELATIONS, relative_bias
+from app.numerics.utility.distances import kolmogorov_smirnov, total_variation, wasserstein
+from app.numerics.utility.prediction import Target, train_on_release_test_on_original
+from app.service.mixed_tables import EncodedTable, empty_columns, encoded, is_number, vocabulary
+
+KENDALL_RECORDS = 20_000
+"""Kendall's correlation is taken of at most so many records, the same ones of either table."""
+
+COMPARED_RECORDS = 500
+"""Distances are taken from at most so many records to all released ones."""
+
+DEFAULT_DISTANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Tables with equal columns and equal codes, and the columns that only one of them has."""
+
+    original: EncodedTable
+    released: EncodedTable
+    holdout: EncodedTable | None
+    only_in_original: list[str]
+    only_in_released: list[str]
+
+
+@dataclass(frozen=True)
+class ColumnUtility:
+    """How far a released column is from its original.
+
+    where:
+        wasserstein  in standard deviations of the original column
+    """
+
+    name: str
+    kind: str
+    kolmogorov_smirnov: float | None
+    wasserstein: float | None
+    total_variation: float | None
+    missing_in_original: float
+    missing_in_released: float
+
+
+@dataclass(frozen=True)
+class CorrelationBias:
+    """The mean of |Ĉ − C| / |C| over pairs of numeric columns, and how many pairs have none."""
+
+    measure: str
+    relative_bias: float | None
+    pairs: int
+    pairs_left_out: int
+
+
+@dataclass(frozen=True)
+class ShareReport:
+    """A count with the 95 % interval of the rate behind it."""
+
+    count: int
+    of: int
+    rate: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class ReappearanceReport:
+    """Records of a table that stand in the release, exactly and within the distance."""
+
+    exactly: ShareReport
+    within_distance: ShareReport
+    median_distance: float
+
+
+@dataclass(frozen=True)
+class MeasuredLeakage:
+    """What reappears of the original and, where there is one, of a holdout the release never saw.
+
+    where:
+        distance  root of the mean over columns of squared differences, in standard deviations
+        excess    rate within the distance, original less holdout: only this is leakage
+    """
+
+    distance: float
+    original: ReappearanceReport
+    holdout: ReappearanceReport | None
+    excess: float | None
+
+
+@dataclass(frozen=True)
+class PredictionReport:
+    """Models for the target trained on either table, tested on original records not trained on."""
+
+    target: str
+    measure: str
+    trained_on_original: float
+    trained_on_release: float
+    constant: float
+    tested_records: int
+
+
+@dataclass(frozen=True)
+class UtilityReport:
+    """How useful a release is, and what of it is the original."""
+
+    original_records: int
+    released_records: int
+    columns: list[ColumnUtility]
+    correlations: list[CorrelationBias]
+    leakage: MeasuredLeakage
+    prediction: PredictionReport | None
+    only_in_original: list[str]
+    only_in_released: list[str]
+    kendall_records: int
+    seed: int
+
+
+def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -> Compared:
+    """The tables by the columns that all of them have.
+
+    InvalidTable where they have none in common, or one column is numbers here and text there.
+    Columns without values in the original are not compared.
+    """
+    tables = [table for table in (original, released, holdout) if table is not None]
+    empty = {name for table in tables for name in empty_columns(table)}
+    names = [
+        name
+        for name in original.column_names
+        if name not in empty and all(name in table.column_names for table in tables)
+    ]
+    if not names:
+        raise InvalidTable("The tables have no column with values in common")
+    for name in names:
+        if len({is_number(table, name) for table in tables}) > 1:
+            raise InvalidTable(
+                f"Column {name!r} holds numbers in one table and text in another", column=name
+            )
+    texts = [name for name in names if not is_number(original, name)]
+    words = {name: _joint_vocabulary(tables, name) for name in texts}
+    first, second = encoded(original, names, words), encoded(released, names, words)
+    return Compared(
+        first,
+        second,
+        None if holdout is None else encoded(holdout, names, words),
+        [name for name in original.column_names if name not in names],
+        [name for name in released.column_names if name not in names],
+    )
+
+
+def measure_utility(
+    tables: Compared,
+    *,
+    target: str | None = None,
+    distance: float = DEFAULT_DISTANCE,
+    seed: int = 0,
+) -> UtilityReport:
+    """The whole report. InvalidParameter for a target that is not there or cannot be predicted."""
+    rng = np.random.default_rng(seed)
+    original, released = tables.original, tables.released
+    return UtilityReport(
+        original_records=original.cells.records,
+        released_records=released.cells.records,
+        columns=column_utilities(original, released),
+        correlations=correlation_biases(original.cells, released.cells, rng),
+        leakage=measured_leakage(tables, distance, rng),
+        prediction=None if target is None else _prediction(tables, target, rng),
+        only_in_original=tables.only_in_original,
+        only_in_released=tables.only_in_released,
+        kendall_records=min(KENDALL_RECORDS, original.cells.records, released.cells.records),
+        seed=seed,
+    )
+
+
+def column_utilities(original: EncodedTable, released: EncodedTable) -> list[ColumnUtility]:
+    """The distance of every column, numbers first; none where a released column has no values."""
+    deviation = reappearing.units(original.cells)
+    missing = [each.cells.missing.mean(axis=0).tolist() for each in (original, released)]
+    found = []
+    for position, name in enumerate(original.numbers):
+        before, after = (each.cells.numeric[:, position] for each in (original, released))
+        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        smirnov = transport = None
+        if before.size and after.size:
+            smirnov = kolmogorov_smirnov(before, after)
+            transport = wasserstein(before, after) / float(deviation[position])
+        rates = (missing[0][position], missing[1][position])
+        found.append(ColumnUtility(name, "numeric", smirnov, transport, None, *rates))
+    for position, name in enumerate(original.texts):
+        codes, codes_after = (each.cells.codes[:, position] for each in (original, released))
+        variation = total_variation(codes, codes_after, original.cells.categories[position])
+        place = len(original.numbers) + position
+        rates = (missing[0][place], missing[1][place])
+        found.append(ColumnUtility(name, "categorical", None, None, _number(variation), *rates))
+    return found
+
+
+def correlation_biases(
+    original: MixedTable, released: MixedTable, rng: np.random.Generator
+) -> list[CorrelationBias]:
+    """Relative bias of Pearson, Spearman and Kendall; none where there are no two numeric columns."""
+    if original.numeric.shape[1] < 2:
+        return []
+    found = []
+    for measure, matrix in CORRELATIONS.items():
+        tables = [original, released]
+        if measure == "kendall":
+            tables = [_sample(table, KENDALL_RECORDS, rng) for table in tables]
+        before, after = (matrix(table.numeric) for table in tables)
+        bias = relative_bias(before, after)
+        found.append(CorrelationBias(measure, _number(bias.mean), bias.pairs, bias.left_out))
+    return found
+
+
+def measured_leakage(
+    tables: Compared, distance: float, rng: np.random.Generator
+) -> MeasuredLeakage:
+    """What of the original, and of the holdout, reappears in the release."""
+    deviation = reappearing.units(tables.original.cells)
+    released = tables.released.cells
+
+    def reappears(records: MixedTable) -> ReappearanceReport:
+        near = reappearing.reappearance(
+            _sample(records, COMPARED_RECORDS, rng),
+            released,
+            deviation=deviation,
+            distance=distance,
+        )
+        exactly = reappearing.equal_records(records, released)
+        return ReappearanceReport(
+            _share(exactly), _share(near.within_distance), near.median_distance
+        )
+
+    original = reappears(tables.original.cells)
+    if tables.holdout is None:
+        return MeasuredLeakage(distance, original, None, None)
+    holdout = reappears(tables.holdout.cells)
+    excess = original.within_distance.rate - holdout.within_distance.rate
+    return MeasuredLeakage(distance, original, holdout, excess)
+
+
+def _prediction(tables: Compared, target: str, rng: np.random.Generator) -> PredictionReport:
+    original = tables.original
+    if target in original.numbers:
+        place = Target("numeric", original.numbers.index(target))
+    elif target in original.texts:
+        place = Target("categorical", original.texts.index(target))
+    else:
+        raise InvalidParameter(
+            f"There is no column {target!r} in both tables to predict", parameter="target"
+        )
+    try:
+        scores = train_on_release_test_on_original(
+            original.cells, tables.released.cells, place, rng
+        )
+    except ValueError:
+        raise InvalidParameter(
+            f"Column {target!r} cannot be predicted: that takes ten records with a value in either "
+            "table, two different values and one other column",
+            parameter="target",
+        ) from None
+    return PredictionReport(
+        target,
+        scores.measure,
+        scores.trained_on_original,
+        scores.trained_on_release,
+        scores.constant,
+        scores.tested_records,
+    )
+
+
+def _joint_vocabulary(tables: Sequence[pa.Table], name: str) -> pa.Array:
+    return pc.unique(pa.chunked_array([vocabulary(table, name) for table in tables]))
+
+
+def _sample(table: MixedTable, most: int, rng: np.random.Generator) -> MixedTable:
+    if table.records <= most:
+        return table
+    return table.taken(rng.permutation(table.records)[:most])
+
+
+def _share(share: Share) -> ShareReport:
+    least, most = share.interval
+    return ShareReport(share.count, share.total, share.rate, least, most)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

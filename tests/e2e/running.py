@@ -1,0 +1,108 @@
+"""The service as a stranger meets it: a process on a free port, spoken to over HTTP."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from tests.binaries import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+ADMIN_KEY = "end-to-end-tests-know-this-key-0123456789"
+MASTER_KEY = "5a" * 32
+SERVE = ("-m", "app", "serve")
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A process that was started to serve, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process that serves, and a client that holds the administrator's key."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    client: httpx.Client
+
+
+def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a service with its state under `home`; those of this shell do not count."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("CORNERWAVE_")}
+    chosen = {"HOME": str(home), "ADMIN_KEY": ADMIN_KEY, "MASTER_KEY": MASTER_KEY, **settings}
+    return inherited | {f"CORNERWAVE_{name}": value for name, value in chosen.items()}
+
+
+@contextmanager
+def begun(
+    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+) -> Iterator[Beginning]:
+    """A service that may not answer yet; whatever becomes of the block, it is ended."""
+    home.mkdir(exist_ok=True)
+    port = free_port()
+    log = home / f"{port}.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, *program],
+            cwd=ROOT,
+            env=environment(home, {"PORT": str(port), **settings}),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+    try:
+        yield Beginning(process, f"http://127.0.0.1:{port}", log)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def answering(beginning: Beginning) -> Iterator[Service]:
+    """The service, as soon as it answers."""
+    process, url = beginning.process, beginning.url
+    while True:
+        try:
+            httpx.get(f"{url}/health").raise_for_status()
+        except httpx.TransportError:
+            assert process.poll() is None, f"the service ended: {beginning.log.read_text()}"
+            time.sleep(0.05)
+        else:
+            break
+    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+        yield Service(process, url, client)
+
+
+@contextmanager
+def serving(
+    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+) -> Iterator[Service]:
+    """A service that answers."""
+    with begun(home, settings, program) as beginning, answering(beginning) as service:
+        yield service
+
+
+def command(home: Path, name: str, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """One of the other commands, on the same state."""
+    return subprocess.run(
+        [sys.executable, "-m", "app", name],
+        cwd=ROOT,
+        env=environment(home, settings),
+        check=False,
+        capture_output=True,
+        text=True,
+    )

@@ -1,0 +1,101 @@
+"""A process killed while it registers leaves a whole data set or nothing, never a part of one."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.running import Service, command, serving
+
+TABLE = b"person,age\n" + b"".join(b"p%d,%d\n" % (i, 20 + i) for i in range(50))
+CSV = {"Content-Type": "text/csv"}
+
+# A service that kills itself at one moment of a registration: when the transaction that adds the
+# data set is about to be committed, or when it has just been and its connection goes back.
+SERVE_UNTIL = """
+import os, signal, sys
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from sqlalchemy.pool import Pool
+
+def end_if_registering(info):
+    if "registering" in info:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+@event.listens_for(Engine, "before_cursor_execute")
+def notice(connection, cursor, statement, *_):
+    if statement.startswith("INSERT INTO datasets"):
+        connection.info["registering"] = True
+
+if sys.argv.pop(1) == "before-commit":
+    event.listen(Engine, "commit", lambda connection: end_if_registering(connection.info))
+else:
+    event.listen(Pool, "checkin", lambda raw, record: end_if_registering(record.info))
+
+from app.cli import main
+main()
+"""
+
+
+def files_of(home: Path) -> list[Path]:
+    """What the blob store and the spool hold."""
+    folders = (home / "blobs", home / "spool")
+    return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+
+
+def names_at(service: Service) -> list[str]:
+    return [one["name"] for one in service.client.get("/v1/datasets").json()["datasets"]]
+
+
+def register(service: Service, name: str, content: bytes | Iterator[bytes] = TABLE) -> int:
+    parameters = {"name": name}
+    answer = service.client.post("/v1/datasets", params=parameters, content=content, headers=CSV)
+    return answer.status_code
+
+
+def killed_in_the_body(home: Path, settings: dict[str, str]) -> None:
+    """The client has sent enough for the blob to be begun, and is about to send more."""
+    with serving(home, settings) as service:
+
+        def body() -> Iterator[bytes]:
+            yield b"age,income\n"
+            while not files_of(home):
+                yield b"".join(b"%d,%d.25\n" % (i % 90, i) for i in range(10_000))
+            service.process.kill()
+            service.process.wait()
+            yield b"1,2\n"
+
+        with pytest.raises(httpx.TransportError):
+            register(service, "cut", body())
+    assert files_of(home)
+
+
+def killed_at(moment: str, home: Path, settings: dict[str, str]) -> None:
+    """It begins by finding nothing of the registration that was killed before."""
+    with serving(home, settings, ("-c", SERVE_UNTIL, moment, "serve")) as service:
+        assert names_at(service) == []
+        assert files_of(home) == []
+        with pytest.raises(httpx.TransportError):
+            register(service, moment)
+        assert service.process.wait() == -signal.SIGKILL
+    assert files_of(home)
+
+
+def test_a_killed_registration_leaves_all_or_nothing(database_url: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    settings = {"DATABASE_URL": database_url}
+    killed_in_the_body(home, settings)
+    killed_at("before-commit", home, settings)
+    killed_at("after-commit", home, settings)
+    with serving(home, settings) as service:
+        assert names_at(service) == ["after-commit"]
+        assert len(files_of(home)) == 1
+        assert register(service, "before-commit") == 201
+        assert register(service, "cut") == 201
+        assert len(files_of(home)) == 3
+    checked = command(home, "verify-log", settings)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
