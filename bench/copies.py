@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -269,12 +271,18 @@ def streaming_peak(url: str, copy: str, process: subprocess.Popen[bytes]) -> flo
 
 
 def drained(url: str, copy: str, accept: str) -> int:
-    """Download a copy and throw it away; the number of bytes."""
-    headers = {**HEADERS, "accept": accept}
-    with httpx.stream(
-        "GET", f"{url}/v1/copies/{copy}/content", headers=headers, timeout=300
-    ) as answer:
-        return sum(map(len, answer.raise_for_status().iter_raw(2**18)))
+    """Download a copy and throw it away, with a client that costs little; the number of bytes."""
+    server = urlsplit(url)
+    connection = HTTPConnection(server.hostname or "", server.port, timeout=300)
+    connection.request("GET", f"/v1/copies/{copy}/content", headers={**HEADERS, "accept": accept})
+    answer = connection.getresponse()
+    if answer.status != 200:
+        raise ValueError(f"the service answered {answer.status}")
+    buffer, count = bytearray(2**18), 0
+    while read := answer.readinto(buffer):
+        count += read
+    connection.close()
+    return count
 
 
 def registered(url: str, rows: int) -> str:

@@ -12,7 +12,6 @@ from app.api.tables import (
     reading,
     reading_csv,
     reading_json,
-    reading_parquet,
     writing,
 )
 from app.api.tables.media import MediaType
@@ -49,7 +48,6 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     told += [
         f"Any {BLOCK_ROWS:,} consecutive rows may take at most {row_blocks.BLOCK_BYTES // 2**30} GiB",
         f"the texts of one column in them {plain.TEXT_BYTES // MEBIBYTE} MiB",
-        f"in one row group of a Parquet file {reading_parquet.CHUNK_BYTES // MEBIBYTE} MiB",
         f"may take {reading.WHOLE_BYTES // 2**30} GiB and {limits.stateless_rows:,} rows",
     ]
     page = " ".join(PAGE.split())

@@ -1,6 +1,6 @@
 """Every bad table is a 4xx problem that names column and row where it can, and nothing is stored.
 
-Bodies that are about how they arrive, over a socket, are in test_uploads.py.
+Bodies that are about how they arrive, over a socket, are in tests/e2e/test_uploads.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from app.api.tables import reading, reading_parquet
+from app.api.tables import reading
 from app.api.tables.media import MediaType
 from app.api.tables.plain import TEXT_BYTES
 from app.errors import InvalidTable, TooLarge
@@ -87,16 +87,16 @@ def test_long_texts_that_fit_are_read(media_type: MediaType, tmp_path: Path) -> 
     assert got.column("u").to_pylist() == ["v"] * 3_000
 
 
-def test_a_column_of_a_row_group_has_a_limit(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    table = pa.table({"x": [float(i) for i in range(1_000)]})
-    monkeypatch.setattr(reading_parquet, "CHUNK_BYTES", 2_000)
-    small_groups = as_parquet(table, row_group_size=100, use_dictionary=False)
-    assert read(small_groups, MediaType.PARQUET, tmp_path).num_rows == 1_000
+def test_parquet_pages_that_unpack_to_much_are_refused_in_little_memory(tmp_path: Path) -> None:
+    rows = 12_000_000
+    options = {"compression": "zstd", "use_dictionary": False, "row_group_size": rows}
+    body = as_parquet(pa.table({"x": pa.repeat(0.0, rows)}), **options)
+    assert len(body) * 200 < rows * 8
+    before = psutil.Process().memory_info().rss
     with pytest.raises(TooLarge) as refused:
-        read(as_parquet(table, use_dictionary=False), MediaType.PARQUET, tmp_path)
-    assert refused.value.fields == {"limit_bytes": 2_000}
+        read(body, MediaType.PARQUET, tmp_path)
+    assert refused.value.fields == {"limit_ratio": 200}
+    assert psutil.Process().memory_info().rss - before < 32 * 2**20
 
 
 def test_a_whole_table_has_a_limit_of_memory(

@@ -301,6 +301,19 @@ def test_arrow_offsets_that_point_elsewhere_are_refused(offset: int, tmp_path: P
         read(altered, MediaType.ARROW, tmp_path)
 
 
+@pytest.mark.parametrize("bit", [1, 2])
+def test_no_altered_byte_of_a_parquet_footer_ends_the_process(bit: int, tmp_path: Path) -> None:
+    """Some metadata, asked for through pyarrow, abort; this test then ends the run."""
+    body = as_parquet(pa.table({"x": [1.0, None], "t": ["u", "v"]}))
+    footer = int.from_bytes(body[-8:-4], "little") + 8
+    schema_of_arrow = body.index(b"ARROW:schema")
+    for position in range(len(body) - footer, schema_of_arrow):
+        altered = bytearray(body)
+        altered[position] ^= bit
+        with contextlib.suppress(DomainError):
+            read(bytes(altered), MediaType.PARQUET, tmp_path)
+
+
 @settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_altered_bytes_are_read_or_refused_and_never_worse(data: st.DataObject) -> None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from app.api.tables.cells import checked_names
-from app.api.tables.encoding import Counted
+from app.api.tables.encoding import FREE_BYTES, RATIO, Counted
 from app.api.tables.normalising import UNREADABLE, normalised
 from app.api.tables.plain import TEXT_BYTES, is_text
 from app.api.tables.spool import Spool
@@ -19,9 +19,6 @@ from app.model import BLOCK_ROWS, Limits, Storage
 from app.service.table_stream import TableStream
 
 PAGE_BUFFER_BYTES = 2**20
-CHUNK_BYTES = 256 * 2**20
-"""The largest column of a row group: a page is read as a whole, and may be all of it."""
-
 UNREADABLE_PART = "A part of the Parquet file cannot be read"
 
 
@@ -35,7 +32,7 @@ def read_parquet(
             raise InvalidTable("The body is empty")
         file = _opened(spool)
         checked_names(file.schema_arrow.names, limits)
-        _refuse_swollen(file.metadata, limits)
+        _refuse_swollen(file.metadata, spool.size, limits)
         if long := _columns_of_long_texts(file.schema_arrow, spool):
             file = _opened(spool, long)
         return normalised(_batches(file), limits, wished, release=spool.close)
@@ -59,22 +56,22 @@ def _opened(spool: Spool, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
         raise InvalidTable("The body is not a complete, well-formed Parquet file") from None
 
 
-def _refuse_swollen(metadata: pq.FileMetaData, limits: Limits) -> None:
-    """TooLarge when the file says that it, or one page of it, may unpack to more than the limits."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > limits.upload_bytes:
+def _refuse_swollen(metadata: pq.FileMetaData, size: int, limits: Limits) -> None:
+    """TooLarge when the file says that it unpacks to more than the limits.
+
+    Only the sums of row groups are looked at: the metadata of a column, asked for through pyarrow,
+    end the process when they are malformed.
+    """
+    unpacked = sum(
+        metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)
+    )
+    if unpacked > limits.upload_bytes:
         raise TooLarge(
             f"The table unpacks to more than {limits.upload_bytes} bytes",
             limit_bytes=limits.upload_bytes,
         )
-    for group in groups:
-        for position in range(group.num_columns):
-            if group.column(position).total_uncompressed_size > CHUNK_BYTES:
-                raise TooLarge(
-                    f"A column takes more than {CHUNK_BYTES} bytes in one row group; write the "
-                    "file in smaller row groups",
-                    limit_bytes=CHUNK_BYTES,
-                )
+    if unpacked > max(FREE_BYTES, RATIO * size):
+        raise TooLarge(f"The table unpacks to more than {RATIO} times its size", limit_ratio=RATIO)
 
 
 def _columns_of_long_texts(schema: pa.Schema, spool: Spool) -> list[str]:
