@@ -3,31 +3,56 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import os
+import socket
 import statistics
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
 import numpy as np
+import polars as pl
+import psutil
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from app.main import open_resources
+from app.model import Role
 from app.numerics.brownian import draws_needed, path_block
 from app.numerics.gaussian import covariance_factor
 from app.numerics.grid import grid_exponents
 from app.numerics.multilevel import bridges
 from app.numerics.noise import BLOCK_ROWS, draw_key
 from app.numerics.perturbation import perturbed, perturbed_copy
+from app.service.asking import Ask
+from app.service.release import Selection, open_release
+from app.settings import settings_from
+from app.store import callers
+from app.store.engine import reading
 from bench.measure import Ratio, Series, interleaved, record, seconds
 
 FloatArray = NDArray[np.float64]
 
 COLUMNS = 10
+ADMIN_KEY = "benchmark-administrator-key-0123456789"
+HEADERS = {"Authorization": f"Bearer {ADMIN_KEY}"}
 HISTORY_LENGTH = 300
 HISTORIES = 12
 """Random histories over which the cost at length 300 is averaged; a path's length varies."""
 
 
 def main() -> None:
-    parts = (against_a_plain_generator, at_the_end_of_a_history, as_in_the_paper)
+    parts = (against_a_plain_generator, at_the_end_of_a_history, as_in_the_paper, over_http)
     measured = [part() for part in parts]
     record(
         "copies",
@@ -174,6 +199,153 @@ def as_in_the_paper() -> Measured:
     claim = "seconds for 23 copies of 10⁵ values given 7, against the paper's 0.37 s of 2012"
     note = f"23 copies of 10⁵ values given 7: {here:.3f} s here, {PAPER_SECONDS} s in li2012."
     return Measured([Ratio(claim, here / PAPER_SECONDS, 1.0)], notes=[note])
+
+
+def over_http() -> Measured:
+    """Downloads from a server process, beside the same work in this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        with served(home) as (url, _):
+            small = registered(url, rows=1_000_000)
+            large = registered(url, rows=10_000_000)
+        ratios = download_ratios(home, small)
+        with served(home, NOISE_CACHE_BYTES=str(128 * 2**20)) as (url, process):
+            peak = streaming_peak(url, large, process)
+    notes = [f"The server held {peak:.0f} MB at most while it streamed 10⁷ × 10 as Arrow."]
+    claim = "megabytes resident while streaming 10⁷ × 10"
+    return Measured([*ratios, Ratio(claim, peak, 600)], notes=notes)
+
+
+def download_ratios(home: Path, copy: str) -> list[Ratio]:
+    """10⁶ × 10 as Arrow with no noise at hand, and as CSV with the noise blocks hot."""
+    resources = open_resources(settings_from(environment(home, NOISE_CACHE_BYTES="1")))
+    with reading(resources.engine) as connection:
+        ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "bench")
+
+    def generated() -> list[pa.RecordBatch]:
+        return list(open_release(resources, ask, copy, Selection()).batches())
+
+    with served(home, NOISE_CACHE_BYTES="1") as (url, _):
+        arrow = "application/vnd.apache.arrow.stream"
+        times = interleaved(
+            {"here": generated, "http": lambda: drained(url, copy, arrow)}, repeats=5
+        )
+    ratios = [
+        Ratio(
+            "10⁶ × 10 over HTTP as Arrow, against generating it in process",
+            times["http"] / times["here"],
+            1.6,
+        )
+    ]
+    ready = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(generated())))
+    with served(home) as (url, _):
+        drained(url, copy, "text/csv")
+        times = interleaved(
+            {
+                "polars": lambda: ready.write_csv(io.BytesIO()),
+                "http": lambda: drained(url, copy, "text/csv"),
+            },
+            repeats=5,
+        )
+    claim = "10⁶ × 10 over HTTP as CSV (noise cached), against polars' writer on the ready array"
+    resources.engine.dispose()
+    return [*ratios, Ratio(claim, times["http"] / times["polars"], 1.4)]
+
+
+def streaming_peak(url: str, copy: str, process: subprocess.Popen[bytes]) -> float:
+    """The most megabytes the server held while it streamed a copy."""
+    watched = psutil.Process(process.pid)
+    peak, done = 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.02):
+            peak = max(peak, watched.memory_info().rss / 1e6)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    drained(url, copy, "application/vnd.apache.arrow.stream")
+    done.set()
+    watcher.join()
+    return peak
+
+
+def drained(url: str, copy: str, accept: str) -> int:
+    """Download a copy and throw it away, with a client that costs little; the number of bytes."""
+    server = urlsplit(url)
+    connection = HTTPConnection(server.hostname or "", server.port, timeout=300)
+    connection.request("GET", f"/v1/copies/{copy}/content", headers={**HEADERS, "accept": accept})
+    answer = connection.getresponse()
+    if answer.status != 200:
+        raise ValueError(f"the service answered {answer.status}")
+    buffer, count = bytearray(2**18), 0
+    while read := answer.readinto(buffer):
+        count += read
+    connection.close()
+    return count
+
+
+def registered(url: str, rows: int) -> str:
+    """Register rows × 10 correlated numbers, sent as they are made; the id of a copy."""
+    schema = pa.schema([(f"x{number}", pa.float64()) for number in range(COLUMNS)])
+
+    def body() -> Iterator[bytes]:
+        rng = np.random.default_rng(4)
+        mixing = rng.normal(size=(COLUMNS, COLUMNS))
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            for start in range(0, rows, BLOCK_ROWS):
+                block = mixing @ rng.standard_normal((COLUMNS, min(BLOCK_ROWS, rows - start)))
+                writer.write_batch(pa.record_batch([pa.array(row) for row in block], schema=schema))
+                yield sink.getvalue()
+                sink.seek(0)
+                sink.truncate()
+        yield sink.getvalue()
+
+    with httpx.Client(base_url=url, headers=HEADERS, timeout=300) as client:
+        made = client.post(
+            "/v1/datasets",
+            params={"name": f"rows-{rows}"},
+            content=body(),
+            headers={"content-type": "application/vnd.apache.arrow.stream"},
+        )
+        dataset = made.raise_for_status().json()["id"]
+        issued = client.post(f"/v1/datasets/{dataset}/copies", json={"noise_variance": 0.5})
+        copy: str = issued.raise_for_status().json()["id"]
+        return copy
+
+
+def environment(home: Path, **settings: str) -> dict[str, str]:
+    return {
+        "CORNERWAVE_HOME": str(home),
+        "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
+        **{f"CORNERWAVE_{name}": value for name, value in settings.items()},
+    }
+
+
+@contextmanager
+def served(home: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server process on a port of this machine, ended with the block."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve"],
+        env={**os.environ, **environment(home, PORT=str(port), **settings)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while process.poll() is None:
+            try:
+                httpx.get(f"{url}/health").raise_for_status()
+                break
+            except httpx.TransportError:
+                time.sleep(0.05)
+        yield url, process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 if __name__ == "__main__":

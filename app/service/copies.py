@@ -13,10 +13,7 @@ from app.service.resources import Resources
 from app.service.shape import Shape, open_shape
 from app.store import history, levels
 from app.store.engine import reading
-
-
-class HistoryNotWhole(Exception):
-    """An entry was altered or is missing: nothing may be drawn or released from such a history."""
+from app.store.history import HistoryNotWhole
 
 
 def show_copy(resources: Resources, ask: Ask, copy_id: str) -> Copy:

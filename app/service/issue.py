@@ -141,15 +141,15 @@ def _known(
     shape = open_shape(resources, connection, dataset_id)
     if shape is None:
         return None
-    drawn = {e.noise_variance: e for e in whole_history(connection, dataset_id, shape)}
+    entries = [history.at_variance(connection, dataset_id, variance) for variance in variances]
     issued = {level.name for level in levels.of(connection, dataset_id) if level.issued}
-    if any(variance not in drawn for variance in variances):
-        return None
     if any(one.level is not None and one.level not in issued for one in wanted):
         return None
+    known = [entry for entry in entries if entry is not None]
+    if len(known) < len(entries):
+        return None
     return [
-        Issued(copy_of(connection, dataset, grant, shape, drawn[variance]), first=False)
-        for variance in variances
+        Issued(copy_of(connection, dataset, grant, shape, entry), first=False) for entry in known
     ]
 
 

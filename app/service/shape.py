@@ -27,6 +27,7 @@ from app.service.resources import Resources
 from app.service.secrets import open_secret
 from app.service.statistics import Statistics, open_statistics
 from app.store import datasets, shapes
+from app.store.history import HistoryNotWhole
 
 FloatArray = NDArray[np.float64]
 
@@ -97,6 +98,8 @@ def frozen_shape(
     known = open_shape(resources, connection, dataset.id)
     if known is not None:
         return known
+    if dataset.frozen:
+        raise HistoryNotWhole("the data set is frozen and its shape is lost")
     statistics = open_statistics(resources, connection, dataset.id)
     content = _content(dataset, statistics)
     secret = open_secret(resources, connection, dataset.id)

@@ -28,6 +28,10 @@ from app.model import HistoryEntry
 from app.store import tables
 
 
+class HistoryNotWhole(Exception):
+    """An entry, or what was frozen with the first, was altered or is missing: nothing may leave."""
+
+
 def append(
     connection: Connection,
     entries: Sequence[HistoryEntry],

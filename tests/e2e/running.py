@@ -22,10 +22,19 @@ SERVE = ("-m", "app", "serve")
 
 
 @dataclass(frozen=True)
+class Beginning:
+    """A process that was started to serve, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+
+@dataclass(frozen=True)
 class Service:
     """A process that serves, and a client that holds the administrator's key."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[bytes]
     url: str
     client: httpx.Client
 
@@ -37,47 +46,54 @@ def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return inherited | {f"CORNERWAVE_{name}": value for name, value in chosen.items()}
 
 
-def begin(
-    home: Path, port: int, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
-) -> subprocess.Popen[str]:
-    """Start a service without waiting for it."""
-    return subprocess.Popen(
-        [sys.executable, *program],
-        cwd=ROOT,
-        env=environment(home, {"PORT": str(port), **settings}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+@contextmanager
+def begun(
+    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+) -> Iterator[Beginning]:
+    """A service that may not answer yet; whatever becomes of the block, it is ended."""
+    home.mkdir(exist_ok=True)
+    port = free_port()
+    log = home / f"{port}.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, *program],
+            cwd=ROOT,
+            env=environment(home, {"PORT": str(port), **settings}),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+    try:
+        yield Beginning(process, f"http://127.0.0.1:{port}", log)
+    finally:
+        process.terminate()
+        process.wait()
 
 
-def until_it_answers(process: subprocess.Popen[str], port: int) -> Service:
-    url = f"http://127.0.0.1:{port}"
+@contextmanager
+def answering(beginning: Beginning) -> Iterator[Service]:
+    """The service, as soon as it answers."""
+    process, url = beginning.process, beginning.url
     while True:
         try:
             httpx.get(f"{url}/health").raise_for_status()
         except httpx.TransportError:
-            if process.poll() is not None:
-                raise AssertionError(f"the service ended: {process.communicate()[0]}") from None
+            assert process.poll() is None, f"the service ended: {beginning.log.read_text()}"
             time.sleep(0.05)
         else:
-            headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
-            return Service(process, url, httpx.Client(base_url=url, headers=headers, timeout=60))
+            break
+    headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+        yield Service(process, url, client)
 
 
 @contextmanager
-def serving(home: Path, settings: Mapping[str, str]) -> Iterator[Service]:
-    """A service that answers, ended politely when the block ends."""
-    port = free_port()
-    process = begin(home, port, settings)
-    try:
-        service = until_it_answers(process, port)
-        with service.client:
-            yield service
-    finally:
-        process.terminate()
-        process.communicate()
+def serving(
+    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+) -> Iterator[Service]:
+    """A service that answers."""
+    with begun(home, settings, program) as beginning, answering(beginning) as service:
+        yield service
 
 
 def command(home: Path, name: str, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

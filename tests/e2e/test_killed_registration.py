@@ -9,8 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.binaries import free_port
-from tests.e2e.running import Service, begin, command, serving, until_it_answers
+from tests.e2e.running import Service, command, serving
 
 TABLE = b"person,age\n" + b"".join(b"p%d,%d\n" % (i, 20 + i) for i in range(50))
 CSV = {"Content-Type": "text/csv"}
@@ -60,35 +59,29 @@ def register(service: Service, name: str, content: bytes | Iterator[bytes] = TAB
 
 def killed_in_the_body(home: Path, settings: dict[str, str]) -> None:
     """The client has sent enough for the blob to be begun, and is about to send more."""
-    port = free_port()
-    process = begin(home, port, settings)
-    service = until_it_answers(process, port)
+    with serving(home, settings) as service:
 
-    def body() -> Iterator[bytes]:
-        yield b"age,income\n"
-        while not files_of(home):
-            yield b"".join(b"%d,%d.25\n" % (i % 90, i) for i in range(10_000))
-        process.kill()
-        process.wait()
-        yield b"1,2\n"
+        def body() -> Iterator[bytes]:
+            yield b"age,income\n"
+            while not files_of(home):
+                yield b"".join(b"%d,%d.25\n" % (i % 90, i) for i in range(10_000))
+            service.process.kill()
+            service.process.wait()
+            yield b"1,2\n"
 
-    with service.client, pytest.raises(httpx.TransportError):
-        register(service, "cut", body())
-    process.communicate()
+        with pytest.raises(httpx.TransportError):
+            register(service, "cut", body())
     assert files_of(home)
 
 
 def killed_at(moment: str, home: Path, settings: dict[str, str]) -> None:
-    port = free_port()
-    process = begin(home, port, settings, ("-c", SERVE_UNTIL, moment, "serve"))
-    service = until_it_answers(process, port)
-    with service.client:
+    """It begins by finding nothing of the registration that was killed before."""
+    with serving(home, settings, ("-c", SERVE_UNTIL, moment, "serve")) as service:
         assert names_at(service) == []
         assert files_of(home) == []
         with pytest.raises(httpx.TransportError):
             register(service, moment)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
+        assert service.process.wait() == -signal.SIGKILL
     assert files_of(home)
 
 
@@ -96,7 +89,7 @@ def test_a_killed_registration_leaves_all_or_nothing(database_url: str, tmp_path
     home = tmp_path / "home"
     settings = {"DATABASE_URL": database_url}
     killed_in_the_body(home, settings)
-    killed_at("before-commit", home, settings)  # begins by finding nothing of the one before
+    killed_at("before-commit", home, settings)
     killed_at("after-commit", home, settings)
     with serving(home, settings) as service:
         assert names_at(service) == ["after-commit"]

@@ -12,9 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.binaries import free_port
 from tests.databases import fresh_database
-from tests.e2e.running import Service, begin, command, until_it_answers
+from tests.e2e.running import Service, answering, begun, command
 
 ROWS = 50
 TABLE = "person,age\n" + "".join(f"p{i},{20 + i}\n" for i in range(ROWS))
@@ -42,14 +41,8 @@ def pair(
         if request.param == "postgres":
             url = opened.enter_context(fresh_database(request.getfixturevalue("postgres_url")))
         settings = {"DATABASE_URL": url, "MAX_REQUESTS_PER_MINUTE": "100000"}
-        ports = free_port(), free_port()
-        processes = [begin(home, port, settings) for port in ports]
-        for process in processes:
-            opened.callback(process.communicate)
-            opened.callback(process.terminate)
-        first, second = map(until_it_answers, processes, ports)
-        opened.enter_context(first.client)
-        opened.enter_context(second.client)
+        beginnings = [opened.enter_context(begun(home, settings)) for _ in range(2)]
+        first, second = [opened.enter_context(answering(one)) for one in beginnings]
         yield Pair(home, settings, (first, second))
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -198,6 +199,32 @@ def test_a_sweep_leaves_a_live_upload_alone(tmp_path: Path) -> None:
         upload.finish()
         assert BlobStore(BlobFolder(tmp_path), VAULT).sweep(set) == set()
     assert BlobStore(BlobFolder(tmp_path), VAULT).sweep(set) == {"b"}
+
+
+def test_an_upload_that_begins_during_a_sweep_is_live_after_it(tmp_path: Path) -> None:
+    """It waits for the sweep, which removes the lock's file: its lock must be on a new one."""
+    folder = BlobFolder(tmp_path)
+    (tmp_path / "b.uploading").write_bytes(b"")
+    claimed, done = threading.Event(), threading.Event()
+
+    def upload() -> None:
+        with folder.claim("b"):
+            (tmp_path / "b.partial").write_bytes(b"half")
+            claimed.set()
+            done.wait()
+
+    uploader = threading.Thread(target=upload)
+    with folder.ownerless() as free:
+        assert free == {"b"}
+        uploader.start()
+        assert not claimed.wait(0.1)
+    claimed.wait()
+    with folder.ownerless() as free:
+        assert free == set()
+    done.set()
+    uploader.join()
+    with folder.ownerless() as free:
+        assert free == {"b"}
 
 
 def test_a_sweep_asks_the_database_after_it_looked_at_the_blobs(tmp_path: Path) -> None:

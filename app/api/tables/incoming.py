@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
+import anyio
 import pyarrow as pa
 from fastapi import Depends, Request
 from pydantic import TypeAdapter, ValidationError
@@ -33,13 +34,20 @@ EXTENSIONS = {
     ".arrows": MediaType.ARROW,
     ".json": MediaType.JSON,
 }
+UPLOADS_AT_ONCE = 24
+"""A body holds a thread until its sender is done, and Starlette has 40: the rest are for others."""
+
 FORM_BYTES = 512 * 2**20
 """A form is held in memory, so it may be no larger than this, whatever the upload limit."""
 
 
-async def get_body(request: Request, resources: ResourcesHere, _ask: AskHere) -> RequestBody:
-    """The request's body as a file; nothing is read before the caller is known."""
-    return await request_body(request, resources.limits.upload_bytes)
+async def get_body(
+    request: Request, resources: ResourcesHere, _ask: AskHere
+) -> AsyncGenerator[RequestBody, None]:
+    """The request's body as a file; nothing is read before the caller is known and has its turn."""
+    turns: anyio.Semaphore = request.app.state.uploads
+    async with turns:
+        yield await request_body(request, resources.limits.upload_bytes)
 
 
 BodyHere = Annotated[RequestBody, Depends(get_body)]

@@ -55,13 +55,7 @@ def decoupled(
             least=2,
             most=d,
         )
-    if of.rank < 2:
-        raise InvalidTable(
-            "The columns vary in one direction only: permuting a single component would release "
-            "every record as it is. Two columns that are not collinear are needed.",
-            rank=of.rank,
-            needed=2,
-        )
+    refuse_single_direction(of.rank)
     m = min(components or of.rank, of.rank)
     roots = np.sqrt(of.spectrum)
     white = normalised(values, of) @ (of.axes / roots)
@@ -70,6 +64,17 @@ def decoupled(
     white[:, :m] = white[:, :m] @ found.rotation.T
     mixing[:m] = found.rotation @ mixing[:m]
     return Decoupling(white, mixing, m, found.iterations, found.converged)
+
+
+def refuse_single_direction(rank: int) -> None:
+    """InvalidTable where records vary in fewer than two directions."""
+    if rank < 2:
+        raise InvalidTable(
+            "The columns vary in one direction only: permuting a single component would release "
+            "every record as it is. Two columns that are not collinear are needed.",
+            rank=rank,
+            needed=2,
+        )
 
 
 def shuffled(

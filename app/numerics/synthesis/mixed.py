@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import InvalidTable
+from app.numerics.synthesis.components import refuse_single_direction
 from app.numerics.synthesis.enforcement import enforced, rule_of
 from app.numerics.synthesis.latent import as_numbers, cut
+from app.numerics.synthesis.moments import moments
 from app.numerics.synthesis.ordering import category_orders
 from app.numerics.synthesis.outcome import Method, Synthesis
 from app.numerics.synthesis.point_mass import at_mass, point_mass
@@ -25,11 +27,26 @@ from app.numerics.tables import MixedTable
 
 @dataclass(frozen=True)
 class MixedSynthesis:
-    """A synthetic mixed table, what its method reported, and how many missing patterns there were."""
+    """A synthetic mixed table and what its method reported.
+
+    where:
+        rank              directions of the table's own columns, without those added on the way
+        missing_patterns  how many there were, the pattern without gaps included
+    """
 
     table: MixedTable
     outcome: Synthesis
+    rank: int
     missing_patterns: int
+
+    @property
+    def permuted(self) -> int | None:
+        """m of the leakage: the components that decide whether a record reappears.
+
+        Columns added for gaps and point masses are permuted too, but they are not released.
+        """
+        separation = self.outcome.separation
+        return None if separation is None else min(separation.permuted, self.rank)
 
 
 def synthesised(
@@ -59,8 +76,12 @@ def synthesised(
     }
     marked = _marked(table, masses, pattern_codes, len(patterns))
     orders = category_orders(marked, rng)
-    outcome = method(as_numbers(marked, orders, rng), rng, rows=rows, components=components)
     p, q = table.numeric.shape[1], table.codes.shape[1]
+    numbers = as_numbers(marked, orders, rng)
+    outcome = method(numbers, rng, rows=rows, components=components)
+    rank = outcome.rank if numbers.shape[1] == p + q else moments(numbers[:, : p + q]).rank
+    if outcome.separation is not None:
+        refuse_single_direction(rank)
     codes = np.empty((rows, len(orders)), dtype=np.intp)
     for column, order in enumerate(orders):
         codes[:, column] = cut(outcome.values[:, p + column], marked.codes[:, column], order)
@@ -78,7 +99,7 @@ def synthesised(
         np.where(absent[:, p:], -1, codes[:, :q]),
         table.categories,
     )
-    return MixedSynthesis(synthetic, outcome, len(patterns))
+    return MixedSynthesis(synthetic, outcome, rank, len(patterns))
 
 
 def _missing_patterns(table: MixedTable) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:

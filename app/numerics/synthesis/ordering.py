@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, stats
+from scipy import linalg, sparse, stats
 
 from app.numerics.tables import MixedTable
 
@@ -47,15 +47,22 @@ def category_orders(table: MixedTable, rng: np.random.Generator) -> list[NDArray
 def _scores(
     features: NDArray[np.float64], codes: NDArray[np.intp], categories: int
 ) -> NDArray[np.float64]:
+    """a, (k,): numbers for the categories; those of the codes where the features tell nothing."""
     present = codes >= 0
     counts = np.bincount(codes[present], minlength=categories).astype(np.float64)
-    if features.shape[1] == 0 or categories < 2 or not counts.any():
-        return np.arange(categories, dtype=np.float64)
+    as_they_come = np.arange(categories, dtype=np.float64)
+    if features.shape[1] == 0 or not present.any():
+        return as_they_come
     features = features[present] - features[present].mean(axis=0)
-    sums = np.zeros((categories, features.shape[1]))
-    np.add.at(sums, codes[present], features)
+    members = sparse.csr_array(
+        (np.ones(len(features)), (codes[present], np.arange(len(features)))),
+        shape=(categories, len(features)),
+    )
+    sums = members @ features
     spectrum, axes = linalg.eigh(features.T @ features / len(features))
-    kept = spectrum > 1e-9 * max(spectrum[-1], 1e-300)
+    kept = spectrum > max(1e-9 * spectrum[-1], 1e-12)  # features are of unit size
+    if not kept.any():
+        return as_they_come
     white = sums @ (axes[:, kept] / np.sqrt(spectrum[kept]))
     roots = np.sqrt(np.maximum(counts, 1.0))  # sums/counts·sqrt(counts) = sums/sqrt(counts)
     leading = linalg.svd(white / roots[:, None], full_matrices=False)[0][:, 0]

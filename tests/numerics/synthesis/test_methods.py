@@ -173,6 +173,12 @@ def test_lhs_draws_once_from_each_stratum_of_every_marginal() -> None:
         np.testing.assert_array_equal(np.floor(place * 300).clip(max=299), np.arange(300))
 
 
+def test_lhs_draws_anywhere_in_a_stratum() -> None:
+    values = np.arange(101.0)[:, None]
+    places = np.sort(METHODS["lhs"](values, generator(), rows=2000).values[:, 0]) * 20 % 1
+    assert stats.kstest(places, "uniform").pvalue > 1e-3
+
+
 def test_lhs_keeps_the_rank_correlation_nearly_and_independent_columns_do_not() -> None:
     values = mixture(n=2000)
     synthetic = METHODS["lhs"](values, generator()).values

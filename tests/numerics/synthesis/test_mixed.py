@@ -126,6 +126,33 @@ def test_a_column_of_zeros_and_ones_stays_one() -> None:
     assert made.numeric[:, 2].mean() == pytest.approx(numeric[:, 2].mean(), abs=0.001)
 
 
+@pytest.mark.parametrize("name", ["primp", "hybrid"])
+@pytest.mark.parametrize("added", ["gaps", "mass"])
+def test_columns_added_on_the_way_do_not_make_a_single_column_safe(name: str, added: str) -> None:
+    values = np.random.default_rng(35).exponential(size=(200, 1))
+    values[::2] = np.nan if added == "gaps" else 0.0
+    table = MixedTable(values, np.empty((200, 0), dtype=np.intp), ())
+    with pytest.raises(InvalidTable) as refused:
+        synthesised(table, METHODS[name], np.random.default_rng(36))
+    assert refused.value.fields["rank"] == 1
+
+
+def test_leakage_counts_the_components_of_released_columns_only() -> None:
+    made = synthesised(people(missing=True), METHODS["primp"], np.random.default_rng(37))
+    assert made.outcome.separation is not None
+    assert (made.outcome.separation.permuted, made.rank, made.permuted) == (5, 4, 4)
+    assert synthesised(people(), METHODS["normal"], np.random.default_rng(38)).permuted is None
+
+
+def test_numbers_that_are_mostly_missing_keep_their_spread() -> None:
+    rng = np.random.default_rng(33)
+    numeric = rng.normal(50, 10, size=(6000, 2))
+    numeric[rng.random(6000) < 0.9, 1] = np.nan
+    table = MixedTable(numeric, np.empty((6000, 0), dtype=np.intp), ())
+    made = synthesised(table, METHODS["normal"], np.random.default_rng(34), enforce=False).table
+    assert np.nanstd(made.numeric[:, 1]) == pytest.approx(10, rel=0.1)
+
+
 def test_a_table_of_categories_alone_is_carried() -> None:
     table = people()
     only = MixedTable(np.empty((4000, 0)), table.codes, table.categories)

@@ -1,0 +1,72 @@
+"""The service as real processes on ports of this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+ADMIN_KEY = "test-administrator-key-0123456789abcdef"
+HEADERS = {"Authorization": f"Bearer {ADMIN_KEY}"}
+
+
+def environment(database_url: str, home: Path, **settings: str) -> dict[str, str]:
+    """What a process of the service is started with."""
+    return {
+        **{name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ},
+        "OMP_NUM_THREADS": "1",
+        "CORNERWAVE_DATABASE_URL": database_url,
+        "CORNERWAVE_HOME": str(home),
+        "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
+        "CORNERWAVE_ALLOW_GENERATED_MASTER_KEY": "yes",
+        "CORNERWAVE_MAX_REQUESTS_PER_MINUTE": "1000000",
+        **{f"CORNERWAVE_{name}": value for name, value in settings.items()},
+    }
+
+
+@contextmanager
+def serving(
+    database_url: str, home: Path, *, processes: int = 1, **settings: str
+) -> Iterator[list[str]]:
+    """The URLs of so many processes that share a database and a home; ended with the block."""
+    home.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        started: dict[str, subprocess.Popen[bytes]] = {}
+        for number in range(processes):
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            told = stack.enter_context((home / f"process-{number}.log").open("wb"))
+            process = subprocess.Popen(
+                [sys.executable, "-m", "app", "serve"],
+                cwd=ROOT,
+                env=environment(database_url, home, PORT=str(port), **settings),
+                stdout=told,
+                stderr=told,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            started[f"http://127.0.0.1:{port}"] = process
+            if number == 0:
+                # The first start makes the schema, the key and the administrator; then the others.
+                _wait_until_it_answers(f"http://127.0.0.1:{port}", process)
+        for url, process in started.items():
+            _wait_until_it_answers(url, process)
+        yield list(started)
+
+
+def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        try:
+            if httpx.get(f"{url}/health").status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise ChildProcessError("the service did not start; its log is in its home")

@@ -1,0 +1,171 @@
+"""The cache of noise blocks: bounded, and a Redis that fails in any way is as good as none."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from redis import Redis
+
+from app.store.noise_cache import BlockName, NoiseCache, cache_key
+
+KEY = cache_key(bytes(32))
+NAME = BlockName("ab" * 32, 3)
+BLOCK_BYTES = 2 * 100 * 8
+
+
+def block(seed: int = 0, rows: int = 100) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=(2, rows))
+
+
+def got(cache: NoiseCache, name: BlockName = NAME, rows: int = 100) -> NDArray[np.float64] | None:
+    return cache.get(name, columns=2, rows=rows, key=KEY)
+
+
+def test_a_block_comes_back_and_cannot_be_written_to() -> None:
+    cache = NoiseCache(10 * BLOCK_BYTES)
+    cache.put(NAME, block(), KEY)
+    found = got(cache)
+    assert found is not None
+    np.testing.assert_array_equal(found, block())
+    with pytest.raises(ValueError, match="read-only"):
+        found[0, 0] = 1.0
+
+
+def test_the_oldest_unused_blocks_leave_when_it_is_full() -> None:
+    cache = NoiseCache(3 * BLOCK_BYTES)
+    names = [BlockName("00" * 32, number) for number in range(4)]
+    for name in names[:3]:
+        cache.put(name, block(), KEY)
+    assert got(cache, names[0]) is not None
+    cache.put(names[3], block(), KEY)
+    assert got(cache, names[1]) is None
+    assert all(got(cache, names[kept]) is not None for kept in (0, 2, 3))
+    assert cache.bytes_held == 3 * BLOCK_BYTES
+
+
+def test_a_block_larger_than_the_cache_is_not_held() -> None:
+    cache = NoiseCache(BLOCK_BYTES - 1)
+    cache.put(NAME, block(), KEY)
+    assert got(cache) is None
+    assert cache.bytes_held == 0
+
+
+def test_a_block_of_fewer_rows_does_not_do_and_a_longer_one_takes_its_place() -> None:
+    cache = NoiseCache(10 * BLOCK_BYTES)
+    cache.put(NAME, block(), KEY)
+    assert got(cache, rows=101) is None
+    cache.put(NAME, block(rows=200), KEY)
+    assert got(cache, rows=101) is not None
+    assert cache.bytes_held == 2 * BLOCK_BYTES
+
+
+def test_threads_leave_the_count_of_bytes_right() -> None:
+    cache = NoiseCache(5 * BLOCK_BYTES)
+
+    def work(seed: int) -> None:
+        for number in np.random.default_rng(seed).integers(0, 20, 300):
+            name = BlockName("00" * 32, int(number))
+            if got(cache, name) is None:
+                cache.put(name, block(), KEY)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert cache.bytes_held == 5 * BLOCK_BYTES
+
+
+def test_processes_share_blocks_through_redis(redis_url: str) -> None:
+    with Redis.from_url(redis_url) as redis:
+        NoiseCache(10 * BLOCK_BYTES, redis).put(NAME, block(), KEY)
+        found = got(NoiseCache(10 * BLOCK_BYTES, redis))
+        assert found is not None
+        np.testing.assert_array_equal(found, block())
+        redis.flushdb()
+        assert got(NoiseCache(10 * BLOCK_BYTES, redis)) is None
+
+
+def test_redis_holds_nothing_that_can_be_read(redis_url: str) -> None:
+    with Redis.from_url(redis_url) as redis:
+        NoiseCache(10 * BLOCK_BYTES, redis).put(NAME, block(), KEY)
+        (name,) = redis.keys()
+        stored = redis.get(name)
+        assert isinstance(stored, bytes)
+        assert block()[0, :2].tobytes() not in stored
+        assert redis.ttl(name) > 0
+
+
+@pytest.mark.parametrize("damage", ["garbage", "flipped", "moved", "short", "text", "other key"])
+def test_what_redis_should_not_hold_counts_as_absent(redis_url: str, damage: str) -> None:
+    with Redis.from_url(redis_url) as redis:
+        NoiseCache(10 * BLOCK_BYTES, redis).put(NAME, block(), KEY)
+        (name,) = redis.keys()
+        stored = redis.get(name)
+        assert isinstance(stored, bytes)
+        other = BlockName(NAME.entry_hash, 4)
+        match damage:
+            case "garbage":
+                redis.set(name, bytes(5_000))
+            case "flipped":
+                redis.set(name, stored[:50] + bytes([stored[50] ^ 1]) + stored[51:])
+            case "moved":
+                redis.rename(name, name.replace(b":3", b":4"))
+            case "short":
+                redis.set(name, b"x")
+            case "text":
+                redis.delete(name)
+                redis.lpush(name, "a list")
+            case "other key":
+                NoiseCache(10**6, redis).put(NAME, block(), cache_key(bytes(31) + b"1"))
+        cache = NoiseCache(10 * BLOCK_BYTES, redis)
+        assert got(cache, other if damage == "moved" else NAME) is None
+
+
+def test_a_redis_that_is_not_there_is_as_good_as_none() -> None:
+    cache = NoiseCache(10 * BLOCK_BYTES, Redis(port=1, socket_connect_timeout=0.2))
+    assert got(cache) is None
+    cache.put(NAME, block(), KEY)
+    assert got(cache) is not None
+
+
+@pytest.fixture
+def silent_server() -> Iterator[tuple[int, list[socket.socket]]]:
+    """Accepts connections and never answers."""
+    accepted: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    accepted.append(server.accept()[0])
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield server.getsockname()[1], accepted
+        server.shutdown(socket.SHUT_RDWR)
+    for connection in accepted:
+        connection.close()
+    thread.join()
+
+
+def test_a_slow_redis_is_asked_once_and_then_left_alone(
+    silent_server: tuple[int, list[socket.socket]],
+) -> None:
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    port, accepted = silent_server
+    redis = Redis(port=port, socket_timeout=0.1, retry=Retry(NoBackoff(), 0))
+    cache = NoiseCache(10 * BLOCK_BYTES, redis)
+    for number in range(20):
+        assert got(cache, BlockName("00" * 32, number)) is None
+        cache.put(BlockName("00" * 32, number), block(), KEY)
+    assert len(accepted) == 1
