@@ -19,7 +19,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import numpy as np
 import polars as pl
 import psutil
@@ -302,7 +302,7 @@ def registered(url: str, rows: int) -> str:
                 sink.truncate()
         yield sink.getvalue()
 
-    with httpx.Client(base_url=url, headers=HEADERS, timeout=300) as client:
+    with httpx2.Client(base_url=url, headers=HEADERS, timeout=300) as client:
         made = client.post(
             "/v1/datasets",
             params={"name": f"rows-{rows}"},
@@ -338,9 +338,9 @@ def served(home: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[
     try:
         while process.poll() is None:
             try:
-                httpx.get(f"{url}/health").raise_for_status()
+                httpx2.get(f"{url}/health").raise_for_status()
                 break
-            except httpx.TransportError:
+            except httpx2.TransportError:
                 time.sleep(0.05)
         yield url, process
     finally:

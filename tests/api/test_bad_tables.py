@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pyarrow as pa
 import pytest
@@ -47,7 +47,7 @@ def refused(response: Any, status: int) -> dict[str, Any]:
     return problem
 
 
-def assert_nothing_is_stored(client: TestClient | httpx.Client, home: Path) -> None:
+def assert_nothing_is_stored(client: TestClient | httpx2.Client, home: Path) -> None:
     assert client.get("/v1/datasets").json()["datasets"] == []
     assert [path.name for path in (home / "blobs").iterdir()] == []
     assert list((home / "spool").iterdir()) == []
