@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
+from app.main import openapi_document
+
 ROOT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "common", "misc", "base", "manager"}
 
 
@@ -35,3 +39,23 @@ def test_the_lock_names_no_registry() -> None:
         text = lock.read_text(encoding="utf-8")
         assert "://" not in text
         assert "--index" not in text
+
+
+def test_every_link_within_the_documentation_leads_somewhere() -> None:
+    pages = [path for path in committed_files() if path.suffix == ".md"]
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if "://" not in target and not (page.parent / target.partition("#")[0]).exists()
+    ]
+    assert broken == []
+
+
+def test_every_endpoint_is_told_of_in_some_page() -> None:
+    told = " ".join(
+        path.read_text(encoding="utf-8") for path in committed_files() if path.suffix == ".md"
+    )
+    # The first part of a path names the resource: /v1/datasets, /v1/copies, …
+    resources = {"/".join(path.split("/")[:3]) for path in openapi_document()["paths"]}
+    assert [resource for resource in sorted(resources) if resource not in told] == []

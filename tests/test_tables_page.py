@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.api.tables import arrow_message, cells, encoding, reading_csv, reading_json, writing
+from app.api.tables import (
+    arrow_message,
+    cells,
+    encoding,
+    plain,
+    reading,
+    reading_csv,
+    reading_json,
+    writing,
+)
 from app.api.tables.media import MediaType
-from app.model import Kind, Limits
+from app.model import BLOCK_ROWS, Kind, Limits
 from app.service import kinds
+from app.store import row_blocks
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
 MEBIBYTE = 2**20
@@ -34,6 +44,11 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"more than {limits.categories:,} different values",
         f"text of {kinds.NEARLY_UNIQUE_FROM} or more values of which at least"
         f" {kinds.NEARLY_UNIQUE_SHARE:.0%}".replace("%", " %"),
+    ]
+    told += [
+        f"Any {BLOCK_ROWS:,} consecutive rows may take at most {row_blocks.BLOCK_BYTES // 2**30} GiB",
+        f"the texts of one column in them {plain.TEXT_BYTES // MEBIBYTE} MiB",
+        f"may take {reading.WHOLE_BYTES // 2**30} GiB and {limits.stateless_rows:,} rows",
     ]
     page = " ".join(PAGE.split())
     assert [sentence for sentence in told if sentence not in page] == []

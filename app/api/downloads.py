@@ -6,6 +6,7 @@ so that the part that has left cannot be taken for the whole.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -13,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
+from anyio import CancelScope
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
@@ -71,12 +73,22 @@ def streamed(chunks: Iterator[bytes], media_type: MediaType, headers: dict[str, 
 
     async def body() -> AsyncIterator[bytes]:
         ready = first
+        making: asyncio.Future[list[bytes]] | None = None
         try:
             while ready:
+                # The next chunks are made while these are sent.
+                making = asyncio.ensure_future(
+                    run_in_threadpool(lambda: list(islice(chunks, CHUNKS_AT_ONCE)))
+                )
                 for chunk in ready:
                     yield chunk
-                ready = await run_in_threadpool(lambda: list(islice(chunks, CHUNKS_AT_ONCE)))
+                ready = await making
         finally:
+            with CancelScope(shield=True):
+                if making is not None:
+                    # Waited for, because what is being made cannot be closed; its failure, if it
+                    # was not told above, concerns nobody any more.
+                    await asyncio.gather(making, return_exceptions=True)
             _close(chunks)
 
     return StreamingResponse(body(), media_type=media_type.value, headers=headers)

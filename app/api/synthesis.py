@@ -18,13 +18,10 @@ from app.api.reports import link_report
 from app.api.tables.incoming import TABLE_BODY, TABLE_TYPES, TableHere
 from app.api.tables.media import MediaType, negotiate
 from app.api.tables.writing import write_batches
+from app.service.synthesis_report import LeakageReport, MethodComparison, MethodName, Wishes
 from app.service.synthesise import (
     LARGEST_SEED,
-    LeakageReport,
-    MethodComparison,
-    MethodName,
     Synthetic,
-    Wishes,
     compare_methods,
     expected_leakage,
     synthesise,

@@ -17,7 +17,8 @@ from app.api.tables.incoming import FormHere, form_body
 from app.api.tables.media import preferred
 from app.api.utility_page import utility_page
 from app.service.synthesise import LARGEST_SEED
-from app.service.utility import DEFAULT_DISTANCE, UtilityReport, compared, measure_utility
+from app.service.utility import DEFAULT_DISTANCE, compared, measure_utility
+from app.service.utility_report import UtilityReport
 
 router = APIRouter(prefix="/v1/utility", tags=["utility"], route_class=Route)
 

@@ -8,7 +8,8 @@ from html import escape
 
 from app.api.pictures import PNG, SVG, picture_response
 from app.api.pictures.utility import draw_marginals, draw_pairs
-from app.service.utility import Compared, ReappearanceReport, UtilityReport
+from app.service.utility import Compared
+from app.service.utility_report import ReappearanceReport, UtilityReport
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

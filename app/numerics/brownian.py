@@ -89,10 +89,11 @@ def _bridged(
     out: FloatArray,
 ) -> None:
     """The formula at the head of this module, in its order; `normals` and `term` are used up."""
-    np.multiply(normals, bridge.fresh_sd, out=normals)
     if bridge.lower is None and bridge.upper is None:
-        np.copyto(out, normals)
-    elif bridge.upper is None:
+        np.multiply(normals, bridge.fresh_sd, out=out)
+        return
+    np.multiply(normals, bridge.fresh_sd, out=normals)
+    if bridge.upper is None:
         assert bridge.lower is not None
         np.add(at_hand[bridge.lower], normals, out=out)  # the weight is 1
     elif bridge.lower is None:

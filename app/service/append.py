@@ -11,7 +11,7 @@ from app.errors import InvalidTable
 from app.model import Column, ColumnWish, Dataset, Part, Storage
 from app.service.access import owned, owned_and_locked
 from app.service.asking import Ask, work
-from app.service.ingest import ingest
+from app.service.ingest import ingest, refuse_too_many
 from app.service.register import blob_name
 from app.service.resources import Resources
 from app.service.shape import open_shape
@@ -60,6 +60,7 @@ def append_rows(
             if not dataset.frozen:
                 known = open_statistics(resources, connection, dataset_id)
                 together = merged(known, Statistics(ingested.moments, ingested.categories))
+                refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
                 sealed = seal_statistics(resources, dataset_id, together)
                 datasets.set_statistics(connection, dataset_id, sealed)
             under_way.record("rows.append", dataset_id, rows=ingested.rows, part=number)

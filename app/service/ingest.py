@@ -77,7 +77,7 @@ def ingest(
         column_of(facts[c.name], wishes.get(c.name), limits.categories) for c in stream.columns
     )
     categories = {column.name: column.counts for column in counted if column.counts is not None}
-    _refuse_too_many(columns, categories, limits.categories)
+    refuse_too_many(columns, categories, limits.categories)
     return Ingested(
         rows=rows,
         columns=columns,
@@ -124,11 +124,13 @@ def _kind(wish: ColumnWish | None) -> Kind | None:
     return None if wish is None else wish.kind
 
 
-def _refuse_too_many(
+def refuse_too_many(
     columns: tuple[Column, ...], categories: Mapping[str, Mapping[str, int]], limit: int
 ) -> None:
+    """InvalidParameter for a categorical column with more values than are counted, or than `limit`."""
     for column in columns:
-        if column.kind is Kind.CATEGORICAL and column.name not in categories:
+        counted = column.name in categories and len(categories[column.name]) <= limit
+        if column.kind is Kind.CATEGORICAL and not counted:
             raise InvalidParameter(
                 f"Column {column.name!r} has more than {limit} different values and cannot be "
                 "categorical",

@@ -14,8 +14,8 @@ from app.errors import InvalidParameter, InvalidTable
 
 FloatArray = NDArray[np.float64]
 
-LARGEST_NUMBER = 1e100
-"""Beyond this the square of a number, or a sum of squares, may no longer be a double."""
+LARGEST_NUMBER, SMALLEST_SPREAD = 1e50, 1e-50
+"""Within these, products of several numbers and ratios of their squares remain doubles."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,6 +80,13 @@ def _numbers(table: pa.Table, name: str, what: str) -> FloatArray:
     if np.abs(numbers).max() > LARGEST_NUMBER:
         raise InvalidTable(
             f"column {name!r} of the {what} table has a number beyond ±{LARGEST_NUMBER:g}",
+            table=what,
+            column=name,
+        )
+    if 0 < np.ptp(numbers) < SMALLEST_SPREAD:
+        raise InvalidTable(
+            f"the numbers of column {name!r} of the {what} table differ by less than"
+            f" {SMALLEST_SPREAD:g}",
             table=what,
             column=name,
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,6 @@ from app.model import Limits
 from app.numerics.leakage import leakage, mass_function
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.mixed import MixedSynthesis, synthesised
-from app.numerics.synthesis.outcome import Separation
 from app.numerics.tables import MixedTable
 from app.service.mixed_tables import (
     EncodedTable,
@@ -23,14 +21,17 @@ from app.service.mixed_tables import (
     encoded,
     identifiers,
 )
-from app.service.utility import (
-    DEFAULT_DISTANCE,
-    Compared,
-    MeasuredLeakage,
-    UtilityReport,
-    measure_utility,
-    measured_leakage,
+from app.service.synthesis_report import (
+    LeakageReport,
+    MethodComparison,
+    MethodName,
+    SynthesisReport,
+    Wishes,
+    constant_columns,
+    fallbacks,
 )
+from app.service.utility import Compared, measure_utility, measured_leakage
+from app.service.utility_report import MeasuredLeakage
 
 CONTROL_RECORDS = 10_000
 """The control splits at most so many records into those synthesised from and those held out."""
@@ -41,90 +42,12 @@ LARGEST_SEED = 2**53 - 1
 """Seeds are integers that every JSON reader keeps exactly."""
 
 
-class MethodName(StrEnum):
-    """The methods, as callers name them."""
-
-    PRIMP = "primp"
-    HYBRID = "hybrid"
-    CHOLESKY = "cholesky"
-    LHS = "lhs"
-    NORMAL = "normal"
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What a caller may say about a synthesis."""
-
-    rows: int | None = None
-    components: int | None = None
-    seed: int | None = None
-    enforce_types: bool = True
-    target: str | None = None
-    distance: float = DEFAULT_DISTANCE
-
-
-@dataclass(frozen=True)
-class LeakageReport:
-    """The number of records that the permutations put together again: an upper bound for the hybrid.
-
-    where:
-        mass  probability of 0, 1, 2 … leaked records
-    """
-
-    records: int
-    components: int
-    rows: int
-    risk: float
-    mean: float
-    variance: float
-    mass: list[float]
-
-
-@dataclass(frozen=True)
-class SynthesisReport:
-    """How a synthetic table came about and what it is worth.
-
-    where:
-        left_out      columns that tell people apart and are not in the answer, with the reason
-        rank          directions in which the columns vary
-        control       the same method on half of the records, judged against the other half
-        notes         every fallback that was taken, in words
-    """
-
-    method: str
-    seed: int
-    records: int
-    rows: int
-    numeric: list[str]
-    categorical: list[str]
-    constant: list[str]
-    empty: list[str]
-    left_out: dict[str, str]
-    enforce_types: bool
-    missing_patterns: int
-    rank: int
-    separation: Separation | None
-    leakage: LeakageReport | None
-    control: MeasuredLeakage | None
-    utility: UtilityReport
-    notes: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Synthetic:
     """The answer to a request for a synthetic table."""
 
     table: pa.Table
     report: SynthesisReport
-
-
-@dataclass(frozen=True)
-class MethodComparison:
-    """One method of a comparison: its report, or why it cannot be used on this table."""
-
-    method: str
-    report: SynthesisReport | None
-    problem: str | None
 
 
 def synthesise(table: pa.Table, method: MethodName, wishes: Wishes, limits: Limits) -> Synthetic:
@@ -169,7 +92,7 @@ def synthesise(table: pa.Table, method: MethodName, wishes: Wishes, limits: Limi
         rows=rows,
         numeric=list(original.numbers),
         categorical=list(original.texts),
-        constant=_constant(original),
+        constant=constant_columns(original),
         empty=empty,
         left_out=left_out,
         enforce_types=wishes.enforce_types,
@@ -184,7 +107,7 @@ def synthesise(table: pa.Table, method: MethodName, wishes: Wishes, limits: Limi
             distance=wishes.distance,
             seed=seed,
         ),
-        notes=_notes(original, made, method, wishes, left_out, empty),
+        notes=fallbacks(original, made, method, wishes, left_out, empty),
     )
     names = [name for name in table.column_names if name not in left_out]
     return Synthetic(decoded(made.table, original, names), report)
@@ -193,9 +116,7 @@ def synthesise(table: pa.Table, method: MethodName, wishes: Wishes, limits: Limi
 def compare_methods(table: pa.Table, wishes: Wishes, limits: Limits) -> list[MethodComparison]:
     """Every method on one table, from the same seed; a method that refuses says why."""
     seed = secrets.randbelow(LARGEST_SEED) if wishes.seed is None else wishes.seed
-    same = Wishes(
-        wishes.rows, wishes.components, seed, wishes.enforce_types, wishes.target, wishes.distance
-    )
+    same = replace(wishes, seed=seed)
     found = []
     for method in MethodName:
         try:
@@ -265,75 +186,3 @@ def _control(
 
     tables = Compared(as_table(used), as_table(made.table), as_table(held_out), [], [])
     return measured_leakage(tables, wishes.distance, rng)
-
-
-def _constant(original: EncodedTable) -> list[str]:
-    cells = original.cells
-    numbers = [
-        name
-        for name, values in zip(original.numbers, cells.numeric.T, strict=True)
-        if np.nanmax(values) == np.nanmin(values)
-    ]
-    texts = [
-        name for name, known in zip(original.texts, cells.categories, strict=True) if known == 1
-    ]
-    return numbers + texts
-
-
-def _notes(
-    original: EncodedTable,
-    made: MixedSynthesis,
-    method: MethodName,
-    wishes: Wishes,
-    left_out: dict[str, str],
-    empty: list[str],
-) -> list[str]:
-    notes = []
-    if left_out:
-        notes.append(f"Left out because they tell people apart: {', '.join(left_out)}.")
-    if empty:
-        notes.append(f"Returned without values, as they came: {', '.join(empty)}.")
-    width = len(original.names)
-    rank = made.rank
-    if rank < width:
-        notes.append(
-            f"The {width} columns vary in {rank} directions; constant and collinear columns, or fewer "
-            "records than columns, were reproduced at that rank."
-        )
-    if made.missing_patterns > 1:
-        notes.append(
-            f"Missing cells were reproduced by their {made.missing_patterns} joint patterns."
-        )
-    separation = made.outcome.separation
-    if separation is not None:
-        if not separation.converged:
-            notes.append(
-                f"The search for independent components did not converge in {separation.iterations} "
-                "passes; the components are uncorrelated but perhaps not independent."
-            )
-        if wishes.components is not None and wishes.components > separation.components:
-            notes.append(
-                f"{wishes.components} components were asked for; there are {separation.components} "
-                "directions, so as many were used."
-            )
-        if separation.variance_kept < 1 - 1e-9:
-            notes.append(
-                f"{separation.components} components hold {separation.variance_kept:.1%} of the variance; "
-                "the rest is not in the synthetic table."
-            )
-    elif wishes.components is not None:
-        notes.append(f"{method.value} has no components; the parameter was not used.")
-    if wishes.enforce_types and method in (MethodName.HYBRID, MethodName.CHOLESKY):
-        notes.append(
-            "Bounds and rounding were enforced, which moves the covariance from the exact one; "
-            "enforce_types=false keeps it."
-        )
-    rare = sum(
-        int((np.bincount(codes[codes >= 0], minlength=known) == 1).sum())
-        for codes, known in zip(original.cells.codes.T, original.cells.categories, strict=True)
-    )
-    if rare:
-        notes.append(
-            f"{rare} categories are held by a single record each; their names are in the synthetic table."
-        )
-    return notes

@@ -12,12 +12,20 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics import reappearance as reappearing
-from app.numerics.reappearance import Share
 from app.numerics.tables import MixedTable
 from app.numerics.utility.correlation import CORRELATIONS, relative_bias
 from app.numerics.utility.distances import kolmogorov_smirnov, total_variation, wasserstein
 from app.numerics.utility.prediction import Target, train_on_release_test_on_original
 from app.service.mixed_tables import EncodedTable, empty_columns, encoded, is_number, vocabulary
+from app.service.utility_report import (
+    ColumnUtility,
+    CorrelationBias,
+    MeasuredLeakage,
+    PredictionReport,
+    ReappearanceReport,
+    ShareReport,
+    UtilityReport,
+)
 
 KENDALL_RECORDS = 20_000
 """Kendall's correlation is taken of at most so many records, the same ones of either table."""
@@ -37,96 +45,6 @@ class Compared:
     holdout: EncodedTable | None
     only_in_original: list[str]
     only_in_released: list[str]
-
-
-@dataclass(frozen=True)
-class ColumnUtility:
-    """How far a released column is from its original.
-
-    where:
-        wasserstein  in standard deviations of the original column
-    """
-
-    name: str
-    kind: str
-    kolmogorov_smirnov: float | None
-    wasserstein: float | None
-    total_variation: float | None
-    missing_in_original: float
-    missing_in_released: float
-
-
-@dataclass(frozen=True)
-class CorrelationBias:
-    """The mean of |Ĉ − C| / |C| over pairs of numeric columns, and how many pairs have none."""
-
-    measure: str
-    relative_bias: float | None
-    pairs: int
-    pairs_left_out: int
-
-
-@dataclass(frozen=True)
-class ShareReport:
-    """A count with the 95 % interval of the rate behind it."""
-
-    count: int
-    of: int
-    rate: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True)
-class ReappearanceReport:
-    """Records of a table that stand in the release, exactly and within the distance."""
-
-    exactly: ShareReport
-    within_distance: ShareReport
-    median_distance: float
-
-
-@dataclass(frozen=True)
-class MeasuredLeakage:
-    """What reappears of the original and, where there is one, of a holdout the release never saw.
-
-    where:
-        distance  root of the mean over columns of squared differences, in standard deviations
-        excess    rate within the distance, original less holdout: only this is leakage
-    """
-
-    distance: float
-    original: ReappearanceReport
-    holdout: ReappearanceReport | None
-    excess: float | None
-
-
-@dataclass(frozen=True)
-class PredictionReport:
-    """Models for the target trained on either table, tested on original records not trained on."""
-
-    target: str
-    measure: str
-    trained_on_original: float
-    trained_on_release: float
-    constant: float
-    tested_records: int
-
-
-@dataclass(frozen=True)
-class UtilityReport:
-    """How useful a release is, and what of it is the original."""
-
-    original_records: int
-    released_records: int
-    columns: list[ColumnUtility]
-    correlations: list[CorrelationBias]
-    leakage: MeasuredLeakage
-    prediction: PredictionReport | None
-    only_in_original: list[str]
-    only_in_released: list[str]
-    kendall_records: int
-    seed: int
 
 
 def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -> Compared:
@@ -241,7 +159,9 @@ def measured_leakage(
         )
         exactly = reappearing.equal_records(records, released)
         return ReappearanceReport(
-            _share(exactly), _share(near.within_distance), near.median_distance
+            ShareReport.of_share(exactly),
+            ShareReport.of_share(near.within_distance),
+            near.median_distance,
         )
 
     original = reappears(tables.original.cells)
@@ -290,11 +210,6 @@ def _sample(table: MixedTable, most: int, rng: np.random.Generator) -> MixedTabl
     if table.records <= most:
         return table
     return table.taken(rng.permutation(table.records)[:most])
-
-
-def _share(share: Share) -> ShareReport:
-    least, most = share.interval
-    return ShareReport(share.count, share.total, share.rate, least, most)
 
 
 def _number(value: float) -> float | None:

@@ -217,7 +217,14 @@ def test_a_score_can_be_had_as_a_picture(service: Service, accept: str, begins: 
     x = original(60)
     copies = [csv(disguised(x, seed)) for seed in (2, 3)]
     answers = [
-        post(service, "score", copies, x=csv(x), options={"seed": 1}, accept=accept)
+        post(
+            service,
+            "score",
+            copies,
+            x=csv(x),
+            options={"seed": 1, "attacks": ["be-dr"]},
+            accept=accept,
+        )
         for _ in range(2)
     ]
     assert answers[0].status_code == 200, answers[0].text
@@ -283,6 +290,7 @@ GOOD = original(30)
         ([b"age,hours,income\n" + b"1,,3\n" * 30], PROPORTIONAL, None, "hours"),
         ([b"age,hours,income\n" + b"1,nan,3\n" * 30], PROPORTIONAL, None, "hours"),
         ([b"age,hours,income\n" + b"1,1e200,3\n" * 30], PROPORTIONAL, None, "hours"),
+        ([b"age,hours,income\n" + b"1,1e-60,3\n1,2e-60,3\n" * 15], PROPORTIONAL, None, "hours"),
         ([csv(GOOD)], {"kind": "covariance", "covariance": [[1.0]]}, None, "3 × 3"),
         ([csv(GOOD)], {"kind": "covariance", "covariance": [[1], [2, 3]]}, None, "3 × 3"),
         (

@@ -1,6 +1,6 @@
 """Every bad table is a 4xx problem that names column and row where it can, and nothing is stored.
 
-Bodies that are about how they arrive, over a socket, are in test_uploads.py.
+Bodies that are about how they arrive, over a socket, are in tests/e2e/test_uploads.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pyarrow as pa
 import pytest
@@ -47,7 +47,7 @@ def refused(response: Any, status: int) -> dict[str, Any]:
     return problem
 
 
-def assert_nothing_is_stored(client: TestClient | httpx.Client, home: Path) -> None:
+def assert_nothing_is_stored(client: TestClient | httpx2.Client, home: Path) -> None:
     assert client.get("/v1/datasets").json()["datasets"] == []
     assert [path.name for path in (home / "blobs").iterdir()] == []
     assert list((home / "spool").iterdir()) == []
@@ -168,7 +168,7 @@ def test_an_encoding_that_is_not_undone_is_unsupported(service: Service, encodin
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-@pytest.mark.parametrize("body", [GOOD, gzip.compress(GOOD)[:-5]])
+@pytest.mark.parametrize("body", [GOOD, gzip.compress(GOOD)[:-5]], ids=["plain", "cut"])
 def test_a_body_not_in_its_encoding_is_refused(
     service: Service, body: bytes, encoding: str
 ) -> None:

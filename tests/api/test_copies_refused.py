@@ -146,12 +146,14 @@ def test_a_recipient_asking_below_its_grant(
     owner: TestClient, dataset: str, grant: Callable[..., TestClient]
 ) -> None:
     recipient = grant("c")
-    answer = ask(recipient, dataset, '{"level": "b"}')
-    assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")
+    below = ask(recipient, dataset, '{"level": "b"}')
+    unknown = ask(recipient, dataset, '{"level": "x"}')
+    assert (below.status_code, below.json()["type"]) == (404, "/problems/not-found")
+    assert below.json()["detail"] == unknown.json()["detail"].replace("'x'", "'b'")
     by_variance = ask(recipient, dataset, '{"noise_variance": 4.0}')
     assert (by_variance.status_code, by_variance.json()["type"]) == (403, "/problems/forbidden")
     batch = recipient.post(f"/v1/datasets/{dataset}/copies/batch", json={"levels": ["d", "c", "b"]})
-    assert batch.status_code == 403
+    assert batch.status_code == 404
     assert drawn(owner, dataset) == []
     better = issue(owner, dataset, level="b")["id"]
     for path in (f"/v1/copies/{better}", f"/v1/copies/{better}/content"):

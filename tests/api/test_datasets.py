@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import io
 import json
@@ -203,3 +204,16 @@ def test_the_same_name_registered_by_many_at_once_is_one_data_set(
         statuses = sorted(pool.map(send, range(6)))
     assert statuses == [201, 409, 409, 409, 409, 409]
     assert len(list((service.home / "blobs").iterdir())) == 1
+
+
+def test_appends_cannot_push_a_category_column_past_the_limit(service: Service) -> None:
+    resources = service.app.state.resources
+    few = dataclasses.replace(resources.limits, categories=3)
+    service.app.state.resources = dataclasses.replace(resources, limits=few)
+    client = service.client()
+    made = register(client)
+    rows = "person_id,age,income,city\np4,5,6,Bern\np5,5,6,Kyiv\n"
+    answer = client.post(f"/v1/datasets/{made['id']}/rows", content=rows, headers=CSV_TYPE)
+    assert answer.status_code == 422
+    assert answer.json()["column"] == "city"
+    assert client.get(f"/v1/datasets/{made['id']}").json()["rows"] == 3

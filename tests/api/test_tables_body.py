@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Annotated
 
-import httpx
+import httpx2
 import psutil
 import pytest
 import uvicorn
@@ -71,7 +71,7 @@ def service() -> FastAPI:
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[httpx.Client]:
+def client() -> Iterator[httpx2.Client]:
     """A client of the service on a real server: only there does a body stream."""
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(service(), log_level="warning"))
@@ -79,23 +79,23 @@ def client() -> Iterator[httpx.Client]:
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    with httpx.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+    with httpx2.Client(base_url=f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
         yield client
     server.should_exit = True
     thread.join()
     listener.close()
 
 
-def test_reads_give_as_much_as_asked_until_the_end(client: httpx.Client) -> None:
+def test_reads_give_as_much_as_asked_until_the_end(client: httpx2.Client) -> None:
     assert client.post("/odd", content=b"x" * 2_500).json() == [1_001, 1_001, 498]
     assert client.post("/odd", content=b"").json() == []
 
 
-def test_any_thread_may_read(client: httpx.Client) -> None:
+def test_any_thread_may_read(client: httpx2.Client) -> None:
     assert client.post("/elsewhere", content=b"0123456789abc").json() == 10
 
 
-def test_a_long_body_streams_in_memory_that_does_not_grow(client: httpx.Client) -> None:
+def test_a_long_body_streams_in_memory_that_does_not_grow(client: httpx2.Client) -> None:
     part = bytes(range(256)) * 1_024
     peak = 0
 
@@ -113,7 +113,7 @@ def test_a_long_body_streams_in_memory_that_does_not_grow(client: httpx.Client) 
     assert peak - before < 32 * 2**20
 
 
-def test_an_announced_body_above_the_limit_is_refused_unread(client: httpx.Client) -> None:
+def test_an_announced_body_above_the_limit_is_refused_unread(client: httpx2.Client) -> None:
     with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as plain:
         plain.sendall(
             b"POST /digest HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (LIMIT + 1)
@@ -121,7 +121,7 @@ def test_an_announced_body_above_the_limit_is_refused_unread(client: httpx.Clien
         assert b" 413 " in plain.recv(64)
 
 
-def test_a_body_that_grows_above_the_limit_is_refused(client: httpx.Client) -> None:
+def test_a_body_that_grows_above_the_limit_is_refused(client: httpx2.Client) -> None:
     def parts(size: int) -> Iterator[bytes]:
         yield from [bytes(2**16)] * (size // 2**16)
         yield bytes(size % 2**16)

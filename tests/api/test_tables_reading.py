@@ -9,8 +9,10 @@ import io
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import polars as pl
 import psutil
 import pyarrow as pa
 import pytest
@@ -239,3 +241,31 @@ def test_json_and_csv_read_alike_as_a_whole(tmp_path: Path) -> None:
     table = pa.table({"x": [1.0, None], "t": pa.array(["a", None], pa.large_string())})
     whole = read_table(io.BytesIO(as_json(table)), "application/json", None, LIMITS, tmp_path)
     assert whole.equals(table)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd", "lz4"])
+def test_what_polars_writes_is_read(
+    compression: Literal["uncompressed", "zstd", "lz4"], tmp_path: Path
+) -> None:
+    frame = pl.DataFrame(
+        {
+            "x": [1.5, None, 3.0],
+            "i": pl.Series([1, 2, 3], dtype=pl.UInt8),
+            "t": ["a", None, "a text that is longer than a view holds"],
+            "c": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
+            "ok": [True, None, False],
+            "day": [dt.date(2020, 1, 31), None, None],
+        }
+    )
+    arrow, parquet = io.BytesIO(), io.BytesIO()
+    frame.write_ipc_stream(arrow, compression=compression)
+    frame.write_parquet(parquet, compression=compression)
+    for media_type, body in ((MediaType.ARROW, arrow), (MediaType.PARQUET, parquet)):
+        assert read(body.getvalue(), media_type, tmp_path).to_pydict() == {
+            "x": [1.5, None, 3.0],
+            "i": [1.0, 2.0, 3.0],
+            "t": ["a", None, "a text that is longer than a view holds"],
+            "c": ["u", "v", "u"],
+            "ok": ["true", None, "false"],
+            "day": ["2020-01-31", None, None],
+        }

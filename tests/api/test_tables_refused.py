@@ -217,7 +217,11 @@ def test_other_content_encodings_are_not_read(encoding: str, tmp_path: Path) -> 
         read(b"a\n1\n", "text/csv", tmp_path, encoding=encoding)
 
 
-@pytest.mark.parametrize("body", [b"a\n1\n", gzip.compress(b"a\n1\n")[:-9], zstd(b"a\n1\n")[:-2]])
+@pytest.mark.parametrize(
+    "body",
+    [b"a\n1\n", gzip.compress(b"a\n1\n")[:-9], zstd(b"a\n1\n")[:-2]],
+    ids=["plain", "gzip cut", "zstd cut"],  # gzip's header holds the time: no name for a test
+)
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
 def test_a_body_that_is_not_in_its_content_encoding_is_refused(
     body: bytes, encoding: str, tmp_path: Path
@@ -295,6 +299,19 @@ def test_arrow_offsets_that_point_elsewhere_are_refused(offset: int, tmp_path: P
     assert altered != body
     with pytest.raises(InvalidTable):
         read(altered, MediaType.ARROW, tmp_path)
+
+
+@pytest.mark.parametrize("bit", [1, 2])
+def test_no_altered_byte_of_a_parquet_footer_ends_the_process(bit: int, tmp_path: Path) -> None:
+    """Some metadata, asked for through pyarrow, abort; this test then ends the run."""
+    body = as_parquet(pa.table({"x": [1.0, None], "t": ["u", "v"]}))
+    footer = int.from_bytes(body[-8:-4], "little") + 8
+    schema_of_arrow = body.index(b"ARROW:schema")
+    for position in range(len(body) - footer, schema_of_arrow):
+        altered = bytearray(body)
+        altered[position] ^= bit
+        with contextlib.suppress(DomainError):
+            read(bytes(altered), MediaType.PARQUET, tmp_path)
 
 
 @settings(deadline=None, max_examples=100)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests.binaries import free_port
 
@@ -36,7 +36,7 @@ class Service:
 
     process: subprocess.Popen[bytes]
     url: str
-    client: httpx.Client
+    client: httpx2.Client
 
 
 def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
@@ -76,14 +76,14 @@ def answering(beginning: Beginning) -> Iterator[Service]:
     process, url = beginning.process, beginning.url
     while True:
         try:
-            httpx.get(f"{url}/health").raise_for_status()
-        except httpx.TransportError:
+            httpx2.get(f"{url}/health").raise_for_status()
+        except httpx2.TransportError:
             assert process.poll() is None, f"the service ended: {beginning.log.read_text()}"
             time.sleep(0.05)
         else:
             break
     headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
-    with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
+    with httpx2.Client(base_url=url, headers=headers, timeout=60) as client:
         yield Service(process, url, client)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "test-administrator-key-0123456789abcdef"
@@ -65,8 +65,8 @@ def serving(
 def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None:
         try:
-            if httpx.get(f"{url}/health").status_code == 200:
+            if httpx2.get(f"{url}/health").status_code == 200:
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             time.sleep(0.05)
     raise ChildProcessError("the service did not start; its log is in its home")

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Barrier
 
-import httpx
+import httpx2
 import numpy as np
 
 from tests.e2e.serving import HEADERS, serving
@@ -28,7 +28,7 @@ def test_one_history_no_variance_twice_and_every_download_alike(
 
         def client_work(number: int) -> tuple[list[tuple[float, int, str]], dict[str, bytes]]:
             order = random.Random(number)
-            with httpx.Client(
+            with httpx2.Client(
                 base_url=urls[number % PROCESSES], headers=HEADERS, timeout=120
             ) as client:
                 answers = []
@@ -48,7 +48,7 @@ def test_one_history_no_variance_twice_and_every_download_alike(
 
         with ThreadPoolExecutor(CLIENTS) as pool:
             results = list(pool.map(client_work, range(CLIENTS)))
-        entries = httpx.get(
+        entries = httpx2.get(
             f"{urls[1]}/v1/datasets/{dataset}/history", headers=HEADERS, params={"limit": 1000}
         ).json()["entries"]
 
@@ -76,7 +76,7 @@ def test_one_history_no_variance_twice_and_every_download_alike(
 def registered(url: str) -> str:
     x, y = np.random.default_rng(0).normal(size=(2, ROWS))
     body = "x,y\n" + "\n".join(f"{a!r},{b!r}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
-    made = httpx.post(
+    made = httpx2.post(
         f"{url}/v1/datasets",
         params={"name": "shared"},
         content=body,

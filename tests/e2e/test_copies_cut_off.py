@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -71,7 +71,7 @@ def test_what_ends_the_right_ends_the_download(
     recipient, key = granted(service, copy)
     headers = {"authorization": f"Bearer {key}", "accept": ARROW}
     received: list[int] = []
-    with httpx.stream("GET", f"{url}/v1/copies/{copy}/content", headers=headers) as download:
+    with httpx2.stream("GET", f"{url}/v1/copies/{copy}/content", headers=headers) as download:
         assert download.status_code == 200
         chunks = download.iter_raw()
         received.append(len(next(chunks)))
@@ -82,7 +82,7 @@ def test_what_ends_the_right_ends_the_download(
             dataset = admin.get(f"/v1/copies/{copy}").json()["dataset"]
             gone = admin.delete(f"/v1/datasets/{dataset}/grants/{recipient}")
             assert gone.status_code == 204
-        with pytest.raises(httpx.RemoteProtocolError):
+        with pytest.raises(httpx2.RemoteProtocolError):
             received.extend(len(chunk) for chunk in chunks)
     assert 0 < sum(received) < BLOCKS * BLOCK_ROWS * COLUMNS * 8
     log = service.client().get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
@@ -92,7 +92,7 @@ def test_what_ends_the_right_ends_the_download(
 
 def test_a_client_that_goes_away_stops_the_work(service: Service, url: str, copy: str) -> None:
     headers = {"authorization": service.client().headers["authorization"], "accept": ARROW}
-    with httpx.stream("GET", f"{url}/v1/copies/{copy}/content", headers=headers) as download:
+    with httpx2.stream("GET", f"{url}/v1/copies/{copy}/content", headers=headers) as download:
         next(download.iter_raw())
     noise = service.app.state.resources.noise
     while any(thread.name.startswith("release") for thread in threading.enumerate()):

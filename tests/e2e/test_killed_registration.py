@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.e2e.running import Service, command, serving
@@ -69,7 +69,7 @@ def killed_in_the_body(home: Path, settings: dict[str, str]) -> None:
             service.process.wait()
             yield b"1,2\n"
 
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             register(service, "cut", body())
     assert files_of(home)
 
@@ -79,7 +79,7 @@ def killed_at(moment: str, home: Path, settings: dict[str, str]) -> None:
     with serving(home, settings, ("-c", SERVE_UNTIL, moment, "serve")) as service:
         assert names_at(service) == []
         assert files_of(home) == []
-        with pytest.raises(httpx.TransportError):
+        with pytest.raises(httpx2.TransportError):
             register(service, moment)
         assert service.process.wait() == -signal.SIGKILL
     assert files_of(home)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.databases import fresh_database
@@ -46,11 +46,13 @@ def pair(
         yield Pair(home, settings, (first, second))
 
 
-def from_both(pair: Pair, ask: Callable[..., httpx.Response], **said: str) -> list[httpx.Response]:
+def from_both(
+    pair: Pair, ask: Callable[..., httpx2.Response], **said: str
+) -> list[httpx2.Response]:
     return at_once([partial(ask, service, **said) for service in pair.services])
 
 
-def at_once(requests: list[Callable[[], httpx.Response]]) -> list[httpx.Response]:
+def at_once(requests: list[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
     with ThreadPoolExecutor(len(requests)) as threads:
         return [future.result() for future in [threads.submit(ask) for ask in requests]]
 
@@ -58,7 +60,7 @@ def at_once(requests: list[Callable[[], httpx.Response]]) -> list[httpx.Response
 def test_two_processes_lose_nothing(pair: Pair) -> None:
     shared = register(pair.services[0], "shared").json()["id"]
 
-    def turn(number: int) -> list[Callable[[], httpx.Response]]:
+    def turn(number: int) -> list[Callable[[], httpx2.Response]]:
         here, there = pair.services[number % 2], pair.services[1 - number % 2]
         variance = {"noise_variance": 1 + number}
         level = f"/v1/datasets/{shared}/levels/level-{number}"
@@ -104,17 +106,17 @@ def assert_the_log_is_whole(pair: Pair) -> None:
     assert "is whole" in checked.stdout
 
 
-def register(service: Service, name: str) -> httpx.Response:
+def register(service: Service, name: str) -> httpx2.Response:
     return service.client.post("/v1/datasets", params={"name": name}, content=TABLE, headers=CSV)
 
 
-def create_recipient(service: Service, name: str) -> httpx.Response:
+def create_recipient(service: Service, name: str) -> httpx2.Response:
     return service.client.post("/v1/recipients", json={"name": name})
 
 
-def rotate_key(service: Service, address: str) -> httpx.Response:
+def rotate_key(service: Service, address: str) -> httpx2.Response:
     return service.client.post(f"{address}/keys")
 
 
-def append(service: Service, dataset: str) -> httpx.Response:
+def append(service: Service, dataset: str) -> httpx2.Response:
     return service.client.post(f"/v1/datasets/{dataset}/rows", content=TABLE, headers=CSV)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
-from app.service.synthesise import MethodName, Wishes, compare_methods, expected_leakage, synthesise
+from app.service.synthesis_report import MethodName, Wishes
+from app.service.synthesise import compare_methods, expected_leakage, synthesise
 from papers.finding import SHARED_DATA
 
 LIMITS = Limits()

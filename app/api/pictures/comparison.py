@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from app.service.synthesise import MethodComparison
+from app.service.synthesis_report import MethodComparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from app.api.tables.plain import is_text, plain, plain_type
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Limits, Storage
 from app.service.table_stream import ARROW_TYPE, TableColumn
@@ -44,12 +45,12 @@ def checked_names(names: list[str], limits: Limits) -> None:
 
 def storage_of(name: str, values: pa.Array) -> Storage:
     """Number for integers, decimals and floats; text for the rest, and for integers beyond 2⁵³."""
-    kind = _plain_type(values.type)
+    kind = plain_type(values.type)
     if pa.types.is_integer(kind):
-        return Storage.TEXT if first_inexact(_plain(values)) is not None else Storage.NUMBER
+        return Storage.TEXT if first_inexact(plain(values, name)) is not None else Storage.NUMBER
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return Storage.NUMBER
-    if _is_text(kind) or _is_told_as_text(kind):
+    if is_text(kind) or _is_told_as_text(kind):
         return Storage.TEXT
     raise InvalidTable(
         f"Column {name!r} is of the type {kind}, which is neither number nor text", column=name
@@ -61,12 +62,12 @@ def stored(values: pa.Array, column: TableColumn, first_row: int, *, wished: boo
 
     Departures are an InvalidTable, or an InvalidParameter where the caller asked for the storage.
     """
-    plain = _plain(values)
+    unwrapped = plain(values, column.name)
     if column.storage is Storage.TEXT:
-        return without_empty(_as_text(plain))
-    if pa.types.is_integer(plain.type) and (at := first_inexact(plain)) is not None:
+        return without_empty(_as_text(unwrapped))
+    if pa.types.is_integer(unwrapped.type) and (at := first_inexact(unwrapped)) is not None:
         raise inexact(column.name, first_row + at)
-    numbers = _as_numbers(plain, column.name, first_row, wished=wished)
+    numbers = _as_numbers(unwrapped, column.name, first_row, wished=wished)
     refuse_not_finite(numbers, column.name, first_row)
     return numbers
 
@@ -129,27 +130,6 @@ def not_a_number(name: str, row: int | None, *, wished: bool) -> DomainError:
     )
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    """The values without a dictionary or an extension type around them."""
-    if isinstance(values, pa.ExtensionArray):
-        values = values.storage
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    return values
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType):
-        kind = kind.storage_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
 def _is_told_as_text(kind: pa.DataType) -> bool:
     """Types whose values have one usual spelling: true, 2020-01-31T12:00:00, or nothing at all."""
     return bool(
@@ -162,10 +142,13 @@ def _is_told_as_text(kind: pa.DataType) -> bool:
 
 
 def _as_text(values: pa.Array) -> pa.Array:
+    moments = pa.types.is_timestamp(values.type)
+    if moments and values.type.tz is not None:
+        values = values.cast(pa.timestamp(values.type.unit, "UTC"))
     texts = values.cast(ARROW_TYPE[Storage.TEXT])
-    if pa.types.is_timestamp(values.type):  # ISO 8601 has a T where Arrow writes a blank
+    if moments:  # ISO 8601 has a T where Arrow writes a blank
         texts = pc.replace_substring(texts, " ", "T", max_replacements=1)
-    if pa.types.is_timestamp(values.type) or pa.types.is_time(values.type):
+    if moments or pa.types.is_time(values.type):
         # Formats differ in the unit of a time: a whole second is spelled alike in all of them.
         texts = pc.replace_substring_regex(texts, r"\.0+(Z?)$", r"\1")
     return texts
@@ -173,12 +156,12 @@ def _as_text(values: pa.Array) -> pa.Array:
 
 def _as_numbers(values: pa.Array, name: str, first_row: int, *, wished: bool) -> pa.Array:
     number = ARROW_TYPE[Storage.NUMBER]
-    if _is_text(values.type):
+    if is_text(values.type):
         values = without_empty(values)
     try:
         return values.cast(number)
     except pa.ArrowInvalid:
-        row = None if not _is_text(values.type) else first_row + _first_text(values)
+        row = None if not is_text(values.type) else first_row + _first_text(values)
     except pa.ArrowNotImplementedError:
         row = None
     raise not_a_number(name, row, wished=wished)

@@ -27,15 +27,16 @@ def normalised(
     if first is None:
         raise InvalidTable("The table has no rows")
     columns = tuple(
-        TableColumn(
-            field.name,
-            wished.get(field.name) or storage_of(field.name, values),
-            empty=values.null_count == len(values),
-        )
+        _column(field.name, values, wished)
         for field, values in zip(first.schema, first.columns, strict=True)
     )
     rows = _normalised(chain([first], batches), columns, limits, frozenset(wished))
     return TableStream(columns, rows, release)
+
+
+def _column(name: str, values: pa.Array, wished: Mapping[str, Storage]) -> TableColumn:
+    suggested = storage_of(name, values)  # also where a wish overrides it: not every type will do
+    return TableColumn(name, wished.get(name, suggested), empty=values.null_count == len(values))
 
 
 def _normalised(

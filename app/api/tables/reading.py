@@ -17,6 +17,9 @@ from app.errors import TooLarge
 from app.model import Limits, Storage
 from app.service.table_stream import TableStream
 
+WHOLE_BYTES = 2**30
+"""The largest table that is held as a whole."""
+
 NO_WISHES: Mapping[str, Storage] = {}
 
 
@@ -62,9 +65,16 @@ def read_table(
     with read_batches(
         body, content_type, content_encoding, limits, spool_folder, wished=wished
     ) as stream:
-        batches, rows = [], 0
+        batches, rows, size = [], 0, 0
         for batch in stream.batches:
             rows += batch.num_rows
+            size += batch.nbytes
+            if size > WHOLE_BYTES:
+                raise TooLarge(
+                    f"The table takes more than {WHOLE_BYTES} bytes of memory; register it as a "
+                    "data set instead",
+                    limit_bytes=WHOLE_BYTES,
+                )
             if rows > limits.stateless_rows:
                 raise TooLarge(
                     f"The table has more than {limits.stateless_rows} rows; register it as a data "

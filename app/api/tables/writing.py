@@ -127,11 +127,19 @@ def text_columns(schema: pa.Schema) -> list[str]:
 
 
 def _chunks(parts: Iterator[bytes]) -> Iterator[bytes]:
-    held = bytearray()
+    """The same bytes in chunks of one size; each is copied once, however large its part is."""
+    held = b""
     for part in parts:
-        held += part
-        while len(held) >= CHUNK_BYTES:
-            yield bytes(held[:CHUNK_BYTES])
-            del held[:CHUNK_BYTES]
+        start = 0
+        if held:
+            start = CHUNK_BYTES - len(held)
+            held += part[:start]
+            if len(held) < CHUNK_BYTES:
+                continue
+            yield held
+        end = start + (len(part) - start) // CHUNK_BYTES * CHUNK_BYTES
+        for first in range(start, end, CHUNK_BYTES):
+            yield part[first : first + CHUNK_BYTES]
+        held = part[end:]
     if held:
-        yield bytes(held)
+        yield held

@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
@@ -32,7 +31,7 @@ SMALLEST_GAIN = 1e-5
 TRACE = 1e-6
 """Rows that every component keeps at least."""
 RIDGE = 1e-9
-"""Variance, in units of the disguised data's, below which no component shrinks."""
+"""Least variance of a component in any direction, in units of the disguised data's or its own."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,8 @@ def mixture_reconstruction(
     if components < 1:
         raise ValueError("a mixture has at least one component")
     whiten, colour = _whitening(knowledge.covariance + observation.noise_covariance)
+    if whiten.shape[1] == 0:
+        return observation.values.copy()  # nothing varies, so nothing is to be told apart
     centred = observation.values - knowledge.mean
     rows = centred @ whiten
     noise = whiten.T @ observation.noise_covariance @ whiten
@@ -122,7 +123,9 @@ def _maximisation(estimates: list[Estimate], responsibilities: FloatArray) -> Mi
         scatter = (spread * share[:, None]).T @ spread / total
         weights.append(total)
         means.append(mean)
-        covariances.append(scatter + estimate.error_covariance + RIDGE * np.eye(d))
+        covariance = scatter + estimate.error_covariance
+        ridge = RIDGE * max(1.0, float(np.diag(covariance).max()))
+        covariances.append(covariance + ridge * np.eye(d))
     return Mixture(np.array(weights) / np.sum(weights), np.array(means), np.array(covariances))
 
 
@@ -134,15 +137,29 @@ def _clustered(
     rng: np.random.Generator,
 ) -> Mixture:
     """A first mixture: clusters of the linear estimate, each as wide as what they leave over."""
-    d = len(covariance)
-    linear = linear_estimate(observed, np.zeros(d), covariance, noise_covariance)
-    if components == 1:
-        labels = np.zeros(len(observed), dtype=int)
-    else:
-        _, labels = kmeans2(linear.values, components, minit="++", rng=rng)
-    responsibilities = (labels == np.arange(components)[:, None]).astype(float)
-    occupied = responsibilities[responsibilities.any(axis=1)]
-    return _maximisation([linear] * len(occupied), occupied)
+    linear = linear_estimate(observed, np.zeros(len(covariance)), covariance, noise_covariance)
+    distances = _distances_to_spread_rows(linear.values, components, rng)
+    nearest = np.argmin(distances, axis=0)
+    responsibilities = (nearest == np.arange(len(distances))[:, None]).astype(float)
+    return _maximisation([linear] * len(distances), responsibilities)
+
+
+def _distances_to_spread_rows(
+    values: FloatArray, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Squared distances of all rows to `count` rows far apart (k-means++), fewer if rows repeat.
+
+    Every next row is drawn with a probability that grows with its distance to those before.
+    """
+    first = values[rng.integers(len(values))]
+    distances = [((values - first) ** 2).sum(axis=1)]
+    while len(distances) < count:
+        nearest = np.min(distances, axis=0)
+        if not nearest.sum() > RIDGE:
+            break
+        chosen = values[rng.choice(len(values), p=nearest / nearest.sum())]
+        distances.append(((values - chosen) ** 2).sum(axis=1))
+    return np.stack(distances)
 
 
 def _whitening(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -17,8 +17,8 @@ from app.numerics.attacks.estimation import FloatArray
 from app.numerics.attacks.pooling import Observation
 from app.numerics.deconvolution import Normal, em_on_bins, support_behind, uniform_edges
 
-CELLS_AT_ONCE = 2**20
-"""Size of the table of posterior weights that is held in memory at a time."""
+CELLS_AT_ONCE = 2**15
+"""Posterior weights worked on at a time: few enough to stay in a core's cache."""
 
 SMOOTHING_BINS = 0.5
 """Standard deviation, in bins, of the smoothing between the steps of EM."""
@@ -87,7 +87,7 @@ def estimated_densities(observation: Observation, bins: int) -> list[Density]:
 
 
 def _estimated_density(observed: FloatArray, noise_variance: float, bins: int) -> Density:
-    if noise_variance == 0 or np.ptp(observed) == 0:
+    if noise_variance == 0 or _is_one_value(observed, bins):
         return histogram_density(observed, bins)
     noise = Normal(noise_variance)
     edges = uniform_edges(*support_behind(observed, noise), bins)
@@ -96,6 +96,15 @@ def _estimated_density(observed: FloatArray, noise_variance: float, bins: int) -
 
 
 def histogram_density(values: FloatArray, bins: int) -> Density:
-    """The histogram of the original attribute itself: f_X for an adversary who knows it."""
+    """The histogram of the original attribute itself: f_X for an adversary who knows it.
+
+    One bin for values so close to each other that doubles have no edges between them.
+    """
+    if _is_one_value(values, bins):
+        return np.array([values.mean()]), np.ones(1)
     counts, edges = np.histogram(values, bins=bins)
     return (edges[:-1] + edges[1:]) / 2, counts / counts.sum()
+
+
+def _is_one_value(values: FloatArray, bins: int) -> bool:
+    return bool(np.ptp(values) <= 4 * bins * np.spacing(np.abs(values).max()))

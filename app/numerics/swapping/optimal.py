@@ -20,14 +20,15 @@ from app.numerics.swapping.problem import Problem, objective, smallest_deviation
 IntArray = npt.NDArray[np.int64]
 
 LARGEST_CORE = 20_000
-ROUNDING = 1e-9
+ROUNDING, ROUNDING_PER_RECORD = 1e-9, 1e-13
+"""What the sums of a bound and of an objective over n records may differ by without meaning it."""
 
 
 @dataclass(frozen=True)
 class Optimum:
     """New values of the n records; `bound` ≤ every admissible objective of deviation ≤ `deviation`.
 
-    `gap` = objective - bound is 0 when the values are proven optimal.
+    `gap` = objective - bound is 0 when the values are proven optimal, up to rounding.
     """
 
     values: IntArray
@@ -65,7 +66,7 @@ def optimal_values(
     amounts, bound = _certified(classes, at, allowed, first_core)
     values = spread_over_records(classes, amounts, rng)
     cost = objective(problem, values)
-    if cost - bound <= ROUNDING * max(1.0, abs(cost)):
+    if cost - bound <= max(ROUNDING, ROUNDING_PER_RECORD * len(values)):
         bound = cost
     return Optimum(values, cost, bound, allowed)
 

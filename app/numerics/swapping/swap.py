@@ -44,8 +44,8 @@ from app.numerics.swapping.problem import (
 IntArray = npt.NDArray[np.int64]
 Method = Literal["optimal", "greedy", "random"]
 
-LARGEST_PROBLEM = 50_000_000
-"""Identifiable records times categories: the posterior then takes 400 MB."""
+LARGEST_PROBLEM = 20_000_000
+"""Identifiable records times categories: the posterior then takes 160 MB, the search a few times that."""
 MOST_CATEGORIES = 250
 """With more, the search for prices takes minutes."""
 LARGEST_GREEDY = 30_000

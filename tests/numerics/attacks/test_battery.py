@@ -95,3 +95,32 @@ def test_disclosure_needs_something_disclosed(original: FloatArray) -> None:
     evidence = Evidence(Observation(original, np.eye(5)), perfect_knowledge(original))
     with pytest.raises(ValueError, match="cells that are known"):
         reconstruction(Attack.PARTIAL_DISCLOSURE, evidence, Options(), np.random.default_rng(6))
+
+
+@pytest.mark.parametrize("attack", ALL)
+@pytest.mark.parametrize(
+    "kind",
+    ["constant", "one constant", "collinear", "one attribute", "units", "offset", "few rows"],
+)
+def test_awkward_tables_are_reconstructed_to_something_finite(attack: Attack, kind: str) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(40, 3))
+    match kind:
+        case "constant":
+            x = np.full_like(x, 7.0)
+        case "one constant":
+            x[:, 1] = 7.0
+        case "collinear":
+            x[:, 2] = x[:, 1] - 2 * x[:, 0]
+        case "one attribute":
+            x = x[:, :1]
+        case "units":
+            x = x * np.array([1e40, 1.0, 1e-40])
+        case "offset":
+            x = x + 1e12
+        case "few rows":
+            x = x[:8]
+    d = x.shape[1]
+    for noise in (1e-30, 1.0, 1e30):
+        evidence = evidence_of(disguised(x, noise * np.eye(d), rng), x)
+        assert np.isfinite(reconstruction(attack, evidence, Options(), rng)).all()

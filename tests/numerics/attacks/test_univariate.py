@@ -96,6 +96,13 @@ def test_an_estimated_density_serves_as_well_as_the_true_one() -> None:
     assert errors[1] == pytest.approx(errors[0], rel=0.05)
 
 
+def test_values_that_differ_by_rounding_are_one_value() -> None:
+    values = np.nextafter(7.0, np.array([6.0, 7.0, 8.0, 8.0]))
+    centres, probabilities = histogram_density(values, 50)
+    np.testing.assert_allclose(centres, [7.0])
+    np.testing.assert_array_equal(probabilities, [1.0])
+
+
 def test_a_constant_attribute_is_its_own_estimate() -> None:
     seen = Observation(np.full((10, 2), 4.0), np.diag([0.0, 1.0]))
     found = univariate_distribution_reconstruction(seen, estimated_densities(seen, 3))

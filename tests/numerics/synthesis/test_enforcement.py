@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.synthesis.enforcement import Rule, enforced, rule_of
@@ -36,6 +36,7 @@ def test_values_are_rounded_and_kept_within_bounds() -> None:
     )
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30),
     st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30),
