@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
+from papers.finding import SHARED_DATA
 from tests.api.conftest import Service
 from tests.api.copy_tables import (
     ARROW,
@@ -283,3 +286,31 @@ def test_a_later_row_too_large_to_carry_noise_is_refused(admin: TestClient, data
     assert answer.status_code == 409, answer.text
     assert answer.json()["column"] == "income"
     assert "1e18" not in answer.text
+
+
+@pytest.mark.shared_data
+@pytest.mark.skipif(not (SHARED_DATA / "adult.csv").exists(), reason="adult.csv is not there")
+def test_a_mixed_table_is_issued_whole(admin: TestClient) -> None:
+    """adult: six numeric and nine categorical columns, gaps in three of them."""
+    body = (SHARED_DATA / "adult.csv").read_bytes()
+    made = admin.post(
+        "/v1/datasets", params={"name": "adult"}, content=body, headers={"content-type": CSV}
+    ).json()
+    assert {column["kind"] for column in made["columns"]} == {"numeric", "categorical"}
+    variance = 0.5
+    copy = issue(admin, made["id"], noise_variance=variance)["id"]
+    original = pyarrow.csv.read_csv(io.BytesIO(body))
+    released = rows_of(admin, copy)
+    assert released.num_rows == original.num_rows == 48_842
+    assert released.column_names == original.column_names
+    kept = (1 + variance) ** -0.5
+    for column in made["columns"]:
+        before, after = original.column(column["name"]), released.column(column["name"])
+        if column["kind"] == "numeric":
+            spread = np.var(after.to_numpy()) / np.var(before.to_numpy())
+            assert spread == pytest.approx(1 + variance, rel=0.05)
+            continue
+        assert after.null_count == column["missing"]
+        shares = [count["counts"] / 48_842 for count in pc.value_counts(before).to_pylist()]
+        same = pc.mean(pc.equal(before, after)).as_py()
+        assert same == pytest.approx(kept + (1 - kept) * sum(s * s for s in shares), abs=0.02)

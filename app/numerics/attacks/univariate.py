@@ -17,8 +17,8 @@ from app.numerics.attacks.estimation import FloatArray
 from app.numerics.attacks.pooling import Observation
 from app.numerics.deconvolution import Normal, em_on_bins, support_behind, uniform_edges
 
-CELLS_AT_ONCE = 2**20
-"""Size of the table of posterior weights that is held in memory at a time."""
+CELLS_AT_ONCE = 2**15
+"""Posterior weights worked on at a time: few enough to stay in a core's cache."""
 
 SMOOTHING_BINS = 0.5
 """Standard deviation, in bins, of the smoothing between the steps of EM."""
