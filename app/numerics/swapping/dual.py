@@ -67,7 +67,7 @@ def response(classes: Classes, deviation: int, prices: FloatArray) -> Response:
     weight = amount.astype(np.float64)
     excess = np.bincount(target, weight, classes.categories).astype(np.float64)
     excess -= np.bincount(classes.home, weight, classes.categories)
-    spread = deviation / 2 * float(np.ptp(prices))
-    return Response(
-        prices, float(weight @ value) - spread, target, value, amount, threshold, excess
-    )
+    # A sum and not a product of vectors: it adds in pairs, and BLAS would spin up threads each time.
+    total = float(np.sum(weight * value))
+    bound = total - deviation / 2 * float(np.ptp(prices))
+    return Response(prices, bound, target, value, amount, threshold, excess)
