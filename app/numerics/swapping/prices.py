@@ -25,7 +25,7 @@ from app.numerics.swapping.dual import Response, response
 FloatArray = npt.NDArray[np.float64]
 
 MOST_STEPS = 1_000
-ROUNDING = 1e-12
+ROUNDING = 1e-10
 
 
 class Plane(NamedTuple):
