@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -18,6 +18,7 @@ from anyio import CancelScope
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from app.api.problems import problem_response
 from app.api.tables.media import MediaType
@@ -71,7 +72,7 @@ def streamed(chunks: Iterator[bytes], media_type: MediaType, headers: dict[str, 
     """All the bytes. The first chunks are made here, so that what fails at once is a problem."""
     first = list(islice(chunks, CHUNKS_AT_ONCE))
 
-    async def body() -> AsyncIterator[bytes]:
+    async def body() -> AsyncGenerator[bytes, None]:
         ready = first
         making: asyncio.Future[list[bytes]] | None = None
         try:
@@ -82,7 +83,8 @@ def streamed(chunks: Iterator[bytes], media_type: MediaType, headers: dict[str, 
                 )
                 for chunk in ready:
                     yield chunk
-                ready = await making
+                # Shielded: a thread cannot be cancelled, only waited for.
+                ready = await asyncio.shield(making)
         finally:
             with CancelScope(shield=True):
                 if making is not None:
@@ -91,7 +93,22 @@ def streamed(chunks: Iterator[bytes], media_type: MediaType, headers: dict[str, 
                     await asyncio.gather(making, return_exceptions=True)
             _close(chunks)
 
-    return StreamingResponse(body(), media_type=media_type.value, headers=headers)
+    return ClosedStream(body(), media_type=media_type.value, headers=headers)
+
+
+class ClosedStream(StreamingResponse):
+    """Closes its body when it ends, however it ends.
+
+    Starlette leaves the body of a client that went away to the garbage collector, and with it the
+    threads that make the next blocks.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            assert isinstance(self.body_iterator, AsyncGenerator)
+            await self.body_iterator.aclose()
 
 
 def ranged(
