@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import orjson
 import polars as pl
@@ -17,6 +19,8 @@ from app.store.row_blocks import row_blocks
 
 CHUNK_BYTES = 128 * 1024
 """Of 64 to 256 KiB the server passes on most per second."""
+
+CSV_THREADS = 2
 
 JSON_BYTES = 256 * 2**20
 """The largest table written as JSON: columns come one after the other, so all rows are held."""
@@ -65,10 +69,22 @@ def _csv(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes
     sink = io.BytesIO()
     pl.DataFrame(pl.from_arrow(schema.empty_table())).write_csv(sink)
     yield sink.getvalue()
-    for batch in batches:
-        sink = io.BytesIO()
-        pl.DataFrame(pl.from_arrow(batch)).write_csv(sink, include_header=False)
-        yield sink.getvalue()
+    # Two batches at a time: while polars ends one, with less and less to do in parallel, another
+    # has begun.
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(CSV_THREADS, thread_name_prefix="csv") as pool:
+        for batch in batches:
+            waiting.append(pool.submit(_csv_rows, batch))
+            if len(waiting) >= CSV_THREADS:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _csv_rows(batch: pa.RecordBatch) -> bytes:
+    sink = io.BytesIO()
+    pl.DataFrame(pl.from_arrow(batch)).write_csv(sink, include_header=False)
+    return sink.getvalue()
 
 
 def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
