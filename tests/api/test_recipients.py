@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
@@ -112,10 +114,10 @@ def test_lists_page_to_the_end(service: Service) -> None:
 
 
 def test_beyond_the_rate_a_key_waits_and_the_log_keeps_it_once(
-    sqlite_database: str, start_service: object, redis_url: str
+    sqlite_database: str, start_service: Callable[..., Service], redis_url: str
 ) -> None:
     for settings in ({}, {"REDIS_URL": redis_url}, {"REDIS_URL": "redis://127.0.0.1:1/0"}):
-        service = start_service(sqlite_database, MAX_REQUESTS_PER_MINUTE="5", **settings)  # type: ignore[operator]
+        service = start_service(sqlite_database, MAX_REQUESTS_PER_MINUTE="5", **settings)
         client = service.client()
         answers = [client.get("/v1/recipients") for _ in range(12)]
         statuses = [answer.status_code for answer in answers]
