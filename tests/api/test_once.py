@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from app.model import Caller, Role
+from app.service.asking import Ask, work
+from app.store import callers
 from tests.api.conftest import Service
 
 
@@ -67,3 +72,11 @@ def test_the_same_write_sent_at_once_by_many_happens_once(
     assert statuses.count(201) >= 1
     assert set(statuses) <= {201, 409}
     assert len(service.client().get("/v1/recipients").json()["recipients"]) == 2
+
+
+def test_a_write_that_is_not_recorded_is_not_kept(service: Service) -> None:
+    ask = Ask(Caller("rc_asking", "asking", Role.ADMIN), "request")
+    unrecorded = work(service.app.state.resources, ask)
+    with pytest.raises(ValueError, match="must be recorded"), unrecorded as under_way:
+        callers.add(under_way.connection, Caller("rc_new", "new", Role.OWNER), under_way.now)
+    assert service.client().get("/v1/recipients/rc_new").status_code == 404

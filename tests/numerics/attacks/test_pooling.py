@@ -37,7 +37,7 @@ def stacked_estimate(
 
 
 @pytest.mark.parametrize("between", [independent_between, cornerwave_between])
-def test_pooling_and_one_estimate_are_the_stacked_formula(between) -> None:  # type: ignore[no-untyped-def]
+def test_pooling_and_one_estimate_are_the_stacked_formula(between) -> None:  # type: ignore[no-untyped-def]  # two functions of different types
     rng = np.random.default_rng(1)
     K = covariance_with(np.array([4.0, 2.0, 0.3]), rng)
     shape = covariance_with(np.array([1.0, 1.5, 2.0]), rng)
