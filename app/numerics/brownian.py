@@ -70,37 +70,27 @@ def path_block(
     positions = draws_needed(history, target, known)
     for first, last in row_blocks(start, stop):
         rows = slice(first - start, last - start)
-        normals, term = np.empty((2, last - first))
         for column in range(columns):
             at_hand = {position: values[column, rows] for position, values in known.items()}
             for position in positions:
-                fill_normals(keys[position], column, first, last, normals)
                 values = block[column, rows] if position == target else np.empty(last - first)
-                _bridged(history[position], at_hand, normals, term, out=values)
+                fill_normals(keys[position], column, first, values)
+                _bridge(history[position], at_hand, values)
                 at_hand[position] = values
     return block
 
 
-def _bridged(
-    bridge: Bridge,
-    at_hand: Mapping[int, FloatArray],
-    normals: FloatArray,
-    term: FloatArray,
-    out: FloatArray,
-) -> None:
-    """The formula at the head of this module, in its order; `normals` and `term` are used up."""
-    if bridge.lower is None and bridge.upper is None:
-        np.multiply(normals, bridge.fresh_sd, out=out)
-        return
-    np.multiply(normals, bridge.fresh_sd, out=normals)
-    if bridge.upper is None:
-        assert bridge.lower is not None
-        np.add(at_hand[bridge.lower], normals, out=out)  # the weight is 1
-    elif bridge.lower is None:
-        np.multiply(at_hand[bridge.upper], bridge.upper_weight, out=out)
-        np.add(out, normals, out=out)
-    else:
-        np.multiply(at_hand[bridge.lower], bridge.lower_weight, out=out)
-        np.multiply(at_hand[bridge.upper], bridge.upper_weight, out=term)
-        np.add(out, term, out=out)
-        np.add(out, normals, out=out)
+def _bridge(bridge: Bridge, at_hand: Mapping[int, FloatArray], values: FloatArray) -> None:
+    """Turn standard normals into the path by the formula at the head of this module.
+
+    A sum of two terms is the same in either order, so the fresh part may come first.
+    """
+    np.multiply(values, bridge.fresh_sd, out=values)
+    if bridge.lower is not None and bridge.upper is not None:
+        lower = at_hand[bridge.lower] * bridge.lower_weight
+        lower += at_hand[bridge.upper] * bridge.upper_weight
+        np.add(lower, values, out=values)
+    elif bridge.upper is not None:
+        np.add(at_hand[bridge.upper] * bridge.upper_weight, values, out=values)
+    elif bridge.lower is not None:
+        np.add(at_hand[bridge.lower], values, out=values)  # the weight is 1

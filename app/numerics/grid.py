@@ -14,6 +14,7 @@ functions here act on one copy alone, so that what holds of the copies holds of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,11 +53,12 @@ def largest_magnitude(values: FloatArray) -> float:
     return max(abs(float(end)) for end in ends)
 
 
-def round_to_grid(values: FloatArray, exponent: int) -> None:
-    """Round in place to multiples of 2^exponent, halves to even; NaN stays NaN."""
-    np.multiply(values, math.ldexp(1.0, -exponent), out=values)
+def round_to_grid(values: FloatArray, exponents: Sequence[int]) -> None:
+    """Round row i in place to multiples of 2^exponents[i], halves to even; NaN stays NaN."""
+    steps = np.ldexp(1.0, np.array(exponents))[:, np.newaxis]
+    np.multiply(values, 1.0 / steps, out=values)  # a power of two has an exact inverse
     np.rint(values, out=values)
-    np.multiply(values, math.ldexp(1.0, exponent), out=values)
+    np.multiply(values, steps, out=values)
 
 
 def within_bounds(values: FloatArray, lowest: float | None, highest: float | None) -> FloatArray:

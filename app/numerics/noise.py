@@ -37,8 +37,7 @@ RECIPE = "aes256ctr-ndtri-v1"
 BLOCK_ROWS = 65_536
 KEY_BYTES = 32
 
-_PIECE = 16_384  # values per pass: 128 KiB of words and of normals stay in a core's second cache
-_ZEROS = memoryview(bytes(16 * BLOCK_ROWS))  # encrypting zeros yields the keystream itself
+_ZEROS = memoryview(bytes(16 + 8 * BLOCK_ROWS))  # encrypting zeros yields the keystream itself
 _BELOW_ONE = 1.0 - 2.0**-53
 
 
@@ -68,25 +67,22 @@ def standard_normals(key: bytes, start: int, stop: int, columns: int) -> FloatAr
     normals = np.empty((columns, stop - start))
     for column in range(columns):
         for first, last in row_blocks(start, stop):
-            fill_normals(key, column, first, last, normals[column, first - start : last - start])
+            fill_normals(key, column, first, normals[column, first - start : last - start])
     return normals
 
 
-def fill_normals(key: bytes, column: int, start: int, stop: int, out: FloatArray) -> None:
-    """Write the rows [start, stop) of one column of a draw, all of one block, to `out`."""
+def fill_normals(key: bytes, column: int, start: int, out: FloatArray) -> None:
+    """Write one column of a draw, from row `start` on, to `out`; all rows are of one block.
+
+    They are made in one go: threads that make other rows wait for each other at every call.
+    """
     block, offset = divmod(start, BLOCK_ROWS)
     skipped = offset % 2  # the counter addresses pairs of rows
     counter = _field(block, 8) + _field(column, 4) + _field(offset // 2, 4)
     stream = Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor()
-    words = np.empty(min(_PIECE, stop - start + skipped), dtype="<u8")
-    position = start - skipped
-    while position < stop:
-        piece = words[: stop - position]
-        stream.update_into(_ZEROS[: piece.nbytes], piece.data.cast("B"))
-        wanted = piece[max(start - position, 0) :]
-        first = max(position - start, 0)
-        normals_from_words(wanted, out[first : first + len(wanted)])
-        position += len(piece)
+    words = np.empty(skipped + len(out), dtype="<u8")
+    stream.update_into(_ZEROS[: words.nbytes], words.data.cast("B"))
+    normals_from_words(words[skipped:], out)
 
 
 def normals_from_words(words: WordArray, out: FloatArray) -> None:
@@ -98,7 +94,7 @@ def normals_from_words(words: WordArray, out: FloatArray) -> None:
 def uniforms_from_words(words: WordArray, out: FloatArray) -> None:
     """Uniforms strictly between 0 and 1 from 64-bit words, which are used up."""
     np.right_shift(words, np.uint64(11), out=words)
-    np.copyto(out, words, casting="unsafe")  # exact: 53 bits fit
+    np.copyto(out, words.view("<i8"))  # exact: 53 bits fit, and processors convert signed ones
     np.add(out, 0.5, out=out)
     np.multiply(out, 2.0**-53, out=out)
     np.minimum(out, _BELOW_ONE, out=out)

@@ -26,7 +26,7 @@ from app.numerics.noise import row_blocks
 
 FloatArray = NDArray[np.float64]
 
-_PIECE = 65_536  # rows per pass: with fewer, calling numpy costs more than the cache saves
+_PIECE = 32_768  # rows per pass: with fewer, calling numpy costs more than the cache saves
 
 
 def perturbed(
@@ -38,24 +38,27 @@ def perturbed(
 ) -> FloatArray:
     """Y = X + B·Lᵀ rounded to the grid, of shape (d, n).
 
-    Column i sums L_ij·B_j in the order of j, over the j with L_ij ≠ 0, then adds the original.
-    Missing originals stay missing.
+    Column i sums L_ij·B_j in the order of j, then adds the original. Missing originals stay
+    missing. All columns take a step together: a thread that calls numpy less often waits less for
+    the others.
     """
     d, n = L.shape[0], B.shape[1]
     Y = np.empty((d, n)) if out is None else out
-    product = np.empty(min(n, _PIECE))
+    weights = L[:, :, np.newaxis]
+    # L is a staircase: above its first nonzero a column adds nothing.
+    tops = [int(np.flatnonzero(column)[0]) if column.any() else d for column in L.T]
+    products = np.empty((d, min(n, _PIECE)))
     for start in range(0, n, _PIECE):
         rows = slice(start, min(start + _PIECE, n))
-        term = product[: rows.stop - start]
-        for i in range(d):
-            total = Y[i, rows]
-            first, *others = np.flatnonzero(L[i])
-            np.multiply(B[first, rows], L[i, first], out=total)
-            for j in others:
-                np.multiply(B[j, rows], L[i, j], out=term)
-                np.add(total, term, out=total)
-            np.add(total, X[i][rows], out=total)
-            round_to_grid(total, exponents[i])
+        total, term = Y[:, rows], products[:, : rows.stop - start]
+        np.multiply(weights[:, 0], B[0, rows], out=total)
+        for j in range(1, L.shape[1]):
+            below = slice(tops[j], d)
+            np.multiply(weights[below, j], B[j, rows], out=term[below])
+            np.add(total[below], term[below], out=total[below])
+        for column, original in zip(total, X, strict=True):
+            np.add(column, original[rows], out=column)
+        round_to_grid(total, exponents)
     return Y
 
 
@@ -68,6 +71,7 @@ def perturbed_copy(
     L: FloatArray,
     exponents: Sequence[int],
     threads: int = 1,
+    out: FloatArray | None = None,
 ) -> FloatArray:
     """The whole copy at the target's variance of originals (d, n) that begin at row 0.
 
@@ -75,7 +79,7 @@ def perturbed_copy(
     interpreter, so threads share them.
     """
     d, n = X.shape
-    Y = np.empty((d, n))
+    Y = np.empty((d, n)) if out is None else out
 
     def work(rows: tuple[int, int]) -> None:
         start, stop = rows

@@ -54,14 +54,15 @@ def randomize(
     )
     normals = standard_normals(key, 0, len(original.values), factor.shape[1])
     disguised = np.asfortranarray(original.values + normals.T @ factor.T)
-    for j, exponent in enumerate(grid_exponents(variances, 1.0)):
+    exponents = grid_exponents(variances, 1.0)
+    for j, exponent in enumerate(exponents):
         if not carries_noise(float(np.abs(disguised[:, j]).max()), exponent):
             raise InvalidTable(
                 f"the numbers of column {original.names[j]!r} are so large beside the noise that it"
                 " would be lost to rounding",
                 column=original.names[j],
             )
-        round_to_grid(disguised[:, j], exponent)
+    round_to_grid(disguised.T, exponents)
     return NumberTable(original.names, disguised)
 
 

@@ -37,16 +37,16 @@ def test_a_column_without_noise_has_no_grid(variance: float) -> None:
 def test_released_values_are_the_nearest_multiples_of_the_step(
     values: list[float], exponent: int
 ) -> None:
-    released = np.array(values)
-    round_to_grid(released, exponent)
-    steps = released / 2.0**exponent
-    np.testing.assert_array_equal(steps, np.rint(steps))
-    assert (np.abs(released - values) <= 2.0**exponent / 2).all()
+    released = np.array([values, values])
+    round_to_grid(released, [exponent, exponent + 1])
+    for row, step in zip(released, (2.0**exponent, 2.0 ** (exponent + 1)), strict=True):
+        np.testing.assert_array_equal(row / step, np.rint(row / step))
+        assert (np.abs(row - values) <= step / 2).all()
 
 
 def test_missing_values_stay_missing_through_everything() -> None:
     values = np.array([1.26, np.nan, -7.9])
-    round_to_grid(values, -2)
+    round_to_grid(values[np.newaxis], [-2])
     np.testing.assert_array_equal(values, [1.25, np.nan, -8.0])
     np.testing.assert_array_equal(within_bounds(values, -2.0, 1.0), [1.0, np.nan, -2.0])
     numbers, missing = whole_numbers(values)
