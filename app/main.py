@@ -46,6 +46,7 @@ from app.settings import Settings, WrongSetting
 from app.store.blobs import BlobStore
 from app.store.checksums import Checksums
 from app.store.engine import open_engine
+from app.store.hot_blocks import HotBlocks
 from app.store.migrations import migrate
 from app.store.noise_cache import NoiseCache
 from app.store.rates import RateCounter
@@ -138,6 +139,7 @@ def open_resources(settings: Settings) -> Resources:
         rates=RateCounter(redis),
         checksums=Checksums(),
         noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
+        copies=HotBlocks(settings.limits.copy_cache_bytes),
         limits=settings.limits,
         spool_dir=spool_dir,
     )

@@ -192,7 +192,8 @@ class Limits:
     stateless_rows: int = 2_000_000
     requests_per_minute: int = 600
     categories: int = 10_000
-    noise_cache_bytes: int = 96 * 2**20
+    noise_cache_bytes: int = 64 * 2**20
+    copy_cache_bytes: int = 96 * 2**20
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
                 "MAX_REQUESTS_PER_MINUTE", _positive, defaults.requests_per_minute
             ),
             noise_cache_bytes=read("NOISE_CACHE_BYTES", _positive, defaults.noise_cache_bytes),
+            copy_cache_bytes=read("COPY_CACHE_BYTES", _positive, defaults.copy_cache_bytes),
         ),
     )
 
@@ -116,6 +117,7 @@ KNOWN = (
     "MAX_STATELESS_ROWS",
     "MAX_REQUESTS_PER_MINUTE",
     "NOISE_CACHE_BYTES",
+    "COPY_CACHE_BYTES",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -126,7 +127,8 @@ def download_copy(
         return Response(status_code=304, headers=headers)
     record_release(resources, ask, release, media_type.value)
     go_on = _still_permitted(request, resources, ask, copy_id)
-    chunks = write_batches(release.batches(go_on), release.schema, media_type)
+    blocks = partial(release.each_block, go_on=go_on)
+    chunks = write_batches(blocks, release.schema, media_type)
     if downloads.wants_range(request, etag, media_type):
         return downloads.ranged(request, chunks, media_type, headers, resources.spool_dir)
     return downloads.streamed(chunks, media_type, headers)

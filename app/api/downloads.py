@@ -31,7 +31,7 @@ EXTENSION = {
     MediaType.ARROW: "arrows",
     MediaType.JSON: "json",
 }
-CHUNKS_AT_ONCE = 16
+CHUNKS_AT_ONCE = 8
 """Chunks made for each change of thread, which costs as much as sending one of them."""
 
 ONE_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -68,13 +68,15 @@ def wants_range(request: Request, etag: str, media_type: MediaType) -> bool:
     return media_type in RANGED and same and asked is not None and asked.group(0) != "bytes=-"
 
 
-def streamed(chunks: Iterator[bytes], media_type: MediaType, headers: dict[str, str]) -> Response:
+def streamed(
+    chunks: Iterator[memoryview], media_type: MediaType, headers: dict[str, str]
+) -> Response:
     """All the bytes. The first chunks are made here, so that what fails at once is a problem."""
     first = list(islice(chunks, CHUNKS_AT_ONCE))
 
-    async def body() -> AsyncGenerator[bytes, None]:
+    async def body() -> AsyncGenerator[memoryview, None]:
         ready = first
-        making: asyncio.Future[list[bytes]] | None = None
+        making: asyncio.Future[list[memoryview]] | None = None
         try:
             while ready:
                 # The next chunks are made while these are sent.
@@ -113,7 +115,7 @@ class ClosedStream(StreamingResponse):
 
 def ranged(
     request: Request,
-    chunks: Iterator[bytes],
+    chunks: Iterator[memoryview],
     media_type: MediaType,
     headers: dict[str, str],
     spool_dir: Path,
@@ -163,6 +165,6 @@ def _slice(file: IO[bytes], first: int, end: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _close(chunks: Iterator[bytes]) -> None:
+def _close(chunks: Iterator[memoryview]) -> None:
     if (stop := getattr(chunks, "close", None)) is not None:
         stop()

@@ -18,7 +18,7 @@ from app.api.reports import link_report
 from app.api.tables.answering import table_answer, table_response
 from app.api.tables.incoming import TABLE_BODY, TableHere
 from app.api.tables.media import MediaType, negotiate
-from app.api.tables.writing import write_batches
+from app.api.tables.writing import write_table
 from app.service.identify import AttributeIdentifiability, count_identifiable
 from app.service.swap import LARGEST_SEED, SwapWishes, swap_table
 from app.service.swap_report import SwapReport
@@ -152,5 +152,5 @@ def post_swap(
 
 def _together(table: pa.Table, findings: SwapReport) -> bytes:
     """The table as JSON columns, with the report as a further member of the document."""
-    columns = b"".join(write_batches(iter(table.to_batches()), table.schema, MediaType.JSON))
+    columns = b"".join(write_table(table, MediaType.JSON))
     return columns.removesuffix(b"}") + b',"report":' + orjson.dumps(asdict(findings)) + b"}"

@@ -17,7 +17,7 @@ from app.api.pictures.comparison import draw_comparison
 from app.api.reports import link_report
 from app.api.tables.incoming import TABLE_BODY, TABLE_TYPES, TableHere
 from app.api.tables.media import MediaType, negotiate
-from app.api.tables.writing import write_batches
+from app.api.tables.writing import write_table
 from app.service.synthesis_report import LeakageReport, MethodComparison, MethodName, Wishes
 from app.service.synthesise import (
     LARGEST_SEED,
@@ -147,10 +147,12 @@ def synthesise_table(
     return response
 
 
-def _written(made: Synthetic, report: dict[str, object], kind: MediaType) -> Iterator[bytes]:
-    chunks = write_batches(iter(made.table.to_batches()), made.table.schema, kind)
+def _written(
+    made: Synthetic, report: dict[str, object], kind: MediaType
+) -> Iterator[bytes | memoryview]:
+    chunks = write_table(made.table, kind)
     if kind is MediaType.JSON:
         # The table's own object goes on behind the report: {"report": …, "columns": …}.
         yield b'{"report":' + orjson.dumps(report) + b","
-        yield next(chunks).removeprefix(b"{")
+        yield next(chunks)[len(b"{") :]
     yield from chunks

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidParameter
 from app.model import Column, Dataset, HistoryEntry, Kind, Part
 from app.numerics.grid import largest_magnitude
-from app.numerics.noise import row_blocks
+from app.numerics.noise import BLOCK_ROWS, row_blocks
 from app.numerics.perturbation import perturbed
 from app.numerics.retention import retention_key
 from app.service.asking import Ask, work
@@ -43,9 +44,15 @@ from app.service.typed_output import (
 from app.store import datasets
 from app.store.blobs import BlobStore
 from app.store.engine import reading
+from app.store.hot_blocks import HotBlocks
 
 THREADS = min(4, os.cpu_count() or 1)
 """Threads that make blocks of one download."""
+
+AHEAD = 1
+"""Blocks that wait for the caller beyond those being made."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class Release:
     noise: NoiseSource
     category_key: bytes
     blobs: BlobStore
+    kept: HotBlocks[pa.RecordBatch]
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,14 +101,24 @@ class Release:
         digest.update(self.retired.tobytes())
         return digest.hexdigest()[:32]
 
-    def batches(self, go_on: Callable[[], None] = lambda: None) -> Iterator[pa.RecordBatch]:
-        """The rows in order, a block at a time; `go_on` is asked before each and may raise."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows in order, a block at a time."""
+        return self.each_block(lambda block: block)
+
+    def each_block(
+        self, then: Callable[[pa.RecordBatch], T], go_on: Callable[[], None] = lambda: None
+    ) -> Iterator[T]:
+        """What `then` makes of each block of rows, in order.
+
+        Blocks are made, and `then` is called, by several threads ahead of what is taken. `go_on`
+        is asked before each is given away and may raise.
+        """
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="release")
-        waiting: deque[Future[pa.RecordBatch]] = deque()
+        waiting: deque[Future[T]] = deque()
         try:
             for start, stop in row_blocks(self.first, self.last):
-                waiting.append(pool.submit(self._block, start, stop))
-                if len(waiting) > THREADS:
+                waiting.append(pool.submit(lambda a, b: then(self._block(a, b)), start, stop))
+                if len(waiting) > THREADS + AHEAD:
                     go_on()
                     yield waiting.popleft().result()
             while waiting:
@@ -111,6 +129,32 @@ class Release:
 
     def _block(self, start: int, stop: int) -> pa.RecordBatch:
         """The rows [start, stop), all of one block, without those retired."""
+        batch = self._perturbed(start, stop)
+        first, last = np.searchsorted(self.retired, (start, stop))
+        if first == last:
+            return batch
+        kept = np.ones(stop - start, dtype=bool)
+        kept[self.retired[first:last] - start] = False
+        return batch.filter(pa.array(kept))
+
+    def _perturbed(self, start: int, stop: int) -> pa.RecordBatch:
+        """The rows [start, stop): kept, if they are a whole block that was made before.
+
+        What is kept is named by the history entry, by all that is said of the columns and by its
+        rows, so that it is never anything but what would be made again. It is never cut: Arrow
+        writes a slice in other bytes, and the ETag promises the same.
+        """
+        if start % BLOCK_ROWS or stop < min(start + BLOCK_ROWS, self.dataset.rows):
+            return self._made(start, stop)
+        name = (self.entry.hash, self.columns, start, stop)
+        held = self.kept.get(name)
+        if held is None:
+            held = self._made(start, stop)
+            self.kept.put(name, held)
+        return held
+
+    def _made(self, start: int, stop: int) -> pa.RecordBatch:
+        """The rows [start, stop), perturbed."""
         originals = self._originals(start, stop)
         shown = self._numeric(originals, start, stop)
         for column in self.columns:
@@ -127,13 +171,7 @@ class Release:
             elif column.kind is Kind.PASSTHROUGH:
                 shown[column.name] = passed_through(column, original)
         # By name and without a default: a column that nobody perturbed has nothing to show.
-        batch = pa.record_batch([shown[column.name] for column in self.columns], schema=self.schema)
-        first, last = np.searchsorted(self.retired, (start, stop))
-        if first == last:
-            return batch
-        kept = np.ones(stop - start, dtype=bool)
-        kept[self.retired[first:last] - start] = False
-        return batch.filter(pa.array(kept))
+        return pa.record_batch([shown[column.name] for column in self.columns], schema=self.schema)
 
     def _numeric(
         self, originals: Mapping[str, pa.Array], start: int, stop: int
@@ -196,6 +234,7 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             ),
             category_key=retention_key(secret, bytes.fromhex(shape.hash)),
             blobs=resources.blobs,
+            kept=resources.copies,
         )
 
 

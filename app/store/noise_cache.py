@@ -13,9 +13,7 @@ longer block that takes its place.
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +24,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 from redis import Redis
 from redis.exceptions import RedisError
+
+from app.store.hot_blocks import HotBlocks
 
 FloatArray = NDArray[np.float64]
 
@@ -57,47 +57,30 @@ class NoiseCache:
     """Blocks by name; `get` may always answer None."""
 
     def __init__(self, most_bytes: int, redis: Redis | None = None) -> None:
-        self._most_bytes = most_bytes
+        self._hot: HotBlocks[FloatArray] = HotBlocks(most_bytes)
         self._redis = redis
         self._redis_rests_until = 0.0
-        self._lock = threading.Lock()
-        self._blocks: OrderedDict[BlockName, FloatArray] = OrderedDict()
-        self._bytes = 0
 
     @property
     def bytes_held(self) -> int:
         """Bytes of blocks in this process."""
-        return self._bytes
+        return self._hot.bytes_held
 
     def get(self, name: BlockName, *, columns: int, rows: int, key: bytes) -> FloatArray | None:
         """The block, if one of at least `rows` rows is at hand; shape (columns, ≥ rows)."""
-        with self._lock:
-            held = self._blocks.get(name)
-            if held is not None and held.shape[1] >= rows:
-                self._blocks.move_to_end(name)
-                return held
+        held = self._hot.get(name)
+        if held is not None and held.shape[1] >= rows:
+            return held
         found = self._from_redis(name, columns, rows, key)
         if found is not None:
-            self._hold(name, found)
+            self._hot.put(name, found)
         return found
 
     def put(self, name: BlockName, block: FloatArray, key: bytes) -> None:
         """Keep a block; whoever gets it must not write to it."""
-        self._hold(name, block)
-        self._to_redis(name, block, key)
-
-    def _hold(self, name: BlockName, block: FloatArray) -> None:
         block.setflags(write=False)
-        with self._lock:
-            before = self._blocks.pop(name, None)
-            self._bytes -= before.nbytes if before is not None else 0
-            if block.nbytes > self._most_bytes:
-                return
-            self._blocks[name] = block
-            self._bytes += block.nbytes
-            while self._bytes > self._most_bytes:
-                _, oldest = self._blocks.popitem(last=False)
-                self._bytes -= oldest.nbytes
+        self._hot.put(name, block)
+        self._to_redis(name, block, key)
 
     def _from_redis(
         self, name: BlockName, columns: int, rows: int, key: bytes

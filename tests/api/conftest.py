@@ -25,6 +25,8 @@ class Service:
             "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
             "CORNERWAVE_ALLOW_GENERATED_MASTER_KEY": "yes",
             "CORNERWAVE_MAX_REQUESTS_PER_MINUTE": "100000",
+            # Every download makes its rows anew; what is kept has a test of its own.
+            "CORNERWAVE_COPY_CACHE_BYTES": "1",
         }
         environment |= {f"CORNERWAVE_{name}": value for name, value in settings.items()}
         self.home = home

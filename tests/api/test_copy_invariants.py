@@ -312,7 +312,7 @@ def test_7_the_low_bits_do_not_tell_values_apart(admin: TestClient) -> None:
     np.testing.assert_array_equal(released / step, np.rint(released / step))
 
 
-# 8. Nothing depends on Redis, on a cache, or on a clock: tests/api/test_noise_cache.py.
+# 8. Nothing depends on Redis, on a cache, or on a clock: test_copies_and_redis.py, test_kept_copies.py.
 
 # 9. Fail closed.
 

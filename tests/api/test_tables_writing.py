@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,35 +14,54 @@ from hypothesis import given, settings
 
 from app.api.tables import writing
 from app.api.tables.media import MediaType, negotiate
-from app.api.tables.writing import CHUNK_BYTES, write_batches
+from app.api.tables.writing import CHUNK_BYTES, Batches, write_batches, write_table
 from app.errors import NotAcceptable
 from tests.api.table_bodies import read, tables
+
+
+def batches_of(table: pa.Table, rows: int) -> Batches:
+    return lambda then: map(then, table.to_batches(max_chunksize=rows))
 
 
 @pytest.mark.parametrize("media_type", MediaType)
 @settings(deadline=None, max_examples=25)
 @given(table=tables())
 def test_what_is_written_reads_as_the_same_table(media_type: MediaType, table: pa.Table) -> None:
-    batches = iter(table.to_batches(max_chunksize=7))
-    body = b"".join(write_batches(batches, table.schema, media_type))
+    body = b"".join(write_batches(batches_of(table, 7), table.schema, media_type))
     with tempfile.TemporaryDirectory() as folder:
         assert read(body, media_type, Path(folder)).equals(table)
 
 
 @pytest.mark.parametrize("media_type", MediaType)
-def test_chunks_are_of_one_size(media_type: MediaType) -> None:
-    table = pa.table({"x": np.random.default_rng(1).normal(size=100_000)})
-    chunks = list(
-        write_batches(iter(table.to_batches(max_chunksize=777)), table.schema, media_type)
-    )
-    assert {len(chunk) for chunk in chunks[:-1]} == {CHUNK_BYTES}
-    assert 0 < len(chunks[-1]) <= CHUNK_BYTES
+@pytest.mark.parametrize("rows", [777, 50_000])
+def test_chunks_are_neither_long_nor_many(media_type: MediaType, rows: int) -> None:
+    table = pa.table({"x": np.random.default_rng(1).normal(size=200_000)})
+    batches = batches_of(table, rows)
+    sizes = [len(chunk) for chunk in write_batches(batches, table.schema, media_type)]
+    assert 0 < min(sizes) <= max(sizes) <= CHUNK_BYTES
+    # No two neighbours would have fitted into one chunk.
+    assert all(a + b > CHUNK_BYTES for a, b in itertools.pairwise(sizes))
+
+
+def test_what_is_made_of_batches_at_once_comes_in_their_order() -> None:
+    table = pa.table({"x": np.arange(1_000.0)})
+    with ThreadPoolExecutor(4) as pool:
+        for media_type in (MediaType.CSV, MediaType.ARROW):
+            body = b"".join(
+                write_batches(
+                    lambda then: pool.map(then, table.to_batches(max_chunksize=10)),
+                    table.schema,
+                    media_type,
+                )
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                assert read(body, media_type, Path(folder)).column("x").equals(table.column("x"))
 
 
 @pytest.mark.parametrize("media_type", MediaType)
 def test_a_table_without_rows_has_its_columns(media_type: MediaType) -> None:
     schema = pa.schema([("x", pa.float64()), ("t", pa.large_string())])
-    body = b"".join(write_batches(iter([]), schema, media_type))
+    body = b"".join(write_table(schema.empty_table(), media_type))
     match media_type:
         case MediaType.CSV:
             assert body == b"x,t\n"
@@ -54,10 +75,9 @@ def test_a_table_without_rows_has_its_columns(media_type: MediaType) -> None:
 
 def test_integers_are_written_without_a_point_and_floats_in_full() -> None:
     table = pa.table({"i": [1, None], "x": [0.1 + 0.2, 1.0], "t": ['a "b"', None]})
-    batches = table.to_batches()
-    csv = b"".join(write_batches(iter(batches), table.schema, MediaType.CSV))
+    csv = b"".join(write_table(table, MediaType.CSV))
     assert csv == b'i,x,t\n1,0.30000000000000004,"a ""b"""\n,1.0,\n'
-    json = b"".join(write_batches(iter(batches), table.schema, MediaType.JSON))
+    json = b"".join(write_table(table, MediaType.JSON))
     assert (
         json == b'{"columns":{"i":[1,null],"x":[0.30000000000000004,1.0],"t":["a \\"b\\"",null]}}'
     )
@@ -65,7 +85,7 @@ def test_integers_are_written_without_a_point_and_floats_in_full() -> None:
 
 def test_floats_have_no_dictionary_in_parquet() -> None:
     table = pa.table({"x": [1.0, 1.0], "t": ["a", "a"]})
-    body = b"".join(write_batches(iter(table.to_batches()), table.schema, MediaType.PARQUET))
+    body = b"".join(write_table(table, MediaType.PARQUET))
     group = pa.parquet.ParquetFile(pa.BufferReader(body)).metadata.row_group(0)
     assert not group.column(0).has_dictionary_page
     assert group.column(1).has_dictionary_page
@@ -75,7 +95,7 @@ def test_a_table_too_large_for_json_is_offered_otherwise(monkeypatch: pytest.Mon
     monkeypatch.setattr(writing, "JSON_BYTES", 1_000)
     table = pa.table({"x": np.zeros(1_000)})
     with pytest.raises(NotAcceptable):
-        next(write_batches(iter(table.to_batches()), table.schema, MediaType.JSON))
+        next(write_table(table, MediaType.JSON))
 
 
 @pytest.mark.parametrize(

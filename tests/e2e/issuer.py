@@ -52,7 +52,7 @@ def issue_and_release(
     release = open_release(resources, ask, copy.id, Selection())
     record_release(resources, ask, release, MediaType.ARROW)
     # Not CSV: its writer's threads, once begun, do not survive a fork.
-    for chunk in write_batches(release.batches(), release.schema, MediaType.ARROW):
+    for chunk in write_batches(release.each_block, release.schema, MediaType.ARROW):
         os.write(outside, f"{copy.id} {len(chunk)}\n".encode())
 
 

@@ -36,25 +36,6 @@ def test_a_block_comes_back_and_cannot_be_written_to() -> None:
         found[0, 0] = 1.0
 
 
-def test_the_oldest_unused_blocks_leave_when_it_is_full() -> None:
-    cache = NoiseCache(3 * BLOCK_BYTES)
-    names = [BlockName("00" * 32, number) for number in range(4)]
-    for name in names[:3]:
-        cache.put(name, block(), KEY)
-    assert got(cache, names[0]) is not None
-    cache.put(names[3], block(), KEY)
-    assert got(cache, names[1]) is None
-    assert all(got(cache, names[kept]) is not None for kept in (0, 2, 3))
-    assert cache.bytes_held == 3 * BLOCK_BYTES
-
-
-def test_a_block_larger_than_the_cache_is_not_held() -> None:
-    cache = NoiseCache(BLOCK_BYTES - 1)
-    cache.put(NAME, block(), KEY)
-    assert got(cache) is None
-    assert cache.bytes_held == 0
-
-
 def test_a_block_of_fewer_rows_does_not_do_and_a_longer_one_takes_its_place() -> None:
     cache = NoiseCache(10 * BLOCK_BYTES)
     cache.put(NAME, block(), KEY)
@@ -62,23 +43,6 @@ def test_a_block_of_fewer_rows_does_not_do_and_a_longer_one_takes_its_place() ->
     cache.put(NAME, block(rows=200), KEY)
     assert got(cache, rows=101) is not None
     assert cache.bytes_held == 2 * BLOCK_BYTES
-
-
-def test_threads_leave_the_count_of_bytes_right() -> None:
-    cache = NoiseCache(5 * BLOCK_BYTES)
-
-    def work(seed: int) -> None:
-        for number in np.random.default_rng(seed).integers(0, 20, 300):
-            name = BlockName("00" * 32, int(number))
-            if got(cache, name) is None:
-                cache.put(name, block(), KEY)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert cache.bytes_held == 5 * BLOCK_BYTES
 
 
 def test_processes_share_blocks_through_redis(redis_url: str) -> None:

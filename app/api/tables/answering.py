@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from app.api.tables.incoming import TABLE_TYPES
 from app.api.tables.media import negotiate
-from app.api.tables.writing import write_batches
+from app.api.tables.writing import write_table
 
 
 def table_answer(description: str) -> dict[int | str, dict[str, Any]]:
@@ -25,7 +25,7 @@ def table_response(
 ) -> StreamingResponse:
     """The whole table, streamed. NotAcceptable before the first byte, not after it."""
     media_type = negotiate(request.headers.get("accept"))
-    chunks = write_batches(iter(table.to_batches()), table.schema, media_type)
+    chunks = write_table(table, media_type)
     first = next(chunks, b"")  # a table too large for JSON fails here
     return StreamingResponse(
         itertools.chain([first], chunks), media_type=media_type, headers=dict(headers or {})

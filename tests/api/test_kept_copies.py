@@ -1,0 +1,91 @@
+"""Blocks of copies that are kept for the next download: the same bytes, the same refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.store.blobs import BlobStore
+from tests.api.conftest import Service
+from tests.api.copy_tables import ARROW, CSV, append, content, issue, mixed_table, register
+
+ROWS = 500
+
+
+@pytest.fixture
+def keeping(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
+    """A service that keeps what it releases."""
+    service = Service(sqlite_database, tmp_path / "home", COPY_CACHE_BYTES=str(2**24))
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def making(keeping: Service, sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
+    """Another on the same data, which makes every row anew."""
+    service = Service(sqlite_database, tmp_path / "home", NOISE_CACHE_BYTES="1")
+    yield service
+    service.close()
+
+
+def same(kept: TestClient, made: TestClient, copy: str, **params: Any) -> None:
+    for accept in (CSV, ARROW):
+        twice = [content(kept, copy, accept, **params) for _ in range(2)]
+        anew = content(made, copy, accept, **params)
+        assert twice[0].content == twice[1].content == anew.content != b""
+        assert twice[0].headers["etag"] == anew.headers["etag"]
+
+
+def test_what_is_kept_is_what_would_be_made(keeping: Service, making: Service) -> None:
+    kept, made = keeping.client(), making.client()
+    dataset = register(kept, mixed_table(ROWS))
+    copies = [issue(kept, dataset, level=level)["id"] for level in ("b", "a")]
+    for copy in copies:
+        same(kept, made, copy)
+        same(kept, made, copy, rows="10:77")
+        same(kept, made, copy, columns="score,city")
+    # Without missing cells, so that all that is said of the columns stays as it was.
+    more = mixed_table(ROWS, seed=1)
+    more = more.set_column(3, "score", more.column("score").fill_null(1.5))
+    append(kept, dataset, more)
+    for copy in copies:
+        same(kept, made, copy, rows=f"{ROWS - 5}:{ROWS + 5}")
+        same(kept, made, copy)
+    kept.request("DELETE", f"/v1/datasets/{dataset}/rows", json={"rows": [0, 5, ROWS]})
+    for copy in copies:
+        same(kept, made, copy)
+        same(kept, made, copy, rows="3:9")
+    assert keeping.app.state.resources.copies.bytes_held > 0
+    assert making.app.state.resources.copies.bytes_held == 0
+
+
+def test_a_copy_that_is_kept_needs_no_original(
+    keeping: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = keeping.client()
+    dataset = register(client, mixed_table(ROWS))
+    copy, other = (issue(client, dataset, level=level)["id"] for level in ("b", "a"))
+    whole = content(client, copy, CSV).content
+    monkeypatch.setattr(BlobStore, "read_rows", None)
+    assert content(client, copy, CSV).content == whole
+    assert content(client, other, CSV).status_code == 500
+
+
+def test_what_is_kept_for_one_is_not_for_another(keeping: Service) -> None:
+    owner = keeping.client()
+    dataset = register(owner, mixed_table(ROWS))
+    copy = issue(owner, dataset, level="b")["id"]
+    assert content(owner, copy).status_code == 200
+    recipient, client = keeping.caller("recipient")
+    assert content(client, copy).status_code == 404
+    grant = f"/v1/datasets/{dataset}/grants/{recipient}"
+    owner.put(grant, json={"level": "c"})  # more perturbed than the copy
+    assert content(client, copy).status_code == 404
+    owner.put(grant, json={"level": "b", "columns": ["age"]})
+    assert content(client, copy, CSV).content.splitlines()[0] == b"age"
+    owner.delete(grant)
+    assert content(client, copy).status_code == 404

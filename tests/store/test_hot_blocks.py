@@ -1,0 +1,70 @@
+"""Blocks kept up to a number of bytes."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+
+from app.store.hot_blocks import HotBlocks
+
+BYTES = 800
+
+
+def block(seed: int = 0, rows: int = 100) -> pa.RecordBatch:
+    return pa.record_batch({"x": np.random.default_rng(seed).normal(size=rows)})
+
+
+def test_what_is_put_comes_back() -> None:
+    blocks: HotBlocks[pa.RecordBatch] = HotBlocks(10 * BYTES)
+    blocks.put("a", block())
+    assert blocks.get("a") == block()
+    assert blocks.get("b") is None
+
+
+def test_the_longest_unused_leave_when_it_is_full() -> None:
+    blocks: HotBlocks[pa.RecordBatch] = HotBlocks(3 * BYTES)
+    for name in "abc":
+        blocks.put(name, block())
+    blocks.get("a")
+    blocks.put("d", block())
+    assert [name for name in "abcd" if blocks.get(name) is not None] == ["a", "c", "d"]
+    assert blocks.bytes_held == 3 * BYTES
+
+
+def test_a_block_takes_the_place_of_the_one_of_its_name() -> None:
+    blocks: HotBlocks[pa.RecordBatch] = HotBlocks(10 * BYTES)
+    blocks.put("a", block())
+    blocks.put("a", block(rows=200))
+    assert blocks.bytes_held == 2 * BYTES
+    blocks.put(
+        "a", block(rows=2_000)
+    )  # too long to be held: the old one is out of date all the same
+    assert blocks.get("a") is None
+    assert blocks.bytes_held == 0
+
+
+def test_a_block_larger_than_all_room_drives_nothing_out() -> None:
+    blocks: HotBlocks[pa.RecordBatch] = HotBlocks(2 * BYTES)
+    blocks.put("a", block())
+    blocks.put("b", block(rows=201))
+    assert blocks.get("a") is not None
+    assert blocks.get("b") is None
+
+
+def test_threads_leave_the_count_of_bytes_right() -> None:
+    blocks: HotBlocks[pa.RecordBatch] = HotBlocks(5 * BYTES)
+
+    def work(seed: int) -> None:
+        for number in np.random.default_rng(seed).integers(0, 20, 300):
+            if blocks.get(int(number)) is None:
+                blocks.put(int(number), block())
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    held = [number for number in range(20) if blocks.get(number) is not None]
+    assert blocks.bytes_held == len(held) * BYTES == 5 * BYTES
