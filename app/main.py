@@ -39,6 +39,7 @@ from app.api import (
     utility,
 )
 from app.api.observing import Metrics, Observing
+from app.api.ranges import Ranges
 from app.api.tables.incoming import UPLOADS_AT_ONCE
 from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
 from app.service.resources import Resources
@@ -92,6 +93,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = _bare_app(lifespan)
     app.state.resources = resources
     app.state.metrics = Metrics()
+    app.state.ranges = Ranges(resources.spool_dir)
     app.state.uploads = Semaphore(UPLOADS_AT_ONCE)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
     app.add_middleware(Observing, metrics=app.state.metrics)

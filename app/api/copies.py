@@ -21,6 +21,7 @@ from app.api.copy_schemas import (
 )
 from app.api.dependencies import AfterHere, AskHere, LimitHere, ResourcesHere, encoded_cursor
 from app.api.once import Route
+from app.api.ranges import Ranges, wants_range
 from app.api.tables.media import MediaType, negotiate
 from app.api.tables.writing import write_batches
 from app.errors import InvalidParameter, Refusal, Unauthenticated
@@ -128,10 +129,11 @@ def download_copy(
     record_release(resources, ask, release, media_type.value)
     go_on = _still_permitted(request, resources, ask, copy_id)
     blocks = partial(release.each_block, go_on=go_on)
-    chunks = write_batches(blocks, release.schema, media_type)
-    if downloads.wants_range(request, etag, media_type):
-        return downloads.ranged(request, chunks, media_type, headers, resources.spool_dir)
-    return downloads.streamed(chunks, media_type, headers)
+    write = partial(write_batches, blocks, release.schema, media_type)
+    if wants_range(request, etag, media_type):
+        ranges: Ranges = request.app.state.ranges
+        return ranges.answer(request, etag, media_type, headers, write, go_on)
+    return downloads.streamed(write(), media_type, headers)
 
 
 def _selection(columns: list[str] | None, rows: str | None) -> Selection:

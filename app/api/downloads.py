@@ -1,4 +1,4 @@
-"""A table as a download: streamed, with an ETag, in one range of bytes where that is asked for.
+"""A table as a download: streamed, with an ETag.
 
 What is streamed is asked at each block whether it may go on; when it may not, the connection is cut,
 so that the part that has left cannot be taken for the whole.
@@ -7,12 +7,8 @@ so that the part that has left cannot be taken for the whole.
 from __future__ import annotations
 
 import asyncio
-import re
-import tempfile
 from collections.abc import AsyncGenerator, Iterator
 from itertools import islice
-from pathlib import Path
-from typing import IO
 
 from anyio import CancelScope
 from fastapi import Request, Response
@@ -20,9 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from app.api.problems import problem_response
 from app.api.tables.media import MediaType
-from app.api.tables.writing import CHUNK_BYTES
 
 RANGED = (MediaType.CSV, MediaType.PARQUET)
 EXTENSION = {
@@ -33,8 +27,6 @@ EXTENSION = {
 }
 CHUNKS_AT_ONCE = 8
 """Chunks made for each change of thread, which costs as much as sending one of them."""
-
-ONE_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 def entity_tag(fingerprint: str, media_type: MediaType) -> str:
@@ -61,15 +53,8 @@ def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, s
     }
 
 
-def wants_range(request: Request, etag: str, media_type: MediaType) -> bool:
-    """Whether one range is asked for, of these very bytes (If-Range), in a format that has them."""
-    asked = ONE_RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
-    same = request.headers.get("if-range", etag).strip() == etag
-    return media_type in RANGED and same and asked is not None and asked.group(0) != "bytes=-"
-
-
 def streamed(
-    chunks: Iterator[memoryview], media_type: MediaType, headers: dict[str, str]
+    chunks: Iterator[memoryview], media_type: MediaType, headers: dict[str, str], status: int = 200
 ) -> Response:
     """All the bytes. The first chunks are made here, so that what fails at once is a problem."""
     first = list(islice(chunks, CHUNKS_AT_ONCE))
@@ -95,7 +80,7 @@ def streamed(
                     await asyncio.gather(making, return_exceptions=True)
             _close(chunks)
 
-    return ClosedStream(body(), media_type=media_type.value, headers=headers)
+    return ClosedStream(body(), status, headers, media_type.value)
 
 
 class ClosedStream(StreamingResponse):
@@ -111,58 +96,6 @@ class ClosedStream(StreamingResponse):
         finally:
             assert isinstance(self.body_iterator, AsyncGenerator)
             await self.body_iterator.aclose()
-
-
-def ranged(
-    request: Request,
-    chunks: Iterator[memoryview],
-    media_type: MediaType,
-    headers: dict[str, str],
-    spool_dir: Path,
-) -> Response:
-    """The bytes asked for. All of them are written to a nameless file first: a range may count
-    from the end, and the total is part of the answer."""
-    file = tempfile.TemporaryFile(dir=spool_dir)  # noqa: SIM115 - the response closes it
-    for chunk in chunks:
-        file.write(chunk)
-    total = file.tell()
-    first, last = _range(request, total)
-    if first >= total or last < first:
-        file.close()
-        return problem_response(
-            request,
-            416,
-            "range-not-satisfiable",
-            "The range asked for is not part of the answer",
-            f"the answer has {total} bytes",
-            {"bytes": total},
-            {"Content-Range": f"bytes */{total}"},
-        )
-    headers = headers | {
-        "Content-Range": f"bytes {first}-{last}/{total}",
-        "Content-Length": str(last - first + 1),
-    }
-    body = _slice(file, first, last + 1)
-    return StreamingResponse(body, 206, headers, media_type=media_type.value)
-
-
-def _range(request: Request, total: int) -> tuple[int, int]:
-    """The first and the last byte asked for [RFC 9110, section 14.1.2]."""
-    asked = ONE_RANGE.fullmatch(request.headers["range"].replace(" ", ""))
-    assert asked is not None
-    begin, end = asked.groups()
-    if not begin:
-        return max(total - int(end), 0), total - 1
-    return int(begin), min(int(end), total - 1) if end else total - 1
-
-
-def _slice(file: IO[bytes], first: int, end: int) -> Iterator[bytes]:
-    with file:
-        file.seek(first)
-        while first < end:
-            chunk = file.read(min(CHUNK_BYTES, end - first))
-            first += len(chunk)
-            yield chunk
 
 
 def _close(chunks: Iterator[memoryview]) -> None:
