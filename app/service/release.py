@@ -96,7 +96,9 @@ class Release:
             (column.name, str(output_type(column)), column.kind, column.lower, column.upper)
             for column in self.columns
         ]
-        said = [self.entry.hash, columns, self.first, self.last, pa.__version__, pl.__version__]
+        blobs = self._blobs(self.first, self.last)
+        writers = (pa.__version__, pl.__version__)
+        said = [self.entry.hash, columns, self.first, self.last, blobs, writers]
         digest = hashlib.sha256(json.dumps(said).encode())
         digest.update(self.retired.tobytes())
         return digest.hexdigest()[:32]
@@ -140,13 +142,13 @@ class Release:
     def _perturbed(self, start: int, stop: int) -> pa.RecordBatch:
         """The rows [start, stop): kept, if they are a whole block that was made before.
 
-        What is kept is named by the history entry, by all that is said of the columns and by its
-        rows, so that it is never anything but what would be made again. It is never cut: Arrow
-        writes a slice in other bytes, and the ETag promises the same.
+        What is kept is named by the history entry, by all that is said of the columns and by where
+        its rows lie, so that it is never anything but what would be made again. It is never cut:
+        Arrow writes a slice in other bytes, and the ETag promises the same.
         """
         if start % BLOCK_ROWS or stop < min(start + BLOCK_ROWS, self.dataset.rows):
             return self._made(start, stop)
-        name = (self.entry.hash, self.columns, start, stop)
+        name = (self.entry.hash, self.columns, start, stop, self._blobs(start, stop))
         held = self.kept.get(name)
         if held is None:
             held = self._made(start, stop)
@@ -194,6 +196,14 @@ class Release:
             column.name: numbers_shown(column, row)
             for column, row in zip(wanted, values, strict=True)
         }
+
+    def _blobs(self, start: int, stop: int) -> tuple[str, ...]:
+        """Where the rows [start, stop) lie: after a restore, others may have their ordinals."""
+        return tuple(
+            part.blob
+            for part in self.parts
+            if part.first_row < stop and start < part.first_row + part.rows
+        )
 
     def _originals(self, start: int, stop: int) -> dict[str, pa.Array]:
         names = [column.name for column in self.columns]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
@@ -40,6 +43,12 @@ def same(kept: TestClient, made: TestClient, copy: str, **params: Any) -> None:
         assert twice[0].headers["etag"] == anew.headers["etag"]
 
 
+def without_gaps(seed: int) -> pa.Table:
+    """Rows without missing cells: all that is said of the columns stays as it was."""
+    table = mixed_table(ROWS, seed)
+    return table.set_column(3, "score", table.column("score").fill_null(1.5))
+
+
 def test_what_is_kept_is_what_would_be_made(keeping: Service, making: Service) -> None:
     kept, made = keeping.client(), making.client()
     dataset = register(kept, mixed_table(ROWS))
@@ -48,10 +57,7 @@ def test_what_is_kept_is_what_would_be_made(keeping: Service, making: Service) -
         same(kept, made, copy)
         same(kept, made, copy, rows="10:77")
         same(kept, made, copy, columns="score,city")
-    # Without missing cells, so that all that is said of the columns stays as it was.
-    more = mixed_table(ROWS, seed=1)
-    more = more.set_column(3, "score", more.column("score").fill_null(1.5))
-    append(kept, dataset, more)
+    append(kept, dataset, without_gaps(seed=1))
     for copy in copies:
         same(kept, made, copy, rows=f"{ROWS - 5}:{ROWS + 5}")
         same(kept, made, copy)
@@ -73,6 +79,28 @@ def test_a_copy_that_is_kept_needs_no_original(
     monkeypatch.setattr(BlobStore, "read_rows", None)
     assert content(client, copy, CSV).content == whole
     assert content(client, other, CSV).status_code == 500
+
+
+def test_what_was_kept_before_a_restore_is_not_taken_for_what_came_after(
+    keeping: Service, making: Service, sqlite_database: str, tmp_path: Path
+) -> None:
+    kept, made = keeping.client(), making.client()
+    dataset = register(kept, mixed_table(ROWS))
+    copy = issue(kept, dataset, level="b")["id"]
+    live, backup = sqlite_database.removeprefix("sqlite:///"), str(tmp_path / "backup.sqlite")
+    copy_database(live, backup)
+    append(kept, dataset, without_gaps(seed=1))
+    lost = content(kept, copy, CSV)
+    copy_database(backup, live)
+    append(kept, dataset, without_gaps(seed=2))  # as many rows, under the same ordinals
+    after = content(kept, copy, CSV)
+    assert after.content == content(made, copy, CSV).content != lost.content
+    assert after.headers["etag"] != lost.headers["etag"]
+
+
+def copy_database(source: str, target: str) -> None:
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+        old.backup(new)
 
 
 def test_what_is_kept_for_one_is_not_for_another(keeping: Service) -> None:
