@@ -133,7 +133,10 @@ def download_copy(
     if wants_range(request, etag, media_type):
         ranges: Ranges = request.app.state.ranges
         return ranges.answer(request, etag, media_type, headers, write, go_on)
-    return downloads.streamed(write(), media_type, headers)
+    chunks = write()
+    if media_type is MediaType.JSON:  # its columns follow one another, so all blocks come first
+        chunks = downloads.watched(chunks, go_on)
+    return downloads.streamed(chunks, media_type, headers)
 
 
 def _selection(columns: list[str] | None, rows: str | None) -> Selection:

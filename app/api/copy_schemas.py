@@ -17,7 +17,7 @@ class CopyForm(Form):
 
     level: str | None = Field(None, max_length=200, examples=["partners"])
     noise_variance: float | None = Field(
-        None, description="In units of the data's own variance; for owners."
+        None, strict=True, description="In units of the data's own variance; for owners."
     )
 
 

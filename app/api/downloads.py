@@ -7,7 +7,7 @@ so that the part that has left cannot be taken for the whole.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from itertools import islice
 
 from anyio import CancelScope
@@ -25,6 +25,9 @@ EXTENSION = {
     MediaType.ARROW: "arrows",
     MediaType.JSON: "json",
 }
+CHECKED_BYTES = 4 * 2**20
+"""How much may leave until the right to it is asked for again."""
+
 CHUNKS_AT_ONCE = 8
 """Chunks made for each change of thread, which costs as much as sending one of them."""
 
@@ -51,6 +54,20 @@ def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, s
         "Accept-Ranges": "bytes" if media_type in RANGED else "none",
         "Content-Disposition": f'attachment; filename="{name}.{EXTENSION[media_type]}"',
     }
+
+
+def watched(
+    chunks: Iterator[memoryview], go_on: Callable[[], None]
+) -> Generator[memoryview, None, None]:
+    """The chunks of bytes that were all made before the first left: `go_on` is asked now and then
+    while they leave, and may raise."""
+    left = CHECKED_BYTES
+    for chunk in chunks:
+        left += len(chunk)
+        if left > CHECKED_BYTES:
+            go_on()
+            left = 0
+        yield chunk
 
 
 def streamed(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fastapi import Request, Response
 
-from app.api.downloads import RANGED, streamed
+from app.api.downloads import RANGED, streamed, watched
 from app.api.problems import problem_response
 from app.api.tables.media import MediaType
 from app.api.tables.writing import CHUNK_BYTES
@@ -24,9 +24,6 @@ from app.store.hot_blocks import HotBlocks
 
 KEPT_BYTES, MOST_KEPT = 2**30, 64
 """Of files kept for the next range, and how many; they have no names and end with the process."""
-
-CHECKED_BYTES = 8 * CHUNK_BYTES
-"""How much may leave until the right to it is asked for again."""
 
 ONE_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})|bytes=-(\d{1,18})")
 
@@ -73,7 +70,7 @@ class Ranges:
         written = self._written.get(etag)
         if written is None:
             written = WrittenFile(self._folder, write())
-            self._written.put(etag, written)
+            self._written.put(etag, written, etag)
         total = written.size
         first, last = _range(request, total)
         if first >= total or last < first:
@@ -90,7 +87,8 @@ class Ranges:
             "Content-Range": f"bytes {first}-{last}/{total}",
             "Content-Length": str(last - first + 1),
         }
-        return streamed(_slice(written, first, last + 1, go_on), media_type, headers, 206)
+        chunks = watched(_slice(written, first, last + 1), go_on)
+        return streamed(chunks, media_type, headers, 206)
 
 
 def wants_range(request: Request, etag: str, media_type: MediaType) -> bool:
@@ -118,10 +116,6 @@ def _range(request: Request, total: int) -> tuple[int, int]:
     return int(begin), min(int(end), total - 1) if end else total - 1
 
 
-def _slice(
-    written: WrittenFile, first: int, end: int, go_on: Callable[[], None]
-) -> Iterator[memoryview]:
+def _slice(written: WrittenFile, first: int, end: int) -> Iterator[memoryview]:
     for start in range(first, end, CHUNK_BYTES):
-        if (start - first) % CHECKED_BYTES == 0:
-            go_on()
         yield memoryview(written.read(start, min(CHUNK_BYTES, end - start)))

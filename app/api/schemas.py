@@ -110,10 +110,12 @@ class LevelForm(Form):
     """A level, by its noise variance v or by its privacy e = v/(1+v)."""
 
     noise_variance: float | None = Field(
-        None, description="In units of the data's own variance.", examples=[0.25]
+        None, strict=True, description="In units of the data's own variance.", examples=[0.25]
     )
     privacy: float | None = Field(
-        None, description="Share of variance no linear attacker recovers, between 0 and 1."
+        None,
+        strict=True,
+        description="Share of variance no linear attacker recovers, between 0 and 1.",
     )
 
 

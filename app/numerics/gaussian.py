@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.semidefinite import ROUNDING
+
 FloatArray = NDArray[np.float64]
 
 
@@ -38,7 +40,7 @@ def covariance_factor(K: FloatArray) -> FloatArray:
     correlation = K / np.outer(scale, scale)
     values, vectors = np.linalg.eigh(correlation)
     rounding = len(K) * np.finfo(np.float64).eps * max(values[-1], 0.0) * 8
-    if values[0] < -max(rounding, 1e-12):
+    if values[0] < -max(rounding, ROUNDING * values[-1]):
         raise ValueError("a covariance has no negative eigenvalue")
     if values[0] > rounding:
         return np.ascontiguousarray(sd[:, np.newaxis] * np.linalg.cholesky(correlation))

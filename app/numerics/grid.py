@@ -14,7 +14,7 @@ functions here act on one copy alone, so that what holds of the copies holds of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,9 @@ def grid_exponents(column_variances: FloatArray, noise_variance: float) -> list[
     Raises ValueError when a column has no noise: without noise there is nothing to release.
     """
     exponents = []
-    for variance in np.asarray(column_variances, dtype=np.float64) * noise_variance:
+    with np.errstate(over="ignore", under="ignore"):
+        variances = np.asarray(column_variances, dtype=np.float64) * noise_variance
+    for variance in variances:
         if not 0 < variance < math.inf:
             raise ValueError("every released column has noise of positive, finite variance")
         _, exponent = math.frexp(variance)  # variance = f·2^exponent, ½ ≤ f < 1
@@ -59,6 +61,26 @@ def round_to_grid(values: FloatArray, exponents: Sequence[int]) -> None:
     np.multiply(values, 1.0 / steps, out=values)  # a power of two has an exact inverse
     np.rint(values, out=values)
     np.multiply(values, steps, out=values)
+
+
+def bounds_on_grid(
+    lowest: float | None, highest: float | None, exponent: int
+) -> tuple[float | None, float | None]:
+    """The bounds moved inwards to multiples of 2^exponent, so that what they cut stays on the grid.
+
+    Bounds with no multiple between them are left as they are.
+    """
+    low = None if lowest is None else _moved(lowest, exponent, math.ceil)
+    high = None if highest is None else _moved(highest, exponent, math.floor)
+    crossed = low is not None and high is not None and low > high
+    return (lowest, highest) if crossed else (low, high)
+
+
+def _moved(bound: float, exponent: int, towards: Callable[[float], int]) -> float:
+    step = math.ldexp(1.0, exponent)
+    if math.ulp(bound) >= step:  # then it is a multiple, and the quotient may exceed the doubles
+        return bound
+    return towards(bound / step) * step
 
 
 def within_bounds(values: FloatArray, lowest: float | None, highest: float | None) -> FloatArray:

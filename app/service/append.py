@@ -15,7 +15,13 @@ from app.service.ingest import ingest, refuse_too_many
 from app.service.register import blob_name
 from app.service.resources import Resources
 from app.service.shape import open_shape
-from app.service.statistics import Statistics, merged, open_statistics, seal_statistics
+from app.service.statistics import (
+    Statistics,
+    larger,
+    merged,
+    open_statistics,
+    seal_statistics,
+)
 from app.service.table_stream import TableStream
 from app.store import datasets, history
 from app.store.engine import reading
@@ -57,12 +63,16 @@ def append_rows(
             ]
             datasets.set_columns(connection, dataset_id, columns)
             _check_carried(resources, connection, dataset_id, ingested.largest)
-            if not dataset.frozen:
-                known = open_statistics(resources, connection, dataset_id)
-                together = merged(known, Statistics(ingested.moments, ingested.categories))
+            known = open_statistics(resources, connection, dataset_id)
+            if dataset.frozen:
+                together = replace(known, largest=larger(known.largest, ingested.largest))
+            else:
+                together = merged(
+                    known, Statistics(ingested.moments, ingested.categories, ingested.largest)
+                )
                 refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
-                sealed = seal_statistics(resources, dataset_id, together)
-                datasets.set_statistics(connection, dataset_id, sealed)
+            sealed = seal_statistics(resources, dataset_id, together)
+            datasets.set_statistics(connection, dataset_id, sealed)
             under_way.record("rows.append", dataset_id, rows=ingested.rows, part=number)
     return part, replace(dataset, rows=dataset.rows + part.rows, columns=tuple(columns))
 

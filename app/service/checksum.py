@@ -1,9 +1,9 @@
 """One checksum for the values of a copy, whatever format they are written in.
 
 checksum = SHA-256 of the digests of the columns, in order
-digest   = SHA-256 of a column's cells in row order: a double as its 8 bytes, an integer as 8
-           bytes, both little-endian; a text as its length in 8 bytes and its UTF-8; a missing
-           cell as 8 bytes of ones
+digest   = SHA-256 of a column's cells in row order: a byte 1 and a double as its 8 bytes, an
+           integer as 8 bytes, both little-endian, or a text as its length in 8 bytes and its
+           UTF-8; a missing cell is a byte 0 and 8 bytes 0
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.service.asking import Ask
 from app.service.release import Release, Selection, open_release
 from app.service.resources import Resources
 
-MISSING = b"\xff" * 8
+MISSING = bytes(9)
 
 
 def copy_checksum(resources: Resources, ask: Ask, copy_id: str) -> str:
@@ -42,10 +42,14 @@ def checksum_of(release: Release) -> str:
 def _bytes(cells: pa.Array) -> bytes:
     if pa.types.is_large_string(cells.type):
         return b"".join(
-            MISSING if text is None else len(text.encode()).to_bytes(8, "little") + text.encode()
-            for text in cells.to_pylist()
+            MISSING if text is None else _text(text.encode()) for text in cells.to_pylist()
         )
     kind = "<f8" if pa.types.is_floating(cells.type) else "<i8"
-    words = cells.fill_null(0).to_numpy(zero_copy_only=False).astype(kind).view("<u8")
-    missing = cells.is_null().to_numpy(zero_copy_only=False)
-    return np.where(missing, np.uint64(2**64 - 1), words).astype("<u8").tobytes()
+    written = np.empty(len(cells), dtype=[("there", "u1"), ("value", kind)])
+    written["there"] = cells.is_valid().to_numpy(zero_copy_only=False)
+    written["value"] = cells.fill_null(0).to_numpy(zero_copy_only=False)
+    return written.tobytes()
+
+
+def _text(text: bytes) -> bytes:
+    return b"\x01" + len(text).to_bytes(8, "little") + text

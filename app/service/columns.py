@@ -15,7 +15,7 @@ from app.service.access import owned_and_locked
 from app.service.asking import Ask, work
 from app.service.kinds import as_wished, refuse_unknown
 from app.service.resources import Resources
-from app.service.statistics import Statistics, open_statistics, seal_statistics
+from app.service.statistics import open_statistics, seal_statistics
 from app.service.table_stream import category_text
 from app.store import datasets
 
@@ -82,6 +82,6 @@ def _count_categories(
             )
         counted[column.name] = counts
     if counted.keys() != statistics.categories.keys():
-        together = Statistics(statistics.moments, counted)
+        together = replace(statistics, categories=counted)
         sealed = seal_statistics(resources, dataset.id, together)
         datasets.set_statistics(connection, dataset.id, sealed)

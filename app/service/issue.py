@@ -23,6 +23,7 @@ from app.service.copies import copy_of, granted_variance, refuse_auditors, whole
 from app.service.levels import checked_variance
 from app.service.resources import Resources
 from app.service.shape import frozen_shape, open_shape
+from app.service.statistics import open_statistics
 from app.store import datasets, history, levels
 from app.store.engine import reading
 
@@ -97,8 +98,9 @@ def _issue(
         shape = frozen_shape(resources, connection, dataset, under_way.now)
         entries = whole_history(connection, dataset_id, shape)
         before = len(entries)
+        largest = open_statistics(resources, connection, dataset_id).largest
         for variance in _drawing_order(variances, algorithm):
-            shape.grid(variance)
+            shape.check_carried(variance, largest)
             if all(entry.noise_variance != variance for entry in entries):
                 entry = history.append(
                     connection,

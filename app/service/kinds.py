@@ -6,6 +6,7 @@ unless the owner says so.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -104,7 +105,15 @@ def as_wished(column: Column, wish: ColumnWish) -> Column:
             f"The lower bound of column {column.name!r} is above its upper bound",
             column=column.name,
         )
+    if wanted.round_to_integer and _no_integer_between(wanted.lower, wanted.upper):
+        raise InvalidParameter(
+            f"No integer lies within the bounds of column {column.name!r}", column=column.name
+        )
     return wanted
+
+
+def _no_integer_between(lower: float | None, upper: float | None) -> bool:
+    return lower is not None and upper is not None and math.ceil(lower) > math.floor(upper)
 
 
 def wished_storage(wishes: Mapping[str, ColumnWish]) -> dict[str, Storage]:

@@ -95,7 +95,9 @@ class NumberBlocks:
         self._missing = self._missing + absent.sum(axis=1)
         for position in np.flatnonzero(self._integer):
             values = block[position]
-            whole = (values == np.floor(values)) | absent[position]
+            # Beyond 2⁵³ doubles have gaps: whatever was counted there, it was not integers.
+            whole = (values == np.floor(values)) & (np.abs(values) <= 2.0**53)
+            whole |= absent[position]
             self._integer[position] = whole.all()
         magnitudes = [largest_magnitude(values) for values in block]
         self._largest = np.maximum(self._largest, magnitudes)

@@ -56,7 +56,7 @@ def register_dataset(
             key_column=key_column,
             created_at=datetime.now(UTC),
         )
-        statistics = Statistics(ingested.moments, ingested.categories)
+        statistics = Statistics(ingested.moments, ingested.categories, ingested.largest)
         with work(resources, ask) as under_way:
             audit_log.queue(under_way.connection)
             _check_free(under_way.connection, ask, name)

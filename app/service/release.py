@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+import orjson
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import InvalidParameter
+from app.errors import InvalidParameter, Refusal
 from app.model import Column, Dataset, HistoryEntry, Kind, Part
 from app.numerics.grid import largest_magnitude
 from app.numerics.noise import BLOCK_ROWS, row_blocks
@@ -97,7 +98,7 @@ class Release:
             for column in self.columns
         ]
         blobs = self._blobs(self.first, self.last)
-        writers = (pa.__version__, pl.__version__)
+        writers = (pa.__version__, pl.__version__, orjson.__version__)
         said = [self.entry.hash, columns, self.first, self.last, blobs, writers]
         digest = hashlib.sha256(json.dumps(said).encode())
         digest.update(self.retired.tobytes())
@@ -152,7 +153,7 @@ class Release:
         held = self.kept.get(name)
         if held is None:
             held = self._made(start, stop)
-            self.kept.put(name, held)
+            self.kept.put(name, held, (self.entry.hash, self.columns))
         return held
 
     def _made(self, start: int, stop: int) -> pa.RecordBatch:
@@ -193,7 +194,7 @@ class Release:
             [grid[column.name] for column in wanted],
         )
         return {
-            column.name: numbers_shown(column, row)
+            column.name: numbers_shown(column, row, grid[column.name])
             for column, row in zip(wanted, values, strict=True)
         }
 
@@ -225,10 +226,13 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
         shape, entries = released_history(resources, connection, dataset.id)
         secret = open_secret(resources, connection, dataset.id)
         first, last = _rows(dataset, selection)
+        allowed = released_columns(dataset, grant)
+        if not allowed:
+            raise Refusal("none of the columns of your grant is released any more")
         return Release(
             dataset=dataset,
             entry=entry,
-            columns=_columns(released_columns(dataset, grant), selection.columns),
+            columns=_columns(allowed, selection.columns),
             first=first,
             last=last,
             parts=tuple(datasets.parts(connection, dataset.id)),

@@ -61,7 +61,12 @@ class Shape:
         A double cannot hold noise much smaller than the number that it is added to; then the noise
         would be lost on the way out and the original would leave.
         """
-        exponents = grid_exponents(self.variances, noise_variance)
+        try:
+            exponents = grid_exponents(self.variances, noise_variance)
+        except ValueError:
+            raise NotReleasable(
+                "noise of this variance is too small or too large beside the data to be a double"
+            ) from None
         for name, mean, sd, exponent in zip(
             self.numeric, self.means, np.sqrt(self.variances), exponents, strict=True
         ):

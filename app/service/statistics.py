@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.numerics.moments import Moments
@@ -21,10 +22,15 @@ from app.store import datasets
 
 @dataclass(frozen=True, repr=False)
 class Statistics:
-    """Moments, and for each text column with few enough values how often each occurs."""
+    """Moments, and for each text column with few enough values how often each occurs.
+
+    where:
+        largest  the largest magnitude in each number column
+    """
 
     moments: Moments
     categories: Mapping[str, Mapping[str, int]]
+    largest: Mapping[str, float]
 
 
 def merged(first: Statistics, second: Statistics) -> Statistics:
@@ -37,7 +43,14 @@ def merged(first: Statistics, second: Statistics) -> Statistics:
         for name in first.categories
         if name in second.categories
     }
-    return Statistics(first.moments.merged(second.moments), categories)
+    return Statistics(
+        first.moments.merged(second.moments), categories, larger(first.largest, second.largest)
+    )
+
+
+def larger(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    """The larger magnitude of each column."""
+    return {name: max(first.get(name, 0.0), value) for name, value in second.items()}
 
 
 def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistics) -> bytes:
@@ -49,7 +62,8 @@ def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistic
         count=moments.count,
         mean=moments.mean,
         comoment=moments.comoment,
-        categories=np.frombuffer(json.dumps(statistics.categories).encode(), np.uint8),
+        categories=_as_bytes(statistics.categories),
+        largest=_as_bytes(statistics.largest),
     )
     return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
 
@@ -61,7 +75,13 @@ def open_statistics(resources: Resources, connection: Connection, dataset_id: st
     with np.load(io.BytesIO(content), allow_pickle=False) as kept:
         moments = Moments(kept["count"], kept["mean"], kept["comoment"])
         categories = json.loads(kept["categories"].tobytes())
-    return Statistics(moments, categories)
+        # Those of the first version did not keep it; a release checks what it reads all the same.
+        largest = json.loads(kept["largest"].tobytes()) if "largest" in kept.files else {}
+    return Statistics(moments, categories, largest)
+
+
+def _as_bytes(mapping: Mapping[str, object]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(mapping).encode(), np.uint8)
 
 
 def _context(dataset_id: str) -> str:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from app.model import Column, Kind, Storage
-from app.numerics.grid import whole_numbers, within_bounds
+from app.numerics.grid import bounds_on_grid, whole_numbers, within_bounds
 from app.numerics.retention import MISSING, UNLISTED, retained
 from app.service.table_stream import category_text
 
@@ -33,10 +33,12 @@ def numbers(values: pa.Array) -> FloatArray:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def numbers_shown(column: Column, values: FloatArray) -> pa.Array:
-    """Perturbed numbers as the owner wants them released."""
+def numbers_shown(column: Column, values: FloatArray, exponent: int) -> pa.Array:
+    """Perturbed numbers on the grid of 2^exponent as the owner wants them released."""
     if not column.round_to_integer:
-        return _doubles(within_bounds(values, column.lower, column.upper))
+        return _doubles(
+            within_bounds(values, *bounds_on_grid(column.lower, column.upper, exponent))
+        )
     lowest = None if column.lower is None else math.ceil(column.lower)
     highest = None if column.upper is None else math.floor(column.upper)
     return _integers(within_bounds(np.rint(values), lowest, highest))

@@ -73,13 +73,13 @@ class NoiseCache:
             return held
         found = self._from_redis(name, columns, rows, key)
         if found is not None:
-            self._hot.put(name, found)
+            self._hot.put(name, found, name.entry_hash)
         return found
 
     def put(self, name: BlockName, block: FloatArray, key: bytes) -> None:
         """Keep a block; whoever gets it must not write to it."""
         block.setflags(write=False)
-        self._hot.put(name, block)
+        self._hot.put(name, block, name.entry_hash)
         self._to_redis(name, block, key)
 
     def _from_redis(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import struct
 from itertools import pairwise
 from typing import Any
 
@@ -252,6 +254,55 @@ def test_the_checksum_is_of_the_values(admin: TestClient, dataset: str) -> None:
     assert admin.get(f"/v1/copies/{other}").json()["checksum"] != first
     append(admin, dataset, mixed_table(1, seed=3))
     assert admin.get(f"/v1/copies/{copy}").json()["checksum"] != first
+
+
+def test_the_checksum_can_be_computed_from_a_download(admin: TestClient) -> None:
+    dataset = register(admin, mixed_table(50))
+    admin.put(f"/v1/datasets/{dataset}/columns", json={"score": {"round_to_integer": True}})
+    copy = issue(admin, dataset, level="a")["id"]
+    digests = b""
+    for values in rows_of(admin, copy).columns:
+        digest = hashlib.sha256()
+        for cell in values.to_pylist():
+            match cell:
+                case None:
+                    digest.update(bytes(9))
+                case str():
+                    digest.update(b"\1" + struct.pack("<q", len(cell.encode())) + cell.encode())
+                case int():
+                    digest.update(b"\1" + struct.pack("<q", cell))
+                case _:
+                    digest.update(b"\1" + struct.pack("<d", cell))
+        digests += digest.digest()
+    expected = hashlib.sha256(digests).hexdigest()
+    assert admin.get(f"/v1/copies/{copy}").json()["checksum"] == expected
+
+
+def test_what_passes_through_is_unchanged_however_large(admin: TestClient) -> None:
+    large = [1e20, 2e20, -3e25, 4.0]
+    table = pa.table({"x": [1.0, 2.0, 4.0, 9.0], "large": large})
+    dataset = register(admin, table, columns='{"large": "passthrough"}')
+    copy = issue(admin, dataset, level="a")["id"]
+    assert rows_of(admin, copy).column("large").to_pylist() == large
+
+
+def test_values_at_a_bound_lie_on_the_grid_too(admin: TestClient) -> None:
+    dataset = register(admin, mixed_table(ROWS))
+    bounds = {"score": {"lower": 0.1, "upper": 0.7}}
+    assert admin.put(f"/v1/datasets/{dataset}/columns", json=bounds).status_code == 200
+    copy = issue(admin, dataset, level="d")
+    exponents = {column["name"]: column["grid_exponent"] for column in copy["columns"]}
+    released = rows_of(admin, copy["id"]).column("score").drop_null().to_numpy()
+    steps = released / 2.0 ** exponents["score"]
+    np.testing.assert_array_equal(steps, np.rint(steps))
+    assert 0.1 <= released.min() < 0.1001
+    assert 0.6999 < released.max() <= 0.7
+
+
+def test_bounds_that_no_integer_meets_are_refused(admin: TestClient) -> None:
+    dataset = register(admin, mixed_table(ROWS))
+    form = {"age": {"round_to_integer": True, "lower": 0.2, "upper": 0.8}}
+    assert admin.put(f"/v1/datasets/{dataset}/columns", json=form).status_code == 422
 
 
 def test_a_table_of_several_blocks_comes_out_whole(admin: TestClient) -> None:

@@ -18,6 +18,7 @@ from app.store.engine import writing
 from tests.api.conftest import Service
 from tests.api.copy_tables import (
     ARROW,
+    append,
     content,
     issue,
     mixed_table,
@@ -250,3 +251,53 @@ def test_releases_and_refusals_are_in_the_audit_log(
     assert ("copy.issue", "done") in told
     assert ("copy.release", "done") in told
     assert ("refusal", "refused") in told
+
+
+def test_a_level_that_could_not_carry_its_noise_is_not_drawn(owner: TestClient) -> None:
+    """A later row may be so large that a smaller noise than any so far would be lost beside it."""
+    x = np.random.default_rng(0).normal(size=200)
+    dataset = register(owner, pa.table({"x": x}), columns=None)
+    issue(owner, dataset, noise_variance=1.0)
+    append(owner, dataset, pa.table({"x": [2.0**30]}))
+    refused = ask(owner, dataset, '{"noise_variance": 1e-9}')
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/not-releasable")
+    assert drawn(owner, dataset) == [1.0]
+    assert content(owner, issue(owner, dataset, noise_variance=0.5)["id"]).status_code == 200
+
+
+def test_a_row_that_would_lose_its_noise_does_not_leave(
+    owner: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where nobody noticed before."""
+    x = np.random.default_rng(0).normal(size=200)
+    dataset = register(owner, pa.table({"x": x}), columns=None)
+    copy = issue(owner, dataset, noise_variance=1e-9)["id"]
+    monkeypatch.setattr("app.service.append._check_carried", lambda *_: None)
+    append(owner, dataset, pa.table({"x": [2.0**45]}))
+    assert content(owner, copy).json()["type"] == "/problems/not-releasable"
+
+
+@pytest.mark.parametrize(("scale", "variance"), [(1e150, 1e9), (1e-160, 1e-9)])
+def test_noise_beyond_the_doubles(owner: TestClient, scale: float, variance: float) -> None:
+    table = pa.table({"x": np.array([1.0, 2.0, 4.0, 9.0]) * scale})
+    dataset = register(owner, table, columns=None)
+    refused = ask(owner, dataset, json.dumps({"noise_variance": variance}))
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/not-releasable")
+    assert drawn(owner, dataset) == []
+
+
+@pytest.mark.parametrize("variance", ["true", '"0.5"'])
+def test_a_variance_is_a_number(owner: TestClient, dataset: str, variance: str) -> None:
+    refused = ask(owner, dataset, f'{{"noise_variance": {variance}}}')
+    assert refused.status_code == 422
+    assert drawn(owner, dataset) == []
+
+
+def test_a_grant_of_which_no_column_is_left(
+    owner: TestClient, dataset: str, grant: Callable[..., TestClient]
+) -> None:
+    recipient = grant("c", columns=["batch"])
+    made = owner.put(f"/v1/datasets/{dataset}/columns", json={"batch": "identifier"})
+    assert made.status_code == 200
+    copy = issue(owner, dataset, level="c")["id"]
+    assert content(recipient, copy).status_code == 403

@@ -269,6 +269,45 @@ def test_5_later_rows_do_not_move_what_is_frozen(service: Service, dataset: str)
     assert noise.std() == pytest.approx(scale, rel=0.1)
 
 
+def test_5_a_history_begins_with_what_was_frozen_and_with_the_secret(admin: TestClient) -> None:
+    """The same rows twice: whoever knows them cannot tell it from where the histories begin."""
+    beginnings = set()
+    for name, table in (
+        ("one", mixed_table(ROWS)),
+        ("two", mixed_table(ROWS)),
+        ("three", mixed_table(ROWS, seed=1)),
+    ):
+        dataset = register(admin, table, name=name)
+        issue(admin, dataset, level="b")
+        (entry,) = admin.get(f"/v1/datasets/{dataset}/history").json()["entries"]
+        beginnings.add(entry["previous_hash"])
+    assert len(beginnings) == 3
+
+
+def test_5_frozen_again_after_a_restore_to_before_the_first_copy(
+    sqlite_database: str, tmp_path: Path
+) -> None:
+    """Another covariance never meets the draws of the lost one."""
+    home = tmp_path / "home"
+    service = Service(sqlite_database, home)
+    dataset = register(service.client(), mixed_table(ROWS))
+    backup = tmp_path / "backup.sqlite"
+    with (
+        closing(sqlite3.connect(sqlite_database.removeprefix("sqlite:///"))) as source,
+        closing(sqlite3.connect(backup)) as target,
+    ):
+        source.backup(target)
+    issue(service.client(), dataset, level="b")
+    (lost,) = service.client().get(f"/v1/datasets/{dataset}/history").json()["entries"]
+    service.close()
+    after = Service(f"sqlite:///{backup}", home)
+    append(after.client(), dataset, mixed_table(ROWS, seed=1))
+    issue(after.client(), dataset, level="b")
+    (drawn,) = after.client().get(f"/v1/datasets/{dataset}/history").json()["entries"]
+    after.close()
+    assert drawn["hash"] != lost["hash"]
+
+
 # 6. A changed row is a new row.
 
 

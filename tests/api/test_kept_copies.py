@@ -8,10 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
+from app.model import BLOCK_ROWS
 from app.store.blobs import BlobStore
 from tests.api.conftest import Service
 from tests.api.copy_tables import ARROW, CSV, append, content, issue, mixed_table, register
@@ -79,6 +81,49 @@ def test_a_copy_that_is_kept_needs_no_original(
     monkeypatch.setattr(BlobStore, "read_rows", None)
     assert content(client, copy, CSV).content == whole
     assert content(client, other, CSV).status_code == 500
+
+
+def test_kept_blocks_are_told_apart(keeping: Service, making: Service) -> None:
+    """Two data sets with the same columns, of two blocks each, and rows retired in the second."""
+    kept, made = keeping.client(), making.client()
+    rows = BLOCK_ROWS + 1_000
+    copies = []
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        table = pa.table({"x": rng.normal(size=rows), "n": np.arange(rows) % 9})
+        dataset = register(kept, table, name=f"set-{seed}", columns='{"n": "passthrough"}')
+        copies.append(issue(kept, dataset, level="b")["id"])
+        gone = [3, BLOCK_ROWS + 5, BLOCK_ROWS + 7]
+        kept.request("DELETE", f"/v1/datasets/{dataset}/rows", json={"rows": gone})
+    for copy in copies:
+        same(kept, made, copy)
+    whole = pa.ipc.open_stream(content(kept, copies[0]).content).read_all()
+    everything = rows - 3
+    assert whole.num_rows == everything
+    first = pa.ipc.open_stream(content(made, copies[0], rows=f"0:{BLOCK_ROWS}").content).read_all()
+    assert whole.slice(0, BLOCK_ROWS - 1).equals(first)
+    append(kept, dataset, pa.table({"x": [1.0], "n": [0.5]}))  # the first block's rows stay
+    same(kept, made, copies[-1])
+
+
+def test_the_etag_changes_with_the_bytes(keeping: Service, making: Service) -> None:
+    """When rows are retired, and when what was whole so far has a fraction now."""
+    kept, made = keeping.client(), making.client()
+    dataset = register(kept, mixed_table(ROWS))
+    copy = issue(kept, dataset, level="b")["id"]
+    before = content(kept, copy, CSV, rows="0:9")
+    retired = kept.request("DELETE", f"/v1/datasets/{dataset}/rows", json={"rows": [4]})
+    assert retired.status_code == 200
+    after = content(kept, copy, CSV, rows="0:9")
+    assert after.headers["etag"] != before.headers["etag"]
+    fraction = without_gaps(seed=1)
+    fraction = fraction.set_column(5, "batch", pa.array(np.full(ROWS, 0.5)))
+    content(kept, copy, CSV)
+    append(kept, dataset, fraction)
+    now = content(kept, copy, CSV, rows="0:9")
+    assert now.headers["etag"] != after.headers["etag"]
+    assert now.content != after.content
+    same(kept, made, copy)
 
 
 def test_what_was_kept_before_a_restore_is_not_taken_for_what_came_after(

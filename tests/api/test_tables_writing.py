@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from hypothesis import given, settings
 
@@ -81,6 +82,12 @@ def test_integers_are_written_without_a_point_and_floats_in_full() -> None:
     assert (
         json == b'{"columns":{"i":[1,null],"x":[0.30000000000000004,1.0],"t":["a \\"b\\"",null]}}'
     )
+
+
+def test_a_missing_cell_of_the_only_column_is_no_empty_line() -> None:
+    body = b"".join(write_table(pa.table({"x": [None, 1.5, None]}), MediaType.CSV))
+    assert body == b'x\n""\n1.5\n""\n'
+    assert pa.csv.read_csv(pa.BufferReader(body)).column("x").to_pylist() == [None, 1.5, None]
 
 
 def test_floats_have_no_dictionary_in_parquet() -> None:

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from app.model import BLOCK_ROWS
 from tests.api.conftest import Service
-from tests.api.copy_tables import ARROW, CSV, issue, register
+from tests.api.copy_tables import ARROW, CSV, JSON, PARQUET, issue, register
 
 BLOCKS, COLUMNS = 24, 3
 """About 38 MB: more than lies in the sockets between the two ends."""
@@ -69,6 +69,9 @@ def granted(service: Service, copy: str) -> tuple[str, str]:
     [
         ("key revoked", {"accept": ARROW}),
         ("grant withdrawn", {"accept": ARROW}),
+        ("key revoked", {"accept": CSV}),
+        ("key revoked", {"accept": PARQUET}),
+        ("key revoked", {"accept": JSON}),
         ("key revoked", {"accept": CSV, "range": "bytes=0-"}),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from app.numerics.gaussian import covariance_factor
+from app.numerics.semidefinite import nearest_semidefinite
 
 
 def test_a_factor_of_full_rank_is_the_cholesky_factor() -> None:
@@ -56,3 +57,13 @@ def test_a_constant_column_has_no_noise() -> None:
 def test_what_is_not_a_covariance_has_no_factor(K: NDArray[np.float64]) -> None:
     with pytest.raises(ValueError, match="a covariance"):
         covariance_factor(K)
+
+
+def test_a_correlation_above_one_by_rounding_alone_has_a_factor() -> None:
+    """As gaps in the data leave it: what counts as rounding there counts as rounding here."""
+    K = np.array([[1.0, 1.0 + 2e-11], [1.0 + 2e-11, 1.0]])
+    kept, removed = nearest_semidefinite(K, np.ones(2))
+    assert removed == 0
+    L = covariance_factor(kept)
+    assert L.shape == (2, 1)
+    np.testing.assert_allclose(L @ L.T, K, atol=1e-10)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.numerics.grid import (
+    bounds_on_grid,
     carries_noise,
     grid_exponents,
     round_to_grid,
@@ -70,3 +71,10 @@ def test_a_magnitude_that_swallows_the_noise_is_noticed() -> None:
     (exponent,) = grid_exponents(np.array([1.0]), 0.25)
     assert carries_noise(1e6, exponent)
     assert not carries_noise(1e16, exponent)
+
+
+def test_bounds_move_inwards_to_the_grid() -> None:
+    assert bounds_on_grid(0.1, 0.7, -2) == (0.25, 0.5)
+    assert bounds_on_grid(None, -0.1, -2) == (None, -0.25)
+    assert bounds_on_grid(0.3, 0.4, -2) == (0.3, 0.4)  # no multiple between them
+    assert bounds_on_grid(-1e308, 1e308, -1_000) == (-1e308, 1e308)

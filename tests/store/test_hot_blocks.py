@@ -18,7 +18,7 @@ def block(seed: int = 0, rows: int = 100) -> pa.RecordBatch:
 
 def test_what_is_put_comes_back() -> None:
     blocks: HotBlocks[pa.RecordBatch] = HotBlocks(10 * BYTES)
-    blocks.put("a", block())
+    blocks.put("a", block(), "A")
     assert blocks.get("a") == block()
     assert blocks.get("b") is None
 
@@ -26,31 +26,47 @@ def test_what_is_put_comes_back() -> None:
 def test_the_longest_unused_leave_when_it_is_full() -> None:
     blocks: HotBlocks[pa.RecordBatch] = HotBlocks(3 * BYTES)
     for name in "abc":
-        blocks.put(name, block())
+        blocks.put(name, block(), name)
     blocks.get("a")
-    blocks.put("d", block())
+    blocks.put("d", block(), "D")
     assert [name for name in "abcd" if blocks.get(name) is not None] == ["a", "c", "d"]
     assert blocks.bytes_held == 3 * BYTES
 
 
 def test_a_block_takes_the_place_of_the_one_of_its_name() -> None:
     blocks: HotBlocks[pa.RecordBatch] = HotBlocks(10 * BYTES)
-    blocks.put("a", block())
-    blocks.put("a", block(rows=200))
+    blocks.put("a", block(), "A")
+    blocks.put("a", block(rows=200), "A")
     assert blocks.bytes_held == 2 * BYTES
-    blocks.put(
-        "a", block(rows=2_000)
-    )  # too long to be held: the old one is out of date all the same
+    blocks.put("a", block(rows=2_000), "A")  # too long; the old one is out of date all the same
     assert blocks.get("a") is None
     assert blocks.bytes_held == 0
 
 
 def test_a_block_larger_than_all_room_drives_nothing_out() -> None:
     blocks: HotBlocks[pa.RecordBatch] = HotBlocks(2 * BYTES)
-    blocks.put("a", block())
-    blocks.put("b", block(rows=201))
+    blocks.put("a", block(), "A")
+    blocks.put("b", block(rows=201), "B")
     assert blocks.get("a") is not None
     assert blocks.get("b") is None
+
+
+def test_a_series_longer_than_the_room_keeps_its_beginning() -> None:
+    blocks: HotBlocks[pa.RecordBatch] = HotBlocks(4 * BYTES)
+    blocks.put("other", block(), "other")
+    found = []
+    for _ in range(3):
+        found.append(0)
+        for number in range(6):
+            if blocks.get(number) is None:
+                blocks.put(number, block(), "series")
+            else:
+                found[-1] += 1
+    assert found == [0, 4, 4]
+    assert blocks.get("other") is None
+    blocks.put("other", block(), "other")  # and leaves when another series comes
+    assert blocks.get("other") is not None
+    assert blocks.bytes_held == 4 * BYTES
 
 
 def test_threads_leave_the_count_of_bytes_right() -> None:
@@ -59,7 +75,7 @@ def test_threads_leave_the_count_of_bytes_right() -> None:
     def work(seed: int) -> None:
         for number in np.random.default_rng(seed).integers(0, 20, 300):
             if blocks.get(int(number)) is None:
-                blocks.put(int(number), block())
+                blocks.put(int(number), block(), int(number))
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for thread in threads:

@@ -44,7 +44,7 @@ def write_batches(
 ) -> Iterator[memoryview]:
     """The bytes of the table with that schema, in chunks of at most `CHUNK_BYTES`.
 
-    Missing cells are empty fields in CSV and nulls elsewhere; floats are written with as many
+    Missing cells are empty fields in CSV (quoted, where it has one column) and nulls elsewhere; floats are written with as many
     digits as tell them apart from all others. Too large a table for JSON is NotAcceptable.
     """
     match media_type:
@@ -88,7 +88,12 @@ def _csv(batches: Batches, schema: pa.Schema) -> Iterator[bytes]:
 
 def _csv_lines(rows: pa.RecordBatch | pa.Table, *, header: bool = False) -> list[bytes]:
     sink = Drain()
-    pl.DataFrame(pl.from_arrow(rows)).write_csv(cast("IO[bytes]", sink), include_header=header)
+    pl.DataFrame(pl.from_arrow(rows)).write_csv(
+        cast("IO[bytes]", sink),
+        include_header=header,
+        # In a table of one column a missing cell would be an empty line, which many readers skip.
+        null_value='""' if rows.num_columns == 1 else None,
+    )
     return sink.take()
 
 
