@@ -31,7 +31,8 @@ def open_engine(url: str) -> Engine:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A consistent view of the database; nothing is kept."""
+    """What is committed: on SQLite as of the first statement, on PostgreSQL as of each; nothing is
+    kept."""
     with engine.connect() as connection, connection.begin():
         yield connection
 
