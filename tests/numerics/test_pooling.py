@@ -108,7 +108,7 @@ def test_a_nonlinear_attacker_gains_nothing_from_more_copies(
     setting: Setting, attacker: str
 ) -> None:
     """Trained on half of the true rows; the control with independent noise must gain."""
-    half = 10_000
+    half = ROWS // 2
     order = sorted(range(LEVELS), key=lambda i: setting.variances[i])
     chosen = [order[0], *order[5:25:5]]
     target = setting.X[0, : 2 * half]
