@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Generator
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from app.errors import Refusal
 from app.model import BLOCK_ROWS, Role
 from app.service.asking import Ask
-from app.service.release import Release, Selection, open_release
+from app.service.release import AHEAD, Release, Selection, open_release
 from app.store import callers
 from app.store.engine import reading
 from tests.api.conftest import Service
@@ -53,3 +56,16 @@ def test_nothing_is_given_once_the_right_has_ended(release: Release) -> None:
         next(given)
     with pytest.raises(StopIteration):
         next(given)
+
+
+def test_a_slow_reader_has_few_blocks_waiting(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.service.release.THREADS", 2)
+    made: list[int] = []
+    given = release.each_block(lambda block: made.append(block.num_rows))
+    next(given)
+    time.sleep(1.0)  # time enough to make all eight
+    assert 1 < len(made) <= 2 + AHEAD + 1 < BLOCKS
+    assert isinstance(given, Generator)
+    given.close()
