@@ -128,15 +128,11 @@ def download_copy(
         return Response(status_code=304, headers=headers)
     record_release(resources, ask, release, media_type.value)
     go_on = _still_permitted(request, resources, ask, copy_id)
-    blocks = partial(release.each_block, go_on=go_on)
-    write = partial(write_batches, blocks, release.schema, media_type)
+    write = partial(write_batches, release.each_block, release.schema, media_type)
     if wants_range(request, etag, media_type):
         ranges: Ranges = request.app.state.ranges
         return ranges.answer(request, etag, media_type, headers, write, go_on)
-    chunks = write()
-    if media_type is MediaType.JSON:  # its columns follow one another, so all blocks come first
-        chunks = downloads.watched(chunks, go_on)
-    return downloads.streamed(chunks, media_type, headers)
+    return downloads.streamed(downloads.watched(write(), go_on), media_type, headers)
 
 
 def _selection(columns: list[str] | None, rows: str | None) -> Selection:

@@ -1,6 +1,6 @@
 """A table as a download: streamed, with an ETag.
 
-What is streamed is asked at each block whether it may go on; when it may not, the connection is cut,
+Every few megabytes it is asked whether a download may go on; when it may not, the connection is cut,
 so that the part that has left cannot be taken for the whole.
 """
 
@@ -25,7 +25,7 @@ EXTENSION = {
     MediaType.ARROW: "arrows",
     MediaType.JSON: "json",
 }
-CHECKED_BYTES = 4 * 2**20
+CHECKED_BYTES = 8 * 2**20
 """How much may leave until the right to it is asked for again."""
 
 CHUNKS_AT_ONCE = 8
@@ -59,15 +59,17 @@ def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, s
 def watched(
     chunks: Iterator[memoryview], go_on: Callable[[], None]
 ) -> Generator[memoryview, None, None]:
-    """The chunks of bytes that were all made before the first left: `go_on` is asked now and then
-    while they leave, and may raise."""
+    """The same chunks; `go_on` is asked before the first and every `CHECKED_BYTES`, and may raise."""
     left = CHECKED_BYTES
-    for chunk in chunks:
-        left += len(chunk)
-        if left > CHECKED_BYTES:
-            go_on()
-            left = 0
-        yield chunk
+    try:
+        for chunk in chunks:
+            if left >= CHECKED_BYTES:
+                go_on()
+                left = 0
+            left += len(chunk)
+            yield chunk
+    finally:
+        _close(chunks)
 
 
 def streamed(

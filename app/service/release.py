@@ -108,13 +108,10 @@ class Release:
         """The rows in order, a block at a time."""
         return self.each_block(lambda block: block)
 
-    def each_block(
-        self, then: Callable[[pa.RecordBatch], T], go_on: Callable[[], None] = lambda: None
-    ) -> Iterator[T]:
+    def each_block(self, then: Callable[[pa.RecordBatch], T]) -> Iterator[T]:
         """What `then` makes of each block of rows, in order.
 
-        Blocks are made, and `then` is called, by several threads ahead of what is taken. `go_on`
-        is asked before each is given away and may raise.
+        Blocks are made, and `then` is called, by several threads ahead of what is taken.
         """
         pool = ThreadPoolExecutor(THREADS, thread_name_prefix="release")
         waiting: deque[Future[T]] = deque()
@@ -122,10 +119,8 @@ class Release:
             for start, stop in row_blocks(self.first, self.last):
                 waiting.append(pool.submit(lambda a, b: then(self._block(a, b)), start, stop))
                 if len(waiting) > THREADS + AHEAD:
-                    go_on()
                     yield waiting.popleft().result()
             while waiting:
-                go_on()
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A copy block by block: in order, and each one only after the right to it was asked for again."""
+"""A copy block by block: in order, few at a time, and none once the right to it has ended."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from app.api.downloads import CHECKED_BYTES, watched
 from app.errors import Refusal
 from app.model import BLOCK_ROWS, Role
 from app.service.asking import Ask
@@ -33,25 +34,28 @@ def release(service: Service) -> Release:
     return open_release(resources, ask, copy, Selection())
 
 
-def test_blocks_come_in_order_and_after_the_right_was_asked_for(release: Release) -> None:
-    asked: list[None] = []
-    taken: list[pa.RecordBatch] = []
-    for block in release.each_block(lambda made: made, lambda: asked.append(None)):
-        taken.append(block)
-        assert len(asked) == len(taken)
-    assert [block.num_rows for block in taken] == [BLOCK_ROWS] * (BLOCKS - 1) + [BLOCK_ROWS - 7]
-    assert pa.Table.from_batches(taken).equals(pa.Table.from_batches(release.batches()))
+def test_blocks_come_in_order(release: Release) -> None:
+    lengths = list(release.each_block(lambda block: block.num_rows))
+    assert lengths == [BLOCK_ROWS] * (BLOCKS - 1) + [BLOCK_ROWS - 7]
+    whole = pa.Table.from_batches(release.batches())
+    for number, block in enumerate(release.batches()):
+        assert pa.Table.from_batches([block]).equals(whole.slice(number * BLOCK_ROWS, len(block)))
 
 
-def test_nothing_is_given_once_the_right_has_ended(release: Release) -> None:
-    left = iter([None, None])
+def test_the_right_is_asked_for_before_the_first_byte_and_all_along() -> None:
+    chunk, asked = memoryview(bytes(CHECKED_BYTES // 2)), 0
 
     def go_on() -> None:
-        if next(left, "none") == "none":
+        nonlocal asked
+        asked += 1
+        if asked == 3:
             raise Refusal("the right has ended")
 
-    given = release.each_block(lambda block: block.num_rows, go_on)
-    assert [next(given), next(given)] == [BLOCK_ROWS] * 2
+    given = watched(iter([chunk] * 10), go_on)
+    assert asked == 0
+    for expected in (1, 1, 2, 2):
+        assert next(given) is chunk
+        assert asked == expected
     with pytest.raises(Refusal):
         next(given)
     with pytest.raises(StopIteration):
