@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -93,3 +95,12 @@ def rows_of(client: TestClient, copy: str, accept: str = ARROW, **params: Any) -
         case "application/vnd.apache.arrow.stream":
             return pa.ipc.open_stream(answer.content).read_all()
     return pa.table(answer.json()["columns"])
+
+
+def copy_database(source: str, target: str) -> None:
+    """Back up, or restore, one SQLite database over another, both by URL."""
+    with (
+        closing(sqlite3.connect(source.removeprefix("sqlite:///"))) as old,
+        closing(sqlite3.connect(target.removeprefix("sqlite:///"))) as new,
+    ):
+        old.backup(new)

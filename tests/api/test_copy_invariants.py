@@ -6,7 +6,6 @@ import io
 import logging
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from sqlalchemy import event, text, update
 from sqlalchemy.exc import DBAPIError
 
 from app.api.observing import log_as_json
-from app.numerics.multilevel import coefficient_rows
 from app.service.secrets import open_secret
 from app.service.shape import open_shape
 from app.store import datasets, history, tables
@@ -169,76 +167,7 @@ def test_3_another_process_on_the_same_data_repeats_every_bit(
     second.close()
 
 
-# 4. The draw key binds to the whole history before it.
-
-
-@pytest.fixture
-def restored(sqlite_database: str, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """A history that lost its tail: copies at 1 and 0.5 left, the entry of 0.5 is gone."""
-    home = tmp_path / "home"
-    service = Service(sqlite_database, home)
-    client = service.client()
-    dataset = register(client, mixed_table(ROWS))
-    known = rows_of(client, issue(client, dataset, noise_variance=1.0)["id"])
-    backup = tmp_path / "backup.sqlite"
-    with (
-        closing(sqlite3.connect(sqlite_database.removeprefix("sqlite:///"))) as source,
-        closing(sqlite3.connect(backup)) as target,
-    ):
-        source.backup(target)
-    lost = rows_of(client, issue(client, dataset, noise_variance=0.5)["id"])
-    service.close()
-    after = Service(f"sqlite:///{backup}", home)
-    yield {"service": after, "dataset": dataset, "known": known, "lost": lost}
-    after.close()
-
-
-def solved(copies: list[Any], coefficients: Any) -> Any:
-    """X as the combination with Σw = 1 and no noise left, were the noise as the coefficients say."""
-    m, draws = coefficients.shape
-    conditions = np.vstack([np.ones(m), coefficients.T])
-    weights = np.linalg.lstsq(conditions, np.r_[1.0, np.zeros(draws)], rcond=None)[0]
-    return weights @ np.stack(copies)
-
-
-def test_4_new_copies_and_lost_ones_cannot_be_solved_for_the_original(
-    restored: dict[str, Any],
-) -> None:
-    """Were the second draw keyed by its place alone, three copies would hold two unknown noises."""
-    client = restored["service"].client()
-    new = rows_of(client, issue(client, restored["dataset"], noise_variance=0.25)["id"])
-    truth = mixed_table(ROWS).column("income").to_numpy()
-    copies = [
-        table.column("income").to_numpy() for table in (restored["known"], restored["lost"], new)
-    ]
-    reused = np.zeros((3, 2))
-    reused[:2] = coefficient_rows([1.0, 0.5])
-    reused[2] = coefficient_rows([1.0, 0.25])[1]
-
-    error = solved(copies, reused) - truth
-    assert error.std() > 0.2 * truth.std()
-
-    # The control: with the noise reused, the same attack recovers every value.
-    normals = np.random.default_rng(0).normal(size=(2, ROWS))
-    leaking = list(truth + truth.std() * reused @ normals)
-    assert (solved(leaking, reused) - truth).std() < 1e-9 * truth.std()
-
-    # No other linear combination does it either: fitted to half of the truth, tried on the rest.
-    design = np.column_stack([*copies, np.ones(ROWS)])
-    weights = np.linalg.lstsq(design[: ROWS // 2], truth[: ROWS // 2], rcond=None)[0]
-    left = (design @ weights - truth)[ROWS // 2 :]
-    best_known = 0.25 / 1.25
-    independent = 1 / (1 + 1 / 0.25 + 1 / 0.5)
-    assert left.var() / truth.var() > 0.8 * independent
-    assert independent < best_known
-
-
-def test_4_the_same_request_after_the_loss_repeats_the_lost_copy(restored: dict[str, Any]) -> None:
-    """Better than an independent copy of the same level: nothing new leaves."""
-    client = restored["service"].client()
-    again = rows_of(client, issue(client, restored["dataset"], noise_variance=0.5)["id"])
-    assert again.equals(restored["lost"])
-
+# 4. The draw key binds to the whole history before it: test_copies_after_a_restore.py.
 
 # 5. Covariance, factor and marginals are frozen with the first copy.
 
@@ -282,30 +211,6 @@ def test_5_a_history_begins_with_what_was_frozen_and_with_the_secret(admin: Test
         (entry,) = admin.get(f"/v1/datasets/{dataset}/history").json()["entries"]
         beginnings.add(entry["previous_hash"])
     assert len(beginnings) == 3
-
-
-def test_5_frozen_again_after_a_restore_to_before_the_first_copy(
-    sqlite_database: str, tmp_path: Path
-) -> None:
-    """Another covariance never meets the draws of the lost one."""
-    home = tmp_path / "home"
-    service = Service(sqlite_database, home)
-    dataset = register(service.client(), mixed_table(ROWS))
-    backup = tmp_path / "backup.sqlite"
-    with (
-        closing(sqlite3.connect(sqlite_database.removeprefix("sqlite:///"))) as source,
-        closing(sqlite3.connect(backup)) as target,
-    ):
-        source.backup(target)
-    issue(service.client(), dataset, level="b")
-    (lost,) = service.client().get(f"/v1/datasets/{dataset}/history").json()["entries"]
-    service.close()
-    after = Service(f"sqlite:///{backup}", home)
-    append(after.client(), dataset, mixed_table(ROWS, seed=1))
-    issue(after.client(), dataset, level="b")
-    (drawn,) = after.client().get(f"/v1/datasets/{dataset}/history").json()["entries"]
-    after.close()
-    assert drawn["hash"] != lost["hash"]
 
 
 # 6. A changed row is a new row.

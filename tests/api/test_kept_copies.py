@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,16 @@ from fastapi.testclient import TestClient
 from app.model import BLOCK_ROWS
 from app.store.blobs import BlobStore
 from tests.api.conftest import Service
-from tests.api.copy_tables import ARROW, CSV, append, content, issue, mixed_table, register
+from tests.api.copy_tables import (
+    ARROW,
+    CSV,
+    append,
+    content,
+    copy_database,
+    issue,
+    mixed_table,
+    register,
+)
 
 ROWS = 500
 
@@ -132,20 +139,15 @@ def test_what_was_kept_before_a_restore_is_not_taken_for_what_came_after(
     kept, made = keeping.client(), making.client()
     dataset = register(kept, mixed_table(ROWS))
     copy = issue(kept, dataset, level="b")["id"]
-    live, backup = sqlite_database.removeprefix("sqlite:///"), str(tmp_path / "backup.sqlite")
-    copy_database(live, backup)
+    backup = f"sqlite:///{tmp_path}/backup.sqlite"
+    copy_database(sqlite_database, backup)
     append(kept, dataset, without_gaps(seed=1))
     lost = content(kept, copy, CSV)
-    copy_database(backup, live)
+    copy_database(backup, sqlite_database)
     append(kept, dataset, without_gaps(seed=2))  # as many rows, under the same ordinals
     after = content(kept, copy, CSV)
     assert after.content == content(made, copy, CSV).content != lost.content
     assert after.headers["etag"] != lost.headers["etag"]
-
-
-def copy_database(source: str, target: str) -> None:
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
-        old.backup(new)
 
 
 def test_what_is_kept_for_one_is_not_for_another(keeping: Service) -> None:
