@@ -11,8 +11,8 @@ import pyarrow.csv
 import pytest
 from numpy.typing import NDArray
 
+from tests.api.attack_forms import NAMES, csv, original
 from tests.api.conftest import Service
-from tests.api.test_attacks import NAMES, csv, original
 
 FloatArray = NDArray[np.float64]
 
