@@ -1,0 +1,81 @@
+"""login, logout, open: which service, and whose key.
+
+A key is never an argument: arguments stand in the list of processes and in the shell's history.
+"""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cornerwave.client import connect
+from cornerwave.command.speaking import Json, say, told
+from cornerwave.credentials import Credentials, find, forget, keep
+from cornerwave.problems import NoKey
+
+
+def login(
+    url: Annotated[str, typer.Argument(help="Where the service is, such as https://…")],
+    key_file: Annotated[
+        Path | None, typer.Option(help="Read the key from this file instead of asking.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Keep a key for a service: asked for, or read from standard input or a file."""
+    with told(as_json):
+        key = _key(key_file)
+        credentials = Credentials(url.rstrip("/"), key)
+        with connect(credentials.url, credentials.key) as client:
+            version = client.health().get("version", "")
+            client.datasets()  # a key that is not valid ends here
+        place = keep(credentials)
+        say({"url": credentials.url, "version": version, "kept_in": str(place)}, as_json)
+
+
+def _key(key_file: Path | None) -> str:
+    if key_file is not None:
+        key = key_file.read_text(encoding="utf-8")
+    elif sys.stdin.isatty():
+        key = str(typer.prompt("Key", hide_input=True))
+    else:
+        key = sys.stdin.readline()
+    if not key.strip():
+        raise NoKey("No key was given.")
+    return key.strip()
+
+
+def logout(
+    url: Annotated[str | None, typer.Argument(help="Where the service is.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Forget the key for a service."""
+    with told(as_json):
+        address = url or find().url
+        if not forget(address):
+            raise NoKey(f"No key for {address} is kept.")
+        say({"forgotten": address}, as_json)
+
+
+def open_portal(
+    show: Annotated[
+        bool, typer.Option("--show", help="Print the address, do not open it.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Open the portal in a browser."""
+    with told(as_json):
+        address = f"{find().url}/portal"
+        if not show:
+            webbrowser.open(address)
+        say({"portal": address}, as_json)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(login)
+    app.command()(logout)
+    app.command("open")(open_portal)

@@ -1,0 +1,142 @@
+"""What the command prints: tables for people, JSON for programs; and how it ends when something goes wrong.
+
+| exit code | means |
+|---|---|
+| 0 | done |
+| 1 | the service refused the request, or something here is wrong |
+| 2 | the command was not called as it must be |
+| 3 | there is no key, or it is not valid, or does not allow this |
+| 4 | there is no such thing |
+| 5 | the request contradicts what is kept |
+| 6 | the service cannot be reached, is overloaded or fails |
+| 7 | what arrived does not have the checksum, or the signature, that it should have |
+| 130 | interrupted |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cornerwave import problems
+from cornerwave.client import Client, connect
+from cornerwave.signatures import NotVerified
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (problems.NoKey, 3),
+    (problems.Unauthenticated, 3),
+    (problems.Forbidden, 3),
+    (problems.NotFound, 4),
+    (problems.Conflict, 5),
+    (problems.RateLimited, 6),
+    (problems.Unavailable, 6),
+    (problems.ConnectionFailed, 6),
+    (problems.ChecksumMismatch, 7),
+    (NotVerified, 7),
+    (problems.CornerwaveError, 1),
+    (OSError, 1),
+    (ValueError, 1),
+    (TypeError, 1),
+)
+
+
+@contextmanager
+def speaking(as_json: bool) -> Iterator[Client]:
+    """A client with the key that is known; what goes wrong is one line, or a problem document, and an exit code."""
+    with told(as_json), connect() as client:
+        yield client
+
+
+@contextmanager
+def told(as_json: bool) -> Iterator[None]:
+    """What goes wrong in the block is one line on standard error, and an exit code."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("cornerwave: interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
+    except tuple(kind for kind, _ in EXIT_CODES) as error:
+        if as_json:
+            members = error.members if isinstance(error, problems.Problem) else {}
+            said = json.dumps({"detail": str(error), **members})
+        else:
+            said = f"cornerwave: {error}"
+        print(said, file=sys.stderr)
+        raise SystemExit(exit_code(error)) from None
+
+
+def exit_code(error: BaseException) -> int:
+    """The code for what went wrong."""
+    return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+
+
+def say_json(value: object) -> None:
+    """The value as JSON on standard output."""
+    print(json.dumps(_plain(value), indent=1, ensure_ascii=False))
+
+
+def say_table(
+    head: Sequence[str], rows: Sequence[Sequence[object]], values: object, as_json: bool
+) -> None:
+    """Rows for people, or the values behind them for programs."""
+    if as_json:
+        say_json(values)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=any(head))
+    for name in head:
+        table.add_column(name, overflow="fold")  # an address that is cut short is none
+    for row in rows:
+        # Names may hold what rich would take for markup.
+        table.add_row(*[Text(_shown(cell)) for cell in row])
+    Console().print(table)
+
+
+def say(value: Any, as_json: bool) -> None:
+    """One value, member by member."""
+    members = _plain(value)
+    say_table(("", ""), list(members.items()), members, as_json)
+
+
+def _shown(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:.6g}"
+    if isinstance(cell, (dict, list)):
+        return json.dumps(cell, ensure_ascii=False)
+    return str(cell)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def json_of(text: str | None, name: str) -> Any:
+    """An option that is JSON."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise typer.BadParameter("must be JSON", param_hint=name) from None

@@ -1,0 +1,61 @@
+"""Data spaces, seen by people: who a recipient is there, and the transfers that its connector asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cornerwave.values import Recipient, Shown, load
+from cornerwave.wire.bodies import JsonBody
+from cornerwave.wire.calls import Answer, Call, Flow, every, get, path_of, send
+from cornerwave.wire.driving import operation
+
+MESSAGES = ("complete", "suspend", "resume", "terminate")
+
+
+@dataclass(frozen=True)
+class Transfer(Shown):
+    """A transfer under an agreement; `suspended_by` tells which side stopped it."""
+
+    id: str
+    agreement: str
+    state: str
+    format: str
+    target: str | None
+    suspended_by: str | None
+    created_at: str
+    changed_at: str
+
+
+class Dataspaces:
+    """What connectors of a data space do, watched and ended by people."""
+
+    @operation
+    def name_participant(self, recipient: str, participant_id: str | None) -> Flow[Recipient]:
+        """Say who a recipient is in a data space (such as `did:web:…`), or that it is in none."""
+        path = path_of("recipients", recipient, "participant")
+        form = JsonBody({"participant_id": participant_id})
+        answer: Answer = yield Call("PUT", path, body=form, changes=True)
+        return load(Recipient, answer.json())
+
+    @operation
+    def transfers(self) -> Flow[list[Transfer]]:
+        """The transfers that this caller is a party of."""
+        found = yield from every("transfers", "transfers")
+        return [load(Transfer, each) for each in found]
+
+    @operation
+    def transfer(self, transfer_id: str) -> Flow[Transfer]:
+        """One of them."""
+        answer: Answer = yield get("transfers", transfer_id)
+        return load(Transfer, answer.json())
+
+    @operation
+    def answer_transfer(
+        self, transfer_id: str, message: str, *, reason: str | None = None
+    ) -> Flow[Transfer]:
+        """Say `complete`, `suspend`, `resume` or `terminate`; the other side is told the reason."""
+        if message not in MESSAGES:
+            raise ValueError(f"what can be said is {', '.join(MESSAGES)}")
+        form = {"reason": reason}
+        answer: Answer = yield send("POST", "transfers", transfer_id, message, form=form)
+        return load(Transfer, answer.json())

@@ -1,0 +1,12 @@
+"""Methods that keep nothing: a table goes in, a table or a report comes out."""
+
+from __future__ import annotations
+
+from cornerwave.methods.attacks import Attacks
+from cornerwave.methods.distributions import Distributions
+from cornerwave.methods.swapping import Swapping
+from cornerwave.methods.synthesis import Synthesis
+
+
+class Methods(Attacks, Distributions, Swapping, Synthesis):
+    """What the service does with a table without keeping it."""

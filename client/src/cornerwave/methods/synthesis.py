@@ -1,0 +1,101 @@
+"""Synthetic tables, and how faithful and how safe a release is."""
+
+from __future__ import annotations
+
+from cornerwave.datasets import AS_FOUND, Reading
+from cornerwave.held import HeldTable
+from cornerwave.methods.answers import report_answer, table_answer
+from cornerwave.values import Report
+from cornerwave.wire.bodies import FormBody
+from cornerwave.wire.calls import Answer, Call, Flow, get, path_of
+from cornerwave.wire.driving import operation
+from cornerwave.wire.tables import TableLike, body_of
+
+
+class Synthesis:
+    """Synthesis, and the utility of what is released."""
+
+    @operation
+    def synthesise(
+        self,
+        table: TableLike,
+        *,
+        method: str = "hybrid",
+        rows: int | None = None,
+        components: int | None = None,
+        seed: int | None = None,
+        enforce_types: bool | None = None,
+        target: str | None = None,
+        distance: float | None = None,
+        inner: str | None = None,
+        stratum_records: int | None = None,
+        accept_risk: bool | None = None,
+        reading: Reading = AS_FOUND,
+    ) -> Flow[HeldTable]:
+        """A synthetic table like this one, with a report on how faithful and how safe it is."""
+        query = {
+            "rows": rows,
+            "components": components,
+            "seed": seed,
+            "enforce_types": enforce_types,
+            "target": target,
+            "distance": distance,
+            "inner": inner,
+            "stratum_records": stratum_records,
+            "accept_risk": accept_risk,
+            **reading.query(),
+        }
+        path = path_of("synthesis", method)
+        return (yield from table_answer(path, query, body_of(table), "Synthesising"))
+
+    @operation
+    def compare_synthesis(
+        self,
+        table: TableLike,
+        *,
+        rows: int | None = None,
+        seed: int | None = None,
+        target: str | None = None,
+        reading: Reading = AS_FOUND,
+    ) -> Flow[Report]:
+        """All methods of synthesis on one table, and which of them is recommended."""
+        query = {"rows": rows, "seed": seed, "target": target, **reading.query()}
+        return (
+            yield from report_answer(
+                path_of("synthesis", "compare"), query, body_of(table), "Comparing"
+            )
+        )
+
+    @operation
+    def expected_leakage(
+        self, records: int, components: int, *, rows: int | None = None, most: int | None = None
+    ) -> Flow[Report]:
+        """How many originals PRIMP is expected to give away."""
+        query = {"records": records, "components": components, "rows": rows, "most": most}
+        answer: Answer = yield Call("GET", path_of("synthesis", "primp", "leakage"), query)
+        return Report(answer.json())
+
+    @operation
+    def utility(
+        self,
+        original: TableLike,
+        released: TableLike,
+        *,
+        holdout: TableLike | None = None,
+        target: str | None = None,
+        distance: float | None = None,
+        seed: int | None = None,
+        reading: Reading = AS_FOUND,
+    ) -> Flow[Report]:
+        """How faithful and how safe a released table is."""
+        parts = [("original", body_of(original)), ("released", body_of(released))]
+        if holdout is not None:
+            parts.append(("holdout", body_of(holdout)))
+        query = {"target": target, "distance": distance, "seed": seed, **reading.query()}
+        return (yield from report_answer(path_of("utility"), query, FormBody(parts), "Measuring"))
+
+    @operation
+    def report(self, report_id: str) -> Flow[Report]:
+        """A report that was kept beside a table."""
+        answer: Answer = yield get("reports", report_id)
+        return Report(answer.json())

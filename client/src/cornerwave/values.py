@@ -1,0 +1,316 @@
+"""What the service answers, as frozen values that show themselves in a notebook.
+
+Members that a newer service adds are ignored here; reports, which differ from method to method, are mappings
+whose members are attributes too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from cornerwave.showing import html_table
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A value that is a small table in a notebook, without its secrets."""
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (field.name, getattr(self, field.name) if field.repr else f"in .{field.name}")
+            for field in dataclasses.fields(self)
+        ]
+        return html_table(type(self).__name__, rows)
+
+
+class Report(Mapping[str, Any]):
+    """Figures as the service gave them: `report["attacks"][0]["rmse"]` or `report.attacks[0].rmse`."""
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        self._members = dict(members)
+
+    def __getitem__(self, name: str) -> Any:
+        return _wrapped(self._members[name])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._members:
+            raise AttributeError(name)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._members]
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={_short(value)}" for name, value in self._members.items())
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plain members, for JSON."""
+        return self._members
+
+    def _repr_html_(self) -> str:
+        return html_table("Report", list(self._members.items()))
+
+
+def _short(value: Any) -> str:
+    """A member as it stands among others: of what holds more, only that it does."""
+    if isinstance(value, Mapping) and value:
+        return "{…}"
+    return f"[… {len(value)}]" if isinstance(value, list) and value else repr(value)
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return Report(value)
+    if isinstance(value, list):
+        return [_wrapped(each) for each in value]
+    return value
+
+
+@dataclass(frozen=True)
+class Notice(Shown):
+    """Something that the owner should know about rows that were taken."""
+
+    type: str
+    detail: str
+    share: float | None = None
+    dataset: str | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Column(Shown):
+    """A column, and what a release does with it. The figures are there in the answer to a registration only."""
+
+    name: str
+    kind: str
+    because: str = ""
+    missing: int = 0
+    integer: bool = False
+    round_to_integer: bool = False
+    lower: float | None = None
+    upper: float | None = None
+    distinct: int | None = None
+    smallest: float | str | None = None
+    largest: float | str | None = None
+    mean: float | str | None = None
+    examples: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    proposals: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True)
+class DatasetInfo(Shown):
+    """A data set as it was when it was looked at. `id` is None after a dry run."""
+
+    id: str | None
+    name: str
+    owner: str
+    rows: int
+    retired_rows: int
+    waiting_rows: int
+    key_column: str | None
+    frozen: bool
+    created_at: str
+    columns: tuple[Column, ...]
+    description: str = ""
+    listed: bool = False
+    versions: Report | None = None
+    read_as: Report | None = None
+    warnings: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Level(Shown):
+    """A level of trust: `privacy` is the share of variance that the best linear guess cannot recover."""
+
+    name: str
+    noise_variance: float
+    privacy: float
+    issued: bool
+    offered: bool = False
+    advice: Report | None = None
+
+
+@dataclass(frozen=True)
+class CopyColumn(Shown):
+    """A column of a copy."""
+
+    name: str
+    kind: str
+    perturbation: str | None = None
+    grid_exponent: int | None = None
+
+
+@dataclass(frozen=True)
+class CopyInfo(Shown):
+    """A copy as this caller may see it."""
+
+    id: str
+    dataset: str
+    levels: tuple[str, ...]
+    noise_variance: float
+    privacy: float
+    issued_at: str
+    rows: int
+    columns: tuple[CopyColumn, ...]
+    content: str
+    applied_variance: float | None = None
+    sequence: int | None = None
+    hash: str | None = None
+    checksum: str | None = None
+    advice: Report | None = None
+
+
+@dataclass(frozen=True)
+class ReleasedFile(Shown):
+    """A file of a copy at an address that needs no key and ends; whoever has the address has the file."""
+
+    id: str
+    name: str
+    size_bytes: int
+    sha256: str
+    rows: int
+    first_row: int
+    end_row: int
+    statistics: Report
+    url: str = dataclasses.field(repr=False)
+
+
+@dataclass(frozen=True)
+class Appended(Shown):
+    """What became of appended rows."""
+
+    first_row: int
+    appended: int
+    waiting: bool
+    rows: int
+    waiting_rows: int
+    warnings: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Retired(Shown):
+    """How many rows were retired, and how many are left."""
+
+    retired_now: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Grant(Shown):
+    """Who may have which level of a data set."""
+
+    dataset: str
+    recipient: str
+    level: str
+    expires_at: str | None = None
+    columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Recipient(Shown):
+    """Someone with a key."""
+
+    id: str
+    name: str
+    role: str
+    created_at: str = ""
+    revoked_at: str | None = None
+    keys: tuple[str, ...] = ()
+    participant_id: str | None = None
+
+
+@dataclass(frozen=True)
+class NewKey(Shown):
+    """A key, shown this once; it is in no `repr`."""
+
+    id: str
+    name: str
+    role: str
+    key: str = dataclasses.field(repr=False)
+
+
+@dataclass(frozen=True)
+class HistoryEntry(Shown):
+    """One draw of a data set's noise; its hash covers the entry before it."""
+
+    sequence: int
+    copy_id: str
+    noise_variance: float
+    applied_variance: float
+    lower: float | None
+    upper: float | None
+    recipe: str
+    previous_hash: str
+    hash: str
+    at: str
+    caller: str
+
+
+@dataclass(frozen=True)
+class LogEntry(Shown):
+    """One line of the audit log."""
+
+    sequence: int
+    at: str
+    caller: str
+    action: str
+    subject: str
+    outcome: str
+    request_id: str
+    previous_hash: str
+    hash: str
+    facts: Report | None = None
+
+
+@dataclass(frozen=True)
+class Survey(Shown):
+    """A survey whose answers are perturbed before they leave those who give them."""
+
+    id: str
+    name: str
+    owner: str
+    bins: int
+    categories: tuple[str, ...] | None
+    edges: tuple[float, ...] | None
+    perturbation: Report
+    steps_per_unit: int
+    right_guess_probability: float
+    created_at: str
+
+
+def load(kind: type[V], members: Mapping[str, Any]) -> V:
+    """The value of this kind; members that it does not know are left out."""
+    return kind(
+        **{name: _loaded(hint, members[name]) for name, hint in _hints(kind) if name in members}
+    )
+
+
+def _hints(kind: Any) -> list[tuple[str, Any]]:
+    hints = get_type_hints(kind)
+    return [(field.name, hints[field.name]) for field in dataclasses.fields(kind)]
+
+
+def _loaded(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if get_origin(hint) in (Union, types.UnionType):
+        hint = next(each for each in get_args(hint) if each is not types.NoneType)
+    if get_origin(hint) is tuple and isinstance(value, Sequence):
+        return tuple(_loaded(get_args(hint)[0], each) for each in value)
+    if hint is Report:
+        return Report(value)
+    return load(hint, value) if dataclasses.is_dataclass(hint) and isinstance(hint, type) else value

@@ -1,0 +1,5 @@
+"""Which version of the client this is."""
+
+from __future__ import annotations
+
+VERSION = "0.1.0"

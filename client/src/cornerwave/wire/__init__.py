@@ -1,0 +1,1 @@
+"""Requests on their way: as values, as bytes, sent and sent again."""

@@ -1,0 +1,160 @@
+"""A request as a value, and an operation as a generator of requests: what both drivers run, blocking or awaited.
+
+An operation yields a `Call` and is sent the `Answer`; what it returns is the result. Nothing here does I/O, so
+that there is one implementation of every operation.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
+
+from cornerwave.wire.bodies import Body, JsonBody
+
+T = TypeVar("T")
+
+Scalar = str | int | float | bool | None
+Query = Mapping[str, Scalar | Sequence[str]]
+
+JSON = "application/json"
+
+
+class Sink(Protocol):
+    """Where the bytes of an answer go; it knows how to go on after a cut."""
+
+    def headers(self) -> dict[str, str]:
+        """What to ask for: all, or the rest."""
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """An answer begins; from the start again, if it is not the rest."""
+
+    def take(self, chunk: bytes) -> None:
+        """The next bytes."""
+
+    def is_whole(self, status: int, headers: Mapping[str, str]) -> bool:
+        """Whether an answer that is no success says that nothing is missing any more."""
+
+    @property
+    def taken(self) -> int:
+        """How many bytes there are."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request. `changes` says that it writes, and so needs an Idempotency-Key to be sent again."""
+
+    method: str
+    path: str
+    query: Query = field(default_factory=dict)
+    body: Body | None = None
+    accept: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    changes: bool = False
+    into: Sink | None = None
+    label: str = ""
+    once: str | None = None
+    """Its Idempotency-Key, where somebody must know it; else every call that `changes` gets one of its own."""
+    abandoned: Call | None = None
+    """What is sent, once, when whoever waits for the answer is interrupted."""
+
+    @property
+    def parameters(self) -> list[tuple[str, str | int | float | bool | None]]:
+        """The query as the service reads it: lists repeated, truth values as words, nothing for None."""
+        made: list[tuple[str, str | int | float | bool | None]] = []
+        for name, value in self.query.items():
+            if isinstance(value, (list, tuple)):
+                made += [(name, each) for each in value]
+            elif value is not None:
+                made.append((name, _written(value)))
+        return made
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back, if it was a success."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes = b""
+
+    def json(self) -> Any:
+        """The content, parsed."""
+        return json.loads(self.content)
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that takes time but no network: the awaiting driver has a thread do it."""
+
+    do: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A while until the next look at something."""
+
+    seconds: float
+    look: Call
+
+
+@dataclass(frozen=True)
+class Showing:
+    """A wish to show how far long work is; answered with a context whose value is told it."""
+
+    label: str
+
+
+Step = Call | Work | Pause | Showing
+Flow = Generator[Step, Any, T]
+"""An operation: requests out, each `Answer` in, a result at the end."""
+
+
+def path_of(*parts: str) -> str:
+    """The address under /v1 of a thing; a name may hold any character."""
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def get(*parts: str, **query: Scalar | Sequence[str]) -> Call:
+    """A call that reads."""
+    return Call("GET", path_of(*parts), query)
+
+
+def send(method: str, *parts: str, form: Mapping[str, Any] | None = None) -> Call:
+    """A call that writes, with a JSON body of what is not None."""
+    said = None if form is None else {name: v for name, v in form.items() if v is not None}
+    return Call(
+        method, path_of(*parts), body=None if said is None else JsonBody(said), changes=True
+    )
+
+
+def revocable(call: Call) -> Call:
+    """A call that writes and that is taken back when whoever waits for its answer is interrupted.
+
+    By its Idempotency-Key: the service may be carrying it out, though no answer says so yet.
+    """
+    once = str(uuid.uuid4())
+    back = Call("DELETE", path_of("requests"), {"idempotency_key": once})
+    return replace(call, changes=True, once=once, abandoned=back)
+
+
+def every(name: str, *parts: str, most: int | None = None, **query: Scalar) -> Flow[list[Any]]:
+    """All entries of a list, page by page, or the first `most` of them."""
+    found: list[Any] = []
+    cursor: str | None = None
+    while True:
+        left = None if most is None else most - len(found)
+        size = 1000 if left is None else min(left, 1000)
+        answer: Answer = yield get(*parts, cursor=cursor, limit=size, **query)
+        page = answer.json()
+        found += page[name]
+        cursor = page["next_cursor"]
+        if cursor is None or (most is not None and len(found) >= most):
+            return found
