@@ -3,13 +3,19 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-CODE   := app tests bench papers migrations
+# uv installs four times as fast as pip, and says what it is doing; where it cannot be had, pip serves.
+INSTALL = if [ -x $(BIN)/uv ]; then UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --require-hashes -r $(1); \
+          else $(PIP) install --require-hashes -r $(1); fi
+CODE   := app tests bench papers trials migrations client/src
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
-.PHONY: serve test check format openapi migrate bench papers lock clean
+.PHONY: serve demo test check format openapi migrate bench papers trials screenshots lock clean
 
 serve: $(VENV)/.serve  ## start the service with what it needs: http://127.0.0.1:8000/docs
-	@$(BIN)/cornerwave serve
+	@$(BIN)/cornerwave-server serve
+
+demo: $(VENV)/.serve  ## the same, with a demonstration in it; the link that is printed leads there
+	@$(BIN)/cornerwave-server demo
 
 test: $(VENV)/.dev  ## every test, with its own PostgreSQL and Redis
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
@@ -18,18 +24,20 @@ check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.10 client/src
 	$(BIN)/lint-imports
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-openapi: $(VENV)/.serve  ## write openapi/openapi.json
-	$(BIN)/cornerwave openapi > openapi/openapi.json.new
+openapi: $(VENV)/.dev  ## write the examples, then openapi/openapi.json
+	$(BIN)/python -m tests.api.story
+	$(BIN)/cornerwave-server openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
 
 migrate: $(VENV)/.serve  ## bring the database of CORNERWAVE_DATABASE_URL (or ./var) to the newest schema
-	$(BIN)/cornerwave migrate
+	$(BIN)/cornerwave-server migrate
 
 bench: $(VENV)/.bench  ## every script under bench/, then docs/benchmarks.md
 	$(BIN)/python -m bench $(ARGS)
@@ -37,34 +45,50 @@ bench: $(VENV)/.bench  ## every script under bench/, then docs/benchmarks.md
 papers: $(VENV)/.bench  ## every table and figure of the papers, then docs/papers/; QUICK=1 for a minute's worth
 	$(BIN)/python -m papers $(if $(QUICK),--quick) $(ARGS)
 
+trials: $(VENV)/.dev  ## kills, faults, load and fuzzing, from where they stopped, then docs/trials.md
+	$(BIN)/python -m trials $(ARGS)
+
+screenshots: $(VENV)/.dev  ## every page of the portal, light and dark, wide and narrow, into docs/portal/
+	$(BIN)/python -m tests.browser.screenshots
+
 lock:  ## resolve anew; needs uv. The export names no registry.
 	uv lock
 	uv export --quiet --format requirements.txt --no-header --no-emit-project --output-file requirements.txt
-	uv export --quiet --format requirements.txt --no-header --no-emit-project --group dev --output-file requirements-dev.txt
-	uv export --quiet --format requirements.txt --no-header --no-emit-project --group dev --group bench --output-file requirements-bench.txt
+	uv export --quiet --format requirements.txt --no-header --no-emit-project --extra dask --output-file requirements-cluster.txt
+	uv export --quiet --format requirements.txt --no-header --no-emit-project --all-extras --group dev --output-file requirements-dev.txt
+	uv export --quiet --format requirements.txt --no-header --no-emit-project --all-extras --group dev --group bench --output-file requirements-bench.txt
 
 clean:
 	rm -rf $(VENV)
 
-# The stamps say which set of packages the environment holds. pip compiles what it installs, also
+# The stamps say which set of packages the environment holds. What is installed is compiled, also
 # where PYTHONDONTWRITEBYTECODE is set: without bytecode the start takes three times as long.
 $(VENV)/.python:
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Cornerwave needs Python 3.11 or newer; set PYTHON=")'
 	$(PYTHON) -m venv $(VENV)
+	@$(PIP) install uv || echo "uv cannot be had here; pip takes a minute or two instead"
 	@touch $@
 
-$(VENV)/.serve: requirements.txt | $(VENV)/.python
-	@echo "Installing the service into $(VENV) (once, about a minute)"
-	$(PIP) install --require-hashes -r requirements.txt
-	@$(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "cornerwave.pth").write_text(str(pathlib.Path.cwd()))'
-	@printf '#!/bin/sh\nexec "%s/python" -m app "$$@"\n' "$(abspath $(BIN))" > $(BIN)/cornerwave && chmod +x $(BIN)/cornerwave
+# The code is found where it stands, and the command is a line that starts it.
+$(VENV)/.commands: Makefile | $(VENV)/.python
+	@$(BIN)/python -c 'import pathlib, sysconfig; here = pathlib.Path.cwd(); pathlib.Path(sysconfig.get_path("purelib"), "cornerwave.pth").write_text(f"{here}\n{here}/client/src\n")'
+	@printf '#!/bin/sh\nexec "%s/python" -m app "$$@"\n' "$(abspath $(BIN))" > $(BIN)/cornerwave-server
+	@chmod +x $(BIN)/cornerwave-server
+	@touch $@
+
+$(VENV)/.serve: requirements.txt | $(VENV)/.python $(VENV)/.commands
+	@echo "Installing the service into $(VENV) (once, about half a minute)"
+	@$(call INSTALL,requirements.txt)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.serve
-	@echo "Installing the test tools into $(VENV) (once, about a minute)"
-	$(PIP) install --require-hashes -r requirements-dev.txt
+	@echo "Installing the test tools into $(VENV) (once, about half a minute)"
+	@$(call INSTALL,requirements-dev.txt)
+	@# The client's command needs packages that the service does not have.
+	@printf '#!/bin/sh\nexec "%s/python" -m cornerwave "$$@"\n' "$(abspath $(BIN))" > $(BIN)/cornerwave
+	@chmod +x $(BIN)/cornerwave
 	@touch $@
 
 $(VENV)/.bench: requirements-bench.txt $(VENV)/.dev
-	$(PIP) install --require-hashes -r requirements-bench.txt
+	@$(call INSTALL,requirements-bench.txt)
 	@touch $@

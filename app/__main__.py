@@ -1,4 +1,4 @@
-"""`python -m app` is the `cornerwave` command."""
+"""`python -m app` is the `cornerwave-server` command."""
 
 from app.cli import main
 

@@ -1,7 +1,7 @@
 """What can go wrong, in the words of the domain.
 
 Every error has a slug (stable, the last part of the problem's `type`), a title, a remedy and typed
-fields. `app/api/problems.py` alone knows which HTTP status belongs to which. No message and no
+fields. `app/api/transport/problems.py` alone knows which HTTP status belongs to which. No message and no
 field ever holds a data value, a key or a covariance: names, row numbers, counts and limits only.
 """
 
@@ -12,6 +12,18 @@ from typing import ClassVar
 Field = str | int | float | bool | None | list[str] | list[int]
 
 
+class CannotStart(Exception):
+    """The service must not start on what it found; one sentence says why and what to do."""
+
+
+def sentence(text: str) -> str:
+    """The text with a capital and a full stop; a parameter's name that begins it stays as it is."""
+    first = text.partition(" ")[0]
+    if "_" in first and not first.startswith("`"):
+        text = f"`{first}`{text[len(first) :]}"
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
 class DomainError(Exception):
     """An answer to the caller other than the one it hoped for."""
 
@@ -20,8 +32,8 @@ class DomainError(Exception):
     remedy: ClassVar[str] = "Read the detail of the answer."
 
     def __init__(self, detail: str, **fields: Field) -> None:
-        super().__init__(detail)
-        self.detail = detail
+        self.detail = sentence(detail)
+        super().__init__(self.detail)
         self.fields = {name: value for name, value in fields.items() if value is not None}
 
 
@@ -89,12 +101,62 @@ class NotReleasable(Conflict):
     remedy = "The detail names what is missing; PUT the columns, or register another table."
 
 
+class RowsUncovered(Conflict):
+    """Rows that the frozen noise would not hide, and too few of them for a shape of their own."""
+
+    slug = "rows-uncovered"
+    title = "The rows lie too far outside what the frozen noise covers"
+    remedy = (
+        "Append as many complete rows at once as `rows_needed` says, or let these wait for more by"
+        " `uncovered=wait`."
+    )
+
+
+class RowsTellMore(Conflict):
+    """Rows in which numbers and categories tell more of each other than the frozen noise allows for."""
+
+    slug = "rows-tell-more"
+    title = "The categories of the rows tell too much of their numbers"
+    remedy = "Register these rows as a data set of their own: its noise is then measured by them."
+
+
+class SourceChanged(Conflict):
+    """A file changed, or vanished, while it was imported. Nothing was stored."""
+
+    slug = "source-changed"
+    title = "A file of the source did not stay what it was"
+    remedy = "Import again when nobody writes to the source."
+
+
+class KeyRepeated(Conflict):
+    """A key has a row already, in the data set or in the table itself; retired rows count too."""
+
+    slug = "key-repeated"
+    title = "A key occurs again"
+    remedy = (
+        "Leave out the rows whose keys the data set has, or say `allow_versions=true` to accept what"
+        " versions of a row cost: k of them leave v/k of a level's variance."
+    )
+
+
+class WrongState(Conflict):
+    """The agreement is not in a state in which this party may say this, or has just changed."""
+
+    slug = "wrong-state"
+    title = "The agreement is not at the point where this can be said"
+    remedy = "Look at the agreement: `open_to_you` lists what this caller may say now."
+
+
 class IdempotencyConflict(Conflict):
     """The Idempotency-Key was used for another request, or its answer is not known any more."""
 
     slug = "idempotency-conflict"
     title = "The idempotency key was used before"
     remedy = "Use a new key for a new request; look at the subject named to see what was done."
+
+
+class DoneMeanwhile(IdempotencyConflict):
+    """The same request, under the same Idempotency-Key, was carried out while this one ran."""
 
 
 class Refusal(DomainError):
@@ -113,12 +175,47 @@ class Unauthenticated(Refusal):
     remedy = "Send `Authorization: Bearer <key>`; an administrator issues keys."
 
 
+class SourceNotAllowed(Refusal):
+    """Tables are imported only from where the operator allows it."""
+
+    slug = "source-not-allowed"
+    title = "Nothing may be imported from there"
+    remedy = "Have the operator add a root to CORNERWAVE_IMPORT_ROOTS, or send the table itself."
+
+
+class ForeignForm(Refusal):
+    """A form of the portal came from somewhere else than a page of this session."""
+
+    slug = "foreign-form"
+    title = "This form was not sent from here"
+    remedy = "Open the page again, and send the form from there."
+
+
+class LinkRefused(Refusal):
+    """The address of a file is not one that was given out, or its time is over."""
+
+    slug = "link-refused"
+    title = "The address of the file does not hold, or holds no more"
+    remedy = "Ask for the copy's files again: POST /v1/copies/{id}/files gives new addresses."
+
+
 class RateLimited(Refusal):
     """The key made more requests this minute than it may."""
 
     slug = "rate-limited"
     title = "Too many requests"
     remedy = "Wait for the number of seconds in `Retry-After`."
+
+
+class RowsOverlap(Conflict, Refusal):
+    """More than half of the rows are in another data set of the service too."""
+
+    slug = "rows-overlap"
+    title = "Most of these rows are in another data set"
+    remedy = (
+        "Append to the data set that has them, or say `allow_overlap=true` to accept that copies of"
+        " both can be averaged. The audit log keeps that this was refused."
+    )
 
 
 class Hidden(NotFound, Refusal):
@@ -134,7 +231,9 @@ class UnsupportedMediaType(DomainError):
 
     slug = "unsupported-media-type"
     title = "The body is in a format that is not read"
-    remedy = "Send CSV, Parquet, an Arrow stream or JSON columns, plain or as gzip or zstd."
+    remedy = (
+        "Send CSV, Parquet, Arrow, JSON columns or a workbook of Excel, plain or as gzip or zstd."
+    )
 
 
 class NotAcceptable(DomainError):
@@ -151,3 +250,63 @@ class TooLarge(DomainError):
     slug = "too-large"
     title = "The body is larger than allowed"
     remedy = "Send less at once, or have the operator raise the limit that the detail names."
+
+
+class BodyTooSlow(DomainError):
+    """The body came too slowly, or stopped coming."""
+
+    slug = "body-too-slow"
+    title = "The body came too slowly"
+    remedy = (
+        "Send the request again, without pauses; send rows that come slowly in several requests."
+    )
+
+
+class Busy(DomainError):
+    """The service has as much to do as it can bear, or is about to stop."""
+
+    slug = "busy"
+    title = "The service cannot take this now"
+    remedy = "Wait for the number of seconds in `Retry-After`, and send the request again."
+
+
+class Unavailable(DomainError):
+    """Something that the service stands on does not work at present. Nothing was changed."""
+
+    slug = "unavailable"
+    title = "The service cannot do this at present"
+    remedy = "Send the request again after the number of seconds in `Retry-After`."
+
+
+class JobUnfinished(Conflict):
+    """The job has no result: it is not done yet, or ended without one."""
+
+    slug = "job-unfinished"
+    title = "The job has no result"
+    remedy = "Look at the job: it says how far it is, or why it ended without a result."
+
+
+class JobLost(DomainError):
+    """The work was begun as often as it may be, and every worker that did it was lost."""
+
+    slug = "job-lost"
+    title = "The work never came to its end"
+    remedy = "Ask for it again; if that ends the same way, whoever runs the service must look."
+
+
+class ClusterUnavailable(Unavailable):
+    """The machines that share long work cannot be reached. Nothing was changed."""
+
+    slug = "cluster-unavailable"
+    title = "The cluster for long work cannot be reached"
+    remedy = (
+        "Whoever runs the service must start its scheduler and workers; all else works meanwhile."
+    )
+
+
+class StorageFull(Unavailable):
+    """The disk of the database or of the blob store is full. Nothing was changed."""
+
+    slug = "storage-full"
+    title = "There is no room left"
+    remedy = "Whoever runs the service must make room; reading goes on meanwhile."

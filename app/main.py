@@ -2,59 +2,108 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import tempfile
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from anyio import Semaphore
+from anyio import to_thread
 from fastapi import FastAPI
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
+from sqlalchemy import Engine
 from starlette.types import Lifespan
 
-from app.api import (
-    attacks,
-    audit_log,
-    audits,
-    copies,
-    datasets,
-    distributions,
-    grants,
-    health,
-    levels,
-    pages,
-    problems,
-    randomize,
-    recipients,
-    reports,
-    rows,
-    surveys,
-    swapping,
-    synthesis,
-    utility,
-)
-from app.api.observing import Metrics, Observing
-from app.api.ranges import Ranges
-from app.api.tables.incoming import UPLOADS_AT_ONCE
-from app.service.first_start import ensure_administrator, master_key_fits, sweep_orphans
-from app.service.resources import Resources
+from app.api import health, pages, reports
+from app.api.attacks import audits, randomize
+from app.api.attacks import routes as attacks
+from app.api.copies import files, preview, traces
+from app.api.copies import routes as copies
+from app.api.datasets import levels, rows
+from app.api.datasets import routes as datasets
+from app.api.delta import errors as delta_errors
+from app.api.delta import routes as delta
+from app.api.distributions import routes as distributions
+from app.api.distributions import surveys
+from app.api.dsp import catalog as dsp_catalog
+from app.api.dsp import negotiations as dsp_negotiations
+from app.api.dsp import transfers as dsp_transfers
+from app.api.jobs import routes as jobs
+from app.api.jobs.replaying import request_kind
+from app.api.serving.draining import Drained, Draining
+from app.api.serving.metrics import Metrics
+from app.api.serving.shedding import Shedding
+from app.api.sharing import audit_log, grants, recipients
+from app.api.sharing.agreements import catalogue, rules, signing_keys, transfers, webhooks
+from app.api.sharing.agreements import routes as agreements
+from app.api.swapping import routes as swapping
+from app.api.synthesis import routes as synthesis
+from app.api.synthesis import utility
+from app.api.transport import document, problems
+from app.api.transport.incoming.arriving import Patience
+from app.api.transport.incoming.turns import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
+from app.api.transport.observing import Observing
+from app.api.transport.ranges import Ranges
+from app.errors import ClusterUnavailable
+from app.portal import rooms
+from app.portal.workbench import working as workbench
+from app.service.attacks import later
+from app.service.clusters import Cluster, ClusterNotInstalled
+from app.service.copies.compiling import compile_ahead
+from app.service.copies.making.scheduling import Downloads
+from app.service.first_start import ensure_administrator
+from app.service.installation import claim_store, known_installation, opened_vault
+from app.service.jobs.kinds import Jobs, Kind
+from app.service.jobs.runner import Runner
+from app.service.jobs.tidying import REQUEST, tidy
+from app.service.probes import Probes
+from app.service.resources import Outside, Resources
+from app.service.sharing.dataspace import callbacks, changing, moving
+from app.service.sharing.deliveries import delivering, planning, rounds
+from app.service.sharing.identity import Provider
+from app.service.sharing.webhooks import telling
+from app.service.spreading import Spread, Threads
+from app.service.sweeping import sweep
 from app.settings import Settings, WrongSetting
-from app.store.blobs import BlobStore
-from app.store.checksums import Checksums
-from app.store.engine import open_engine
-from app.store.hot_blocks import HotBlocks
-from app.store.migrations import migrate
-from app.store.noise_cache import NoiseCache
-from app.store.rates import RateCounter
+from app.store.blobs.job_files import JobFiles
+from app.store.blobs.presigning import PresigningNotInstalled, S3Presigner
+from app.store.blobs.released import ReleasedStore
+from app.store.blobs.store import BlobStore, Place, place_at
+from app.store.caches.checksums import Checksums
+from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.noise_cache import NoiseCache
+from app.store.caches.rates import RateCounter
+from app.store.database.engine import open_engine, open_probing_engine
+from app.store.database.migrations import migrate
+from app.store.queue import Queue
+from app.store.sources import ImportRoots
 from app.store.vault import MASTER_KEY_BYTES, Vault
+from app.version import VERSION
+
+log = logging.getLogger("cornerwave.start")
+
+ROW_GROUP_BYTES = 64 * 2**20
+"""Of row groups that are handed out in several batches, kept for the next of them."""
+
+BESIDE_VALUES = 4_096
+"""Bytes that a batch takes beside its values: two rows of five columns, 80 bytes, were measured to take 4,600."""
 
 REDIS_TIMEOUT_SECONDS = 0.5
 """A cache that takes longer than this is no help."""
+
+KEPT_HISTORY_BYTES = 32 * 2**20
+"""Of histories that were checked, about 20,000 entries."""
+
+SUMMARY_BYTES = 8 * 2**20
+"""Of what is told of copies in pages, some hundred copies."""
 
 ROUTERS = (
     datasets.router,
@@ -62,7 +111,18 @@ ROUTERS = (
     levels.router,
     grants.router,
     copies.router,
+    preview.router,
+    files.router,
+    files.links,
+    traces.router,
     recipients.router,
+    catalogue.router,
+    agreements.router,
+    transfers.router,
+    rules.router,
+    signing_keys.router,
+    webhooks.router,
+    delta.router,
     audit_log.router,
     reports.router,
     swapping.router,
@@ -73,31 +133,78 @@ ROUTERS = (
     surveys.router,
     synthesis.router,
     utility.router,
+    jobs.router,
+    jobs.requests,
+    health.router,
+    dsp_catalog.version,
+    dsp_catalog.router,
+    dsp_negotiations.router,
+    dsp_transfers.router,
 )
+
+JOBS: dict[str, Kind] = {
+    telling.KIND: telling.SENDING,
+    planning.PLAN: planning.PLANNING,
+    planning.DELIVER: delivering.DELIVERING,
+    rounds.ROUND: rounds.ROUNDS,
+    later.AUDIT: later.AUDITING,
+    workbench.KIND: workbench.WORKING,
+    callbacks.KIND: callbacks.SENDING,
+    changing.MOVE: moving.MOVING,
+    "jobs.tidy": Kind(tidy, every=3600.0),
+}
+"""What jobs can do, by the kind that they are kept under; `hire` adds requests to be answered later."""
 
 
 def create_app(settings: Settings) -> FastAPI:
     """The service, ready to answer. A new administrator's key is at `app.state.new_admin_key`."""
     resources = open_resources(settings)
-    if not master_key_fits(resources):
-        raise WrongSetting(
-            "CORNERWAVE_MASTER_KEY is not the key that this database was sealed with"
-        )
-    sweep_orphans(resources)
+    sweep(resources, datetime.now(UTC))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        compile_ahead(settings.home)
+        runner = Runner(resources, settings.job_threads) if settings.job_threads else None
+        if runner is not None:
+            runner.start()
+        stopped = threading.Event()
+        fresh = threading.Thread(target=app.state.metrics.keep_fresh, args=[stopped], daemon=True)
+        fresh.start()
         yield
+        stopped.set()
+        if runner is not None:
+            await to_thread.run_sync(runner.stop, 0.0)
+        resources.jobs.queue.close()
+        resources.spread.close()
         resources.engine.dispose()
 
     app = _bare_app(lifespan)
-    app.state.resources = resources
+    hire(resources, app)
+    app.state.settings = settings.shown()
+    app.state.public_url = settings.public_url
+    app.state.provider = _provider(settings)
     app.state.metrics = Metrics()
+    app.state.metrics.watch(resources)
     app.state.ranges = Ranges(resources.spool_dir)
-    app.state.uploads = Semaphore(UPLOADS_AT_ONCE)
+    app.state.uploads = Turns(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
+    app.state.draining = Draining()
+    app.state.probes = Probes.of(resources)
+    app.add_middleware(Patience, seconds=settings.body_seconds)
+    app.add_middleware(Shedding)
+    app.add_middleware(Drained, draining=app.state.draining)
     app.add_middleware(Observing, metrics=app.state.metrics)
+    rooms.surround(app)
     return app
+
+
+def hire(resources: Resources, app: FastAPI | None = None) -> None:
+    """Make known what jobs can do, in a service or, without an app of its own, in a worker."""
+    app = app or _bare_app(None)
+    app.state.resources = resources
+    _match_ahead(app)
+    resources.jobs.kinds.update(JOBS)
+    resources.jobs.kinds[REQUEST] = request_kind(app)
 
 
 def openapi_document() -> dict[str, Any]:
@@ -109,53 +216,148 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     """Every endpoint, with the problems it can answer, and nothing opened."""
     app = FastAPI(
         title="Cornerwave",
-        version="0.1.0",
+        version=VERSION,
         summary="Perturbed copies of data sets at many trust levels, on demand.",
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        generate_unique_id_function=document.operation_id,
     )
-    problems.install(app)
+    problems.install(app, {delta_errors.PREFIX: delta_errors.shaped})
     for router in ROUTERS:
-        app.include_router(router, responses=problems.RESPONSES)
-    app.include_router(health.router, responses=problems.RESPONSES)
+        app.include_router(router)
     pages.install(app)
+    rooms.install(app)
+    document.install(app)
     return app
+
+
+def _match_ahead(app: FastAPI) -> None:
+    """FastAPI builds routes as the first request is matched: done now, no two threads do it at once."""
+    nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(dict(nowhere))
 
 
 def open_resources(settings: Settings) -> Resources:
     """Open all that the service works with; a missing master key is made in embedded mode."""
-    settings.home.mkdir(parents=True, exist_ok=True)
-    settings.home.chmod(stat.S_IRWXU)
-    vault = Vault(settings.master_key or _kept_master_key(settings))
-    engine = open_engine(settings.database_url)
-    migrate(engine)
+    settings.make_home()
+    engine = open_engine(
+        settings.database_url,
+        connections=settings.database_connections,
+        timeout_seconds=settings.database_timeout_seconds,
+    )
+    try:
+        migrate(engine)
+        place = place_at(settings.blob_url)
+        vault = _checked_vault(settings, engine, place)
+        presigner = _presigner(settings)
+        spread = _spread(settings)
+    except BaseException:
+        engine.dispose()
+        raise
     spool_dir = settings.home / "spool"
     spool_dir.mkdir(exist_ok=True)
     redis = _redis(settings.redis_url)
     return Resources(
         engine=engine,
-        blobs=BlobStore.at(settings.blob_url, vault),
+        probing=open_probing_engine(settings.database_url),
+        blobs=BlobStore(place, vault),
+        released=ReleasedStore(place, vault, presigner),
+        spread=spread,
+        imports=ImportRoots(settings.import_roots),
         vault=vault,
         redis=redis,
-        rates=RateCounter(redis),
+        rates=RateCounter(redis, vault),
         checksums=Checksums(),
+        jobs=Jobs(
+            Queue(settings.jobs_url),
+            JobFiles(place, vault),
+            lease_seconds=settings.job_lease_seconds,
+            patience=settings.patience,
+            keep_days=settings.job_days,
+        ),
         noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
-        copies=HotBlocks(settings.limits.copy_cache_bytes),
+        copies=HotBlocks(settings.limits.copy_cache_bytes, BESIDE_VALUES),
+        histories=HotBlocks(KEPT_HISTORY_BYTES),
+        row_groups=HotBlocks(ROW_GROUP_BYTES, BESIDE_VALUES),
+        summaries=HotBlocks(SUMMARY_BYTES),
+        downloads=Downloads(settings.limits.download_bytes),
+        outside=Outside(
+            settings.webhook_networks, settings.delivery_targets, settings.participant_id
+        ),
         limits=settings.limits,
         spool_dir=spool_dir,
     )
 
 
-def _redis(url: str | None) -> Redis | None:
+def _provider(settings: Settings) -> Provider | None:
+    """The identity provider, where one is configured."""
+    if not settings.oidc_issuer or not settings.oidc_client_id or not settings.oidc_client_secret:
+        return None
+    return Provider(
+        settings.oidc_issuer,
+        settings.oidc_client_id,
+        settings.oidc_client_secret,
+        settings.oidc_role_claim,
+        settings.oidc_roles,
+    )
+
+
+def _checked_vault(settings: Settings, engine: Engine, place: Place) -> Vault:
+    """The vault of this installation, once it is sure that database, blobs and key are one."""
+    master_key = master_key_of(settings)
+    known = known_installation(engine, master_key)
+    vault = opened_vault(known, [key for key in (master_key, settings.old_master_key) if key])
+    claim_store(engine, place, known)
+    return vault
+
+
+def master_key_of(settings: Settings) -> bytes:
+    """The key of the settings or, in embedded mode, the one in the file under `home`."""
+    return settings.master_key or _kept_master_key(settings)
+
+
+def _spread(settings: Settings) -> Spread:
+    """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
+    if settings.dask_scheduler is None:
+        return Threads()
+    try:
+        cluster = Cluster(settings.dask_scheduler)
+    except ClusterNotInstalled:
+        raise WrongSetting(
+            "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave[dask])"
+        ) from None
+    try:
+        log.info("a cluster does long work", extra={"threads": cluster.check()})
+    except ClusterUnavailable as missing:
+        said = {"setting": "CORNERWAVE_DASK_SCHEDULER", "problem": missing.detail}
+        log.warning("no cluster answers; long work fails until one does", extra=said)
+    return cluster
+
+
+def _presigner(settings: Settings) -> S3Presigner | None:
+    if not settings.presigned:
+        return None
+    try:
+        return S3Presigner(settings.blob_url)
+    except PresigningNotInstalled:
+        raise WrongSetting(
+            "CORNERWAVE_BLOB_URL is a bucket, whose own URLs need the extra s3 (pip install"
+            " cornerwave[s3]); or set CORNERWAVE_SIGNED_URLS=service"
+        ) from None
+
+
+def _redis(url: str | None) -> GuardedRedis | None:
     if url is None:
         return None
-    return Redis.from_url(
+    redis = Redis.from_url(
         url,
         socket_timeout=REDIS_TIMEOUT_SECONDS,
         socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
         retry=Retry(NoBackoff(), 0),
     )
+    return GuardedRedis(redis)
 
 
 def _kept_master_key(settings: Settings) -> bytes:

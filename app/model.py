@@ -6,6 +6,7 @@ and grants. None of these values ever carries a data value, a key or a covarianc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -18,9 +19,15 @@ class Kind(StrEnum):
     """What a release does with a column."""
 
     NUMERIC = "numeric"
+    DATE = "date"
     CATEGORICAL = "categorical"
     IDENTIFIER = "identifier"
     PASSTHROUGH = "passthrough"
+
+    @property
+    def noised(self) -> bool:
+        """Whether noise is added to its numbers; a date is a number of days."""
+        return self in (Kind.NUMERIC, Kind.DATE)
 
 
 class Storage(StrEnum):
@@ -54,27 +61,75 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnWish:
-    """What a caller says about a column instead of letting it be inferred."""
+    """What a caller says about a column instead of letting it be inferred; None leaves it as it is.
+
+    where:
+        lower, upper  minus and plus infinity forget a bound that was set
+    """
 
     kind: Kind | None = None
     round_to_integer: bool | None = None
     lower: float | None = None
     upper: float | None = None
+    storage: Storage | None = None
 
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive rows of a data set in one blob: the first registration, or one append."""
+    """Consecutive rows of a data set in one blob: the first registration, or one append.
+
+    where:
+        digest   what the rows are, keyed by the data set's secret: their noise is bound to it
+        waiting  whether its rows stay sealed until enough like them have come for a shape
+    """
 
     number: int
     first_row: int
     rows: int
     blob: str
+    digest: str
+    waiting: bool = False
+
+    @property
+    def end_row(self) -> int:
+        """The ordinal after the part's last."""
+        return self.first_row + self.rows
+
+
+@dataclass(frozen=True)
+class Versions:
+    """How often the most repeated key occurs, and what its versions leave of each level's privacy.
+
+    where:
+        most          rows of the most repeated key, retired ones among them
+        privacy_left  level → privacy of v/most
+    """
+
+    most: int
+    privacy_left: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that an owner should know beside an answer, in a sentence and in figures."""
+
+    type: str
+    detail: str
+    share: float | None = None
+    dataset: str | None = None
+    column: str | None = None
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A registered table. `rows` counts ordinals ever given out, `retired` those withdrawn."""
+    """A registered table.
+
+    where:
+        rows     ordinals ever given out
+        retired  those withdrawn
+        waiting  those in parts that wait for a shape, but for the withdrawn among them
+        listed   whether others may find it and ask for a copy
+    """
 
     id: str
     name: str
@@ -85,6 +140,15 @@ class Dataset:
     key_column: str | None
     created_at: datetime
     frozen: bool = False
+    waiting: int = 0
+    versions: Versions | None = None
+    description: str = ""
+    listed: bool = False
+
+    @property
+    def released_rows(self) -> int:
+        """How many rows a copy has now."""
+        return self.rows - self.retired - self.waiting
 
     def column(self, name: str) -> Column | None:
         """The column of that name, if there is one."""
@@ -93,11 +157,15 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Level:
-    """A name for a noise variance v; privacy is e = v/(1+v) [li2012, eq. 9]."""
+    """A name for a noise variance v; privacy is e = v/(1+v) [li2012, eq. 9].
+
+    `offered` says whether those who find the data set may ask for it.
+    """
 
     name: str
     noise_variance: float
     issued: bool = False
+    offered: bool = False
 
     @property
     def privacy(self) -> float:
@@ -109,15 +177,18 @@ class HistoryEntry:
     """One draw of noise: the variance, its neighbours then, and the hash that keys the draw.
 
     where:
-        copy          the id of the copy that this draw made possible
-        lower, upper  the next smaller and the next larger variance drawn before, if any
-        recipe        how noise follows from secret and hash, for ever
+        copy              the id of the copy that this draw made possible
+        noise_variance    v, what the level promises
+        applied_variance  a(v) ≥ v, what is drawn so that the promise holds for all columns together
+        lower, upper      the next smaller and next larger applied variance drawn before, if any
+        recipe            how noise follows from secret and hash, for ever
     """
 
     dataset: str
     sequence: int
     copy: str
     noise_variance: float
+    applied_variance: float
     lower: float | None
     upper: float | None
     recipe: str
@@ -134,19 +205,23 @@ class Copy:
     where:
         rows     how many rows a download has now
         columns  those that leave, in the data set's order
-        grid     numeric column → e: its released numbers are multiples of 2^e
+        grid     column with noise → e: its released numbers are multiples of 2^e
+        records  columns that are kept or replaced together
         levels   the owner's names for this variance that this caller may know
+        applied_variance, sequence, hash  for those who answer for the data set, None for recipients
     """
 
     id: str
     dataset: str
     noise_variance: float
-    sequence: int
-    hash: str
+    applied_variance: float | None
+    sequence: int | None
+    hash: str | None
     issued_at: datetime
     rows: int
     columns: tuple[Column, ...]
     grid: dict[str, int]
+    records: frozenset[str]
     levels: tuple[str, ...]
 
     @property
@@ -163,24 +238,70 @@ class Role(StrEnum):
     AUDITOR = "auditor"
 
 
+class Binding(StrEnum):
+    """What a key that is bound to an agreement is for: a transfer of a data space, which opens its copies
+    and its tables, or Delta Sharing, which opens its tables."""
+
+    TRANSFER = "transfer"
+    SHARE = "share"
+
+
 @dataclass(frozen=True)
 class Caller:
-    """Who is asking: the holder of a key."""
+    """Who is asking: the holder of a key.
+
+    `agreement` is the only one that the key is good for; None for a key that stands for its holder.
+    `transfer` is the only one of a data space that such a key is good for, where it was made for one.
+    """
 
     id: str
     name: str
     role: Role
+    agreement: str | None = None
+    transfer: str | None = None
+
+    @property
+    def binding(self) -> Binding | None:
+        """What the key is bound to; None for a key that stands for its holder."""
+        if self.agreement is None:
+            return None
+        return Binding.SHARE if self.transfer is None else Binding.TRANSFER
+
+
+@dataclass(frozen=True)
+class Session:
+    """A browser in which a caller is signed in.
+
+    where:
+        key      the public id of the key that it was begun with, None for other ways in
+        ends_at  when it ends unless it is used before; each use moves that on
+    """
+
+    id: str
+    caller: Caller
+    key: str | None
+    browser: str
+    begun_at: datetime
+    seen_at: datetime
+    ends_at: datetime
 
 
 @dataclass(frozen=True)
 class Grant:
-    """A recipient's right to one level of one data set, perhaps to some columns, for some time."""
+    """A recipient's right to one level of one data set, perhaps to some columns, for some time.
+
+    where:
+        first_row  the first ordinal that it may have
+        agreement  what the right follows from; None when it was given by hand
+    """
 
     dataset: str
     recipient: str
     level: str
     expires_at: datetime | None = None
     columns: tuple[str, ...] | None = None
+    first_row: int = 0
+    agreement: str | None = None
 
 
 @dataclass(frozen=True)
@@ -194,6 +315,10 @@ class Limits:
     categories: int = 10_000
     noise_cache_bytes: int = 64 * 2**20
     copy_cache_bytes: int = 96 * 2**20
+    download_bytes: int = 256 * 2**20
+    session_idle_hours: int = 8
+    release_cache_bytes: int = 20 * 2**30
+    signed_url_seconds: int = 900
 
 
 @dataclass(frozen=True)
@@ -210,3 +335,28 @@ class LogEntry:
     previous_hash: str
     hash: str
     facts: dict[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """Which entries of the log are wanted; None is all. `until` is the moment after the last.
+
+    `subjects` is for those who look for several at once.
+    """
+
+    caller: str | None = None
+    action: str | None = None
+    subject: str | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    subjects: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ShownSetting:
+    """A setting in force, without anything that lets somebody in."""
+
+    name: str
+    value: str
+    chosen: bool

@@ -1,142 +1,80 @@
 """Settings from the environment; the defaults run embedded, on one machine, with no other server.
 
-Every name starts with CORNERWAVE_. A value that cannot be used stops the start with one line that
-names the variable, what is wrong with it and what would be right; the value of a secret is never
-part of that line.
+Every name starts with CORNERWAVE_. A secret may come from a file instead, whose path the variable
+of the same name with _FILE at its end has. A value that cannot be used stops the start with one
+line that names the variable, what is wrong with it and what would be right; the value is never part
+of that line.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from app.model import Limits
+from app.model import Limits, Role, ShownSetting
+from app.store.database.engine import CONNECTIONS, TIMEOUT_SECONDS
 from app.store.vault import MASTER_KEY_BYTES
 
 PREFIX = "CORNERWAVE_"
 ADMIN_KEY_CHARACTERS = 32
 
-T = TypeVar("T")
+SECRETS = (
+    "MASTER_KEY",
+    "OLD_MASTER_KEY",
+    "ADMIN_KEY",
+    "OIDC_CLIENT_SECRET",
+    "DATABASE_URL",
+    "REDIS_URL",
+    "JOBS_URL",
+)
+"""What may be read from a file: the value, or a part of it, lets somebody in."""
+
+HIDDEN = ("master_key", "old_master_key", "admin_key", "oidc_client_secret")
+"""What is shown to nobody, in no form."""
+
+NOT_OURS = re.compile(
+    rf"{PREFIX}TEST_.+"
+    rf"|{PREFIX}(URL|KEY|CONFIG)"
+    rf"|{PREFIX}(.+_)?SERVICE_(HOST|PORT(_.+)?)"
+    rf"|{PREFIX}(.+_)?PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?"
+)
+"""Of the test suite and of the client, and what Kubernetes sets for Services named cornerwave or cornerwave-…."""
+
+SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
+"""What Kubernetes sets in CORNERWAVE_PORT and CORNERWAVE_…_PORT: an address, never our port."""
+
+
+TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What a place that copies are pushed to can be called."""
 
 
 class WrongSetting(Exception):
     """One readable line: which variable, what is wrong, what to do."""
-
-
-@dataclass(frozen=True, repr=False)
-class Settings:
-    """What the service is started with."""
-
-    host: str
-    port: int
-    home: Path
-    database_url: str
-    blob_url: str
-    redis_url: str | None
-    master_key: bytes | None
-    admin_key: str | None
-    allow_generated_master_key: bool
-    limits: Limits
-
-    @property
-    def master_key_file(self) -> Path:
-        return self.home / "master.key"
-
-    @property
-    def embedded(self) -> bool:
-        """Whether the database is the file under `home`, for this machine alone."""
-        return self.database_url.startswith("sqlite")
-
-
-def settings_from(environment: Mapping[str, str]) -> Settings:
-    """The settings that the environment asks for, or WrongSetting."""
-    unknown = sorted(
-        name
-        for name in environment
-        if name.startswith(PREFIX)
-        and not name.startswith(f"{PREFIX}TEST_")
-        and name.removeprefix(PREFIX) not in KNOWN
-    )
-    if unknown:
-        raise WrongSetting(f"{unknown[0]} is not a setting; there are {', '.join(KNOWN)}")
-
-    def read(name: str, parse: Callable[[str], T], default: T) -> T:
-        text = environment.get(PREFIX + name, "").strip()
-        if not text:
-            return default
-        try:
-            return parse(text)
-        except ValueError as wrong:
-            raise WrongSetting(f"{PREFIX}{name} {wrong}") from None
-
-    defaults = Limits()
-    home = read("HOME", Path, Path("var")).absolute()
-    return Settings(
-        host=read("HOST", str, "127.0.0.1"),
-        port=read("PORT", _port, 8000),
-        home=home,
-        database_url=read("DATABASE_URL", _database_url, f"sqlite:///{home / 'cornerwave.sqlite'}"),
-        blob_url=read("BLOB_URL", _blob_url, str(home / "blobs")),
-        redis_url=read("REDIS_URL", _redis_url, None),
-        master_key=read("MASTER_KEY", _master_key, None),
-        admin_key=read("ADMIN_KEY", _admin_key, None),
-        allow_generated_master_key=read("ALLOW_GENERATED_MASTER_KEY", _yes_or_no, False),
-        limits=Limits(
-            upload_bytes=read("MAX_UPLOAD_BYTES", _positive, defaults.upload_bytes),
-            columns=read("MAX_COLUMNS", _positive, defaults.columns),
-            stateless_rows=read("MAX_STATELESS_ROWS", _positive, defaults.stateless_rows),
-            requests_per_minute=read(
-                "MAX_REQUESTS_PER_MINUTE", _positive, defaults.requests_per_minute
-            ),
-            noise_cache_bytes=read("NOISE_CACHE_BYTES", _positive, defaults.noise_cache_bytes),
-            copy_cache_bytes=read("COPY_CACHE_BYTES", _positive, defaults.copy_cache_bytes),
-        ),
-    )
-
-
-KNOWN = (
-    "HOST",
-    "PORT",
-    "HOME",
-    "DATABASE_URL",
-    "BLOB_URL",
-    "REDIS_URL",
-    "MASTER_KEY",
-    "ADMIN_KEY",
-    "ALLOW_GENERATED_MASTER_KEY",
-    "MAX_UPLOAD_BYTES",
-    "MAX_COLUMNS",
-    "MAX_STATELESS_ROWS",
-    "MAX_REQUESTS_PER_MINUTE",
-    "NOISE_CACHE_BYTES",
-    "COPY_CACHE_BYTES",
-)
-
-
-def _port(text: str) -> int:
-    if not text.isdigit() or not 0 < int(text) < 65_536:
-        raise ValueError("must be a port number from 1 to 65535")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise ValueError("must be a whole number above 0")
-    return int(text)
-
-
-def _yes_or_no(text: str) -> bool:
-    if text.lower() not in ("yes", "no"):
-        raise ValueError("must be yes or no")
-    return text.lower() == "yes"
 
 
 def _database_url(text: str) -> str:
@@ -158,9 +96,25 @@ def _redis_url(text: str) -> str:
     return text
 
 
+def _jobs_url(text: str) -> str:
+    for known in (_database_url, _redis_url):
+        try:
+            return known(text)
+        except ValueError:
+            continue
+    raise ValueError("must look like sqlite:////path/file, postgresql://… or redis://host:6379/0")
+
+
+def _beside(database_url: str) -> str:
+    """The queue of jobs where the database is: in it, or in a file beside its file."""
+    if not database_url.startswith("sqlite"):
+        return database_url
+    file = Path(make_url(database_url).database or "")
+    return f"sqlite:///{file.with_name(file.stem + '-queue.sqlite')}"
+
+
 def _blob_url(text: str) -> str:
-    scheme = urlsplit(text).scheme
-    if scheme not in ("", "file", "s3"):
+    if urlsplit(text).scheme not in ("", "file", "s3"):
         raise ValueError("must be a folder, file:///folder or s3://bucket/prefix")
     return text
 
@@ -186,3 +140,291 @@ def _admin_key(text: str) -> str:
     if any(character.isspace() for character in text):
         raise ValueError("must not contain spaces")
     return text
+
+
+def _networks(text: str) -> tuple[str, ...]:
+    named = tuple(part.strip() for part in text.split(",") if part.strip())
+    for one in named:
+        try:
+            ip_network(one)
+        except ValueError:
+            raise ValueError("must list addresses or networks, as 10.0.0.7,10.1.0.0/16") from None
+    return named
+
+
+def _targets(text: str) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for one in (part.strip() for part in text.split(",") if part.strip()):
+        name, equals, place = one.partition("=")
+        if not equals or not TARGET.fullmatch(name) or not place.startswith(("/", "s3://")):
+            raise ValueError("must list name=/folder or name=s3://bucket/prefix, between commas")
+        named[name] = place
+    return named
+
+
+def _web_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.username:
+        raise ValueError("must look like https://host/path")
+    return text
+
+
+def _roles(text: str) -> dict[str, Role]:
+    roles: dict[str, Role] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        value, equals, role = pair.rpartition("=")
+        if not equals or not value.strip() or role.strip() not in list(Role):
+            raise ValueError(
+                "must list claim values and roles, as data-team=owner,*=recipient; the roles are "
+                + ", ".join(Role)
+            )
+        roles[value.strip()] = Role(role.strip())
+    return roles
+
+
+def _scheduler(text: str) -> str:
+    if urlsplit(text).scheme not in ("tcp", "tls"):
+        raise ValueError("must look like tcp://host:8786 or tls://host:8786")
+    return text
+
+
+def _roots(text: str) -> tuple[str, ...]:
+    """Folders by absolute path, and prefixes of buckets, between commas."""
+    named = tuple(part.strip() for part in text.split(",") if part.strip())
+    for one in named:
+        parts = urlsplit(one)
+        folder = parts.path if parts.scheme == "file" else one
+        if parts.scheme not in ("", "file", "s3") or (
+            parts.scheme != "s3" and not Path(folder).is_absolute()
+        ):
+            raise ValueError("must list folders and prefixes, as /data/in,s3://bucket/prefix")
+    return named
+
+
+class Settings(BaseSettings):
+    """What the service is started with."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, hide_input_in_errors=True
+    )
+
+    host: str = "127.0.0.1"
+    port: int = Field(8000, ge=1, le=65_535)
+    home: Annotated[Path, AfterValidator(Path.absolute)] = Field(Path("var"), validate_default=True)
+    database_url: Annotated[str, AfterValidator(_database_url)] = Field(
+        default_factory=lambda data: f"sqlite:///{data['home'] / 'cornerwave.sqlite'}"
+    )
+    blob_url: Annotated[str, AfterValidator(_blob_url)] = Field(
+        default_factory=lambda data: str(data["home"] / "blobs")
+    )
+    redis_url: Annotated[str, AfterValidator(_redis_url)] | None = None
+    jobs_url: Annotated[str, AfterValidator(_jobs_url)] = Field(
+        default_factory=lambda data: _beside(data["database_url"])
+    )
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    job_threads: Annotated[int, Field(ge=0, le=64)] = 2
+    job_lease_seconds: PositiveInt = 30
+    job_days: PositiveInt = 7
+    patience: PositiveInt = 30
+    master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
+    old_master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
+    admin_key: Annotated[str, AfterValidator(_admin_key)] | None = None
+    allow_generated_master_key: bool = False
+    body_seconds: PositiveInt = 30
+    drain_seconds: PositiveInt = 30
+    max_connections: PositiveInt = 1_000
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_networks)] = Field(
+        (), validate_default=False
+    )
+    webhook_networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_networks)] = Field(
+        (), validate_default=False
+    )
+    delivery_targets: Annotated[dict[str, str], NoDecode, BeforeValidator(_targets)] = Field(
+        {}, validate_default=False
+    )
+    max_upload_bytes: PositiveInt = Limits.upload_bytes
+    max_columns: PositiveInt = Limits.columns
+    max_stateless_rows: PositiveInt = Limits.stateless_rows
+    max_requests_per_minute: PositiveInt = Limits.requests_per_minute
+    noise_cache_bytes: PositiveInt = Limits.noise_cache_bytes
+    copy_cache_bytes: PositiveInt = Limits.copy_cache_bytes
+    database_connections: PositiveInt = CONNECTIONS
+    database_timeout_seconds: PositiveInt = round(TIMEOUT_SECONDS)
+    download_bytes: PositiveInt = Limits.download_bytes
+    session_idle_hours: int = Field(Limits.session_idle_hours, ge=1, le=168)
+    release_cache_bytes: PositiveInt = Limits.release_cache_bytes
+    signed_url_seconds: int = Field(Limits.signed_url_seconds, ge=10, le=86_400)
+    dask_scheduler: Annotated[str, AfterValidator(_scheduler)] | None = None
+    import_roots: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_roots)] = Field(
+        (), validate_default=False
+    )
+    signed_urls: Literal["service", "store"] | None = None
+
+    public_url: Annotated[str, AfterValidator(_web_url)] | None = None
+    participant_id: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    oidc_issuer: Annotated[str, AfterValidator(_web_url)] | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: str | None = None
+    oidc_role_claim: str = "groups"
+    oidc_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_roles)] = Field(
+        default_factory=dict, validate_default=False
+    )
+
+    @model_validator(mode="after")
+    def _whole_provider(self) -> Settings:
+        said = {
+            "OIDC_ISSUER": self.oidc_issuer,
+            "OIDC_CLIENT_ID": self.oidc_client_id,
+            "OIDC_CLIENT_SECRET": self.oidc_client_secret,
+            "OIDC_ROLES": self.oidc_roles,
+        }
+        missing = [PREFIX + name for name, value in said.items() if not value]
+        if 0 < len(missing) < len(said):
+            raise ValueError(f"is needed too, or none of the others: {', '.join(missing)}")
+        return self
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            upload_bytes=self.max_upload_bytes,
+            columns=self.max_columns,
+            stateless_rows=self.max_stateless_rows,
+            requests_per_minute=self.max_requests_per_minute,
+            noise_cache_bytes=self.noise_cache_bytes,
+            copy_cache_bytes=self.copy_cache_bytes,
+            download_bytes=self.download_bytes,
+            session_idle_hours=self.session_idle_hours,
+            release_cache_bytes=self.release_cache_bytes,
+            signed_url_seconds=self.signed_url_seconds,
+        )
+
+    def shown(self) -> list[ShownSetting]:
+        """Every setting in force; of a secret, that it is set, and of an address, where it leads."""
+        return [
+            ShownSetting(PREFIX + name.upper(), _shown(name, value), name in self.model_fields_set)
+            for name, value in self
+        ]
+
+    @property
+    def presigned(self) -> bool:
+        """Whether the bucket hands out released files by URLs of its own."""
+        in_bucket = urlsplit(self.blob_url).scheme == "s3"
+        if self.signed_urls == "store" and not in_bucket:
+            raise WrongSetting(
+                "CORNERWAVE_SIGNED_URLS can be store only where CORNERWAVE_BLOB_URL is s3://…"
+            )
+        return in_bucket and self.signed_urls != "service"
+
+    def make_home(self) -> None:
+        """The folder of everything that is kept here: there, and its owner's alone."""
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.home.chmod(0o700)
+
+    @property
+    def master_key_file(self) -> Path:
+        return self.home / "master.key"
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the database is the file under `home`, for this machine alone."""
+        return self.database_url.startswith("sqlite")
+
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        """Nothing: several of the values are secrets, or hold one."""
+        return []
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003  # the library's signature
+        init_settings: PydanticBaseSettingsSource,
+        *_others: PydanticBaseSettingsSource,
+        **_named: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What `settings_from` was given, and nothing that the process happens to have."""
+        return (init_settings,)
+
+
+def _shown(name: str, value: object) -> str:
+    if name in HIDDEN:
+        return "set" if value else "not set"
+    match value:
+        case None:
+            said = "not set"
+        case bool():
+            said = "yes" if value else "no"
+        case dict():
+            said = ", ".join(f"{key}={role}" for key, role in value.items()) or "none"
+        case tuple():
+            said = ", ".join(map(str, value)) or "none"
+        case _:
+            said = _without_secrets(str(value)) if name.endswith("_url") else str(value)
+    return said
+
+
+def _without_secrets(address: str) -> str:
+    """Where an address leads, without the user, the password and what a query may hold."""
+    parts = urlsplit(address)
+    host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else parts.path
+
+
+def settings_from(environment: Mapping[str, str]) -> Settings:
+    """The settings that the environment asks for, or WrongSetting."""
+    variables = _with_secrets_of_files(_ours(environment))
+    names = [PREFIX + field.upper() for field in Settings.model_fields]
+    for name in sorted(variables):
+        if name not in names:
+            raise WrongSetting(f"{name} is not a setting; {_meant(name, names)}.")
+    source = EnvSettingsSource(Settings)
+    source.env_vars = {name.lower(): text.strip() or None for name, text in variables.items()}
+    try:
+        settings = Settings(**source())
+    except ValidationError as wrong:
+        first = wrong.errors(include_input=False, include_context=False)[0]
+        reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+        # What is wrong with several together is said of the provider's settings as a whole.
+        name = str(first["loc"][0]).upper() if first["loc"] else "OIDC_…"
+        raise WrongSetting(f"{PREFIX}{name} {reason}.") from None
+    if settings.workers > 1 and settings.embedded:
+        raise WrongSetting(
+            "CORNERWAVE_WORKERS above 1 needs PostgreSQL (CORNERWAVE_DATABASE_URL): a SQLite file is"
+            " for one process."
+        )
+    return settings
+
+
+def _ours(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are meant for this service."""
+    return {
+        name: text
+        for name, text in environment.items()
+        if name.startswith(PREFIX)
+        and not NOT_OURS.fullmatch(name)
+        and not (name.endswith("_PORT") and SERVICE_ADDRESS.match(text))
+    }
+
+
+def _with_secrets_of_files(variables: dict[str, str]) -> dict[str, str]:
+    """The same, with what the files of the _FILE variables hold in place of those variables."""
+    read = dict(variables)
+    for name in (PREFIX + secret for secret in SECRETS):
+        path = read.pop(f"{name}_FILE", "").strip()
+        if not path:
+            continue
+        if read.get(name, "").strip():
+            raise WrongSetting(f"{name}_FILE and {name} are both set; one of them must go.")
+        try:
+            read[name] = Path(path).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            raise WrongSetting(f"{name}_FILE names a file that cannot be read.") from None
+        if not read[name].strip():
+            raise WrongSetting(f"{name}_FILE names a file that is empty.")
+    return read
+
+
+def _meant(name: str, names: list[str]) -> str:
+    known = [known.removeprefix(PREFIX) for known in names] + [f"{one}_FILE" for one in SECRETS]
+    if close := get_close_matches(name.removeprefix(PREFIX), known, n=1):
+        return f"{PREFIX}{close[0]} is"
+    return f"there are {', '.join(names)}"

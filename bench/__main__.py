@@ -13,7 +13,7 @@ from bench.measure import RESULTS
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-NOT_SCRIPTS = {"__init__", "__main__", "measure"}
+NOT_SCRIPTS = {"__init__", "__main__", "measure", "normal_table"}
 
 
 def main() -> None:

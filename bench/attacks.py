@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.attacks.estimation import Estimate, FloatArray, linear_estimate
-from app.numerics.attacks.pooling import (
-    independent_between,
-    pooled_copy,
-    pooling_weights,
-)
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.estimation import Estimate, linear_estimate
+from app.numerics.attacks.pooling import independent_between, pooled_copy, pooling_weights
 from bench.measure import Ratio, Series, interleaved, record
 
 ROWS = 1000

@@ -4,7 +4,9 @@ The plain side is what one would write by hand: pyarrow reads the CSV in a strea
 Parquet, row groups of 65,536 rows and doubles without a dictionary, and does nothing else. The
 service's side is a request to a running server: the body over a socket, every cell checked, kinds,
 moments and categories found, the rows encrypted and on disk, the data set committed.
-Each side runs in a process of its own, so that its peak of resident memory is its own.
+Each side runs in a process of its own, so that its peak of resident memory is its own. On neither
+side the start counts: a port is open seconds before the service behind it is there, and a small table
+is registered first.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from app.model import BLOCK_ROWS
-from app.store.row_blocks import row_blocks
+from app.store.blobs.row_blocks import row_blocks
 from bench.measure import Ratio, Series, record
 
 ROWS, COLUMNS = 5_000_000, 10
@@ -106,24 +108,34 @@ def registered(source: Path, folder: Path) -> tuple[float, float]:
         tempfile.TemporaryDirectory(dir=folder) as home,
         server(Path(home)) as (port, process),
     ):
-        connection = http.client.HTTPConnection("127.0.0.1", port, blocksize=SENT_BYTES)
-        headers = {
-            "Authorization": f"Bearer {KEY}",
-            "Content-Type": "text/csv",
-            "Content-Length": str(source.stat().st_size),
-        }
-        began = time.perf_counter()
-        with source.open("rb") as body:
-            connection.request("POST", "/v1/datasets?name=bench", body, headers)
-            answer = connection.getresponse()
-            told = json.loads(answer.read())
-        seconds = time.perf_counter() - began
-        connection.close()
-        assert answer.status == 201, told
+        first = Path(home) / "first.csv"
+        write_csv(first, 1_000)
+        _register(port, first)
+        seconds = _register(port, source)
         status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     peak = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert peak is not None
     return seconds, int(peak[1]) * 1024 / MEBIBYTE
+
+
+def _register(port: int, source: Path) -> float:
+    """Seconds of one request."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, blocksize=SENT_BYTES)
+    headers = {
+        "Authorization": f"Bearer {KEY}",
+        "Content-Type": "text/csv",
+        "Content-Length": str(source.stat().st_size),
+    }
+    address = f"/v1/datasets?name={source.stem}&allow_overlap=true"
+    began = time.perf_counter()
+    with source.open("rb") as body:
+        connection.request("POST", address, body, headers)
+        answer = connection.getresponse()
+        told = json.loads(answer.read())
+    seconds = time.perf_counter() - began
+    connection.close()
+    assert answer.status == 201, told
+    return seconds
 
 
 def main() -> None:

@@ -43,6 +43,24 @@ class Series:
     points: Sequence[tuple[float, float]]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What one part of a script has to say."""
+
+    ratios: Sequence[Ratio]
+    series: Sequence[Series] = ()
+    notes: Sequence[str] = ()
+
+    @staticmethod
+    def of(parts: Sequence[Measured]) -> tuple[list[Ratio], list[Series], list[str]]:
+        """All that several parts say, as `record` takes it."""
+        return (
+            [ratio for part in parts for ratio in part.ratios],
+            [line for part in parts for line in part.series],
+            [note for part in parts for note in part.notes],
+        )
+
+
 def seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
     """The median wall time of `work` over `repeats` runs, after nothing else."""
     times = []

@@ -5,6 +5,10 @@ from __future__ import annotations
 from alembic import op
 
 
+class EntriesWouldBeLost(Exception):
+    """A downgrade was refused."""
+
+
 def protect(table: str) -> None:
     """From here on rows of `table` can be added and read, nothing else."""
     message = f"{table} is append-only"
@@ -27,6 +31,15 @@ def protect(table: str) -> None:
         f"CREATE TRIGGER {table}_no_truncate BEFORE TRUNCATE ON {table} "
         f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_append_only()"
     )
+
+
+def refuse_to_lose(table: str) -> None:
+    """Stop a downgrade that would drop a log with entries in it: nothing could bring them back."""
+    if op.get_bind().exec_driver_sql(f"SELECT 1 FROM {table} LIMIT 1").first() is not None:
+        raise EntriesWouldBeLost(
+            f"the table {table} holds entries that a downgrade would lose for ever; restore a backup"
+            " from before the upgrade instead"
+        )
 
 
 def unprotect(table: str) -> None:

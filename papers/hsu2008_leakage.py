@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from app.numerics.leakage import leakage, mass_function
-from app.numerics.reappearance import reappearance, units
+from app.numerics.synthesis.leakage import leakage, mass_function
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.tables import MixedTable
+from app.numerics.utility.reappearance import reappearance, units
 from papers.finding import Finding, Picture, Table, drawn
 
 Values = NDArray[np.float64]

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.brownian import path_block
-from app.numerics.gaussian import covariance_factor
-from app.numerics.grid import grid_exponents
-from app.numerics.multilevel import (
+from app.numerics.copies.grid import grid_exponents
+from app.numerics.copies.multilevel import (
     bridges,
     coefficient_rows,
     independent_coefficients,
     shaped_noise,
 )
-from app.numerics.noise import draw_key, standard_normals
-from app.numerics.perturbation import perturbed
+from app.numerics.copies.noise.keystream import draw_key
+from app.numerics.copies.path import PathDraws, Rows, path_block, standard_normals
+from app.numerics.copies.perturbation import perturbed
+from app.numerics.gaussian import covariance_factor
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
 from papers.li2012_adversaries import ADVERSARY_EXPERIMENTS
 
@@ -288,7 +288,7 @@ def corner_wave_copies(X: FloatArray, variances: list[float], issued: int) -> li
     copies = []
     for position in range(issued, len(variances)):
         paths[position] = path_block(
-            history, keys, position, start=0, stop=X.shape[1], columns=1, known=paths
+            PathDraws(history, position, keys, columns=1), Rows(0, 0, X.shape[1]), paths
         )
         exponents = grid_exponents(variance, variances[position])
         copies.append(perturbed(X, paths[position], L, exponents))
@@ -301,14 +301,16 @@ def independent_copies(X: FloatArray, variances: list[float], issued: int) -> li
     variance = np.array([float(X.var())])
     copies = []
     for position in range(issued, len(variances)):
-        normals = standard_normals(keys[position], 0, X.shape[1], 1)
+        normals = standard_normals(keys[position], Rows(0, 0, X.shape[1]), 1)
         L = np.sqrt(variance * variances[position])[:, np.newaxis]
         copies.append(perturbed(X, normals, L, grid_exponents(variance, variances[position])))
     return copies
 
 
 def example_keys(count: int) -> dict[int, bytes]:
-    return {i: draw_key(bytes(32), hashlib.sha256(bytes([i])).digest()) for i in range(count)}
+    return {
+        i: draw_key(bytes(32), hashlib.sha256(bytes([i])).digest(), bytes(32)) for i in range(count)
+    }
 
 
 def run_time_picture(points: dict[str, list[tuple[int, float]]]) -> Picture:

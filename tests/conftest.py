@@ -24,10 +24,20 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 import redis
+from hypothesis import settings
 from psycopg.sql import SQL
 
 from tests import databases, servers
 from tests.binaries import CannotStart
+
+# What one test compiles, others load, in this process and in those it starts.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".compiled"))
+
+# A suite that decides whether a change lands must not decide by luck. Luck has its own run:
+# make test ARGS="--hypothesis-profile=exploring" draws other examples every time.
+settings.register_profile("landing", derandomize=True, print_blob=True)
+settings.register_profile("exploring", print_blob=True)
+settings.load_profile("landing")
 
 RUN = pytest.StashKey[servers.Run]()
 FOLDER = pytest.StashKey[Path]()

@@ -15,8 +15,8 @@ import psycopg
 from psycopg.sql import SQL, Identifier
 from sqlalchemy.engine import make_url
 
-from app.store.engine import open_engine
-from app.store.migrations import migrate
+from app.store.database.engine import open_engine
+from app.store.database.migrations import migrate
 from tests.servers import locked
 
 

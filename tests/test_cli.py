@@ -1,15 +1,19 @@
-"""The `cornerwave` command, as a process."""
+"""The `cornerwave-server` command, as a process."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
-from app.store.engine import open_engine, writing
+from app.store.database.engine import open_engine, writing
+from tests.api.conftest import MASTER_KEY, Service
+from tests.api.copies.copy_tables import mixed_table, register
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -30,7 +34,14 @@ def cornerwave(*arguments: str, **settings: str) -> subprocess.CompletedProcess[
 def test_a_wrong_setting_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
     done = cornerwave("serve", HOME=str(tmp_path), PORT="no")
     assert done.returncode == 1
-    assert done.stderr == "cornerwave: CORNERWAVE_PORT must be a port number from 1 to 65535\n"
+    assert done.stderr.startswith("cornerwave-server: CORNERWAVE_PORT should be a valid integer")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_command_runs_beside_the_variables_that_kubernetes_sets(tmp_path: Path) -> None:
+    injected = {"PORT": "tcp://10.0.0.11:8000", "SERVICE_HOST": "10.0.0.11", "SERVICE_PORT": "8000"}
+    done = cornerwave("migrate", HOME=str(tmp_path), **injected)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_database_that_is_not_there_is_one_line_without_the_password(tmp_path: Path) -> None:
@@ -40,6 +51,13 @@ def test_a_database_that_is_not_there_is_one_line_without_the_password(tmp_path:
     assert done.stderr.count("\n") == 1
     assert "CORNERWAVE_DATABASE_URL" in done.stderr
     assert "hunter2" not in done.stderr
+
+
+@pytest.mark.parametrize("word", ["change-master-key", "rotate-master-key"])
+def test_the_master_key_is_changed_by_either_word(tmp_path: Path, word: str) -> None:
+    done = cornerwave(word, HOME=str(tmp_path))
+    assert done.returncode == 1
+    assert "CORNERWAVE_OLD_MASTER_KEY are both needed" in done.stderr
 
 
 def test_a_home_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
@@ -63,7 +81,43 @@ def test_migrate_and_verify_the_log(tmp_path: Path, database_url: str) -> None:
     assert "the log ends at entry 0, but 5 entries were written" in broken.stderr
 
 
+def test_the_noise_is_compiled_without_a_database(tmp_path: Path) -> None:
+    assert cornerwave("compile", HOME=str(tmp_path)).stdout == "the noise is compiled\n"
+    assert not list(tmp_path.glob("*.sqlite"))
+
+
 def test_the_openapi_document_needs_no_database(tmp_path: Path) -> None:
     done = cornerwave("openapi", HOME=str(tmp_path / "untouched"))
     assert '"title": "Cornerwave"' in done.stdout
     assert not (tmp_path / "untouched").exists()
+
+
+def test_back_up_restore_and_verify_by_command(tmp_path: Path, database_url: str) -> None:
+    service = Service(database_url, tmp_path / "home")
+    register(service.client(), mixed_table(50))
+    kept = {"HOME": str(tmp_path / "home"), "MASTER_KEY": MASTER_KEY}
+    folder = str(tmp_path / "backup")
+    made = cornerwave("backup", folder, DATABASE_URL=database_url, **kept)
+    assert made.returncode == 0, made.stderr
+    service.close()
+
+    keyless = cornerwave("restore", folder, HOME=str(tmp_path / "keyless"))
+    assert keyless.returncode == 1, keyless.stderr
+    assert "CORNERWAVE_MASTER_KEY is needed" in keyless.stderr
+    assert not (tmp_path / "keyless").exists()
+
+    new = {"HOME": str(tmp_path / "new"), "MASTER_KEY": MASTER_KEY}
+    restored = cornerwave("restore", folder, **new)
+    assert restored.returncode == 0, restored.stderr
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    again = cornerwave("restore", folder, **new)
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+
+    whole = cornerwave("verify", "--json", **new)
+    assert whole.returncode == 0, whole.stderr
+    assert json.loads(whole.stdout)["whole"] is True
+    (blob,) = (tmp_path / "new" / "blobs").glob("*.parquet")
+    blob.unlink()
+    broken = cornerwave("verify", **new)
+    assert broken.returncode == 1
+    assert f"blob {blob.stem}: is gone" in broken.stdout

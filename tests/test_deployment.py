@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -17,6 +18,8 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # no types in the lock for the one file read here
+
+from app.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
 SECRETS = {"CORNERWAVE_MASTER_KEY", "POSTGRES_PASSWORD"}
@@ -51,7 +54,11 @@ def composition() -> dict[str, Any]:
 
 def test_the_image_is_built_in_two_stages_from_the_lock() -> None:
     build, final = stages()
-    assert [name for name, _ in build] == ["FROM", "RUN", "COPY", "RUN"]
+    assert [name for name, _ in build] == ["FROM", "RUN", "ARG", "COPY", "RUN"]
+    assert build[2:4] == [
+        ("ARG", "REQUIREMENTS=requirements.txt"),
+        ("COPY", "${REQUIREMENTS} /tmp/requirements.txt"),
+    ]
     assert "--require-hashes -r /tmp/requirements.txt" in build[-1][1]
     assert ("COPY", "--from=build /opt/cornerwave /opt/cornerwave") in final
     assert not [rest for name, rest in final if name == "RUN" and "pip" in rest]
@@ -79,13 +86,46 @@ def test_the_service_is_not_root_and_owns_its_home() -> None:
     assert order.index("RUN") < order.index("VOLUME")  # what comes after a VOLUME is not kept
 
 
+def test_the_image_is_built_with_compiled_noise_that_the_service_may_add_to() -> None:
+    folder = image_environment()["NUMBA_CACHE_DIR"]
+    number, group = rest_of("USER")[0].split(":")
+    final = stages()[-1]
+    made = f"install --directory --owner={number} --group={group}"
+    assert any(made in rest and folder in rest.split() for rest in rest_of("RUN"))
+    compiled = final.index(("RUN", "cornerwave-server compile"))
+    assert final.index(("USER", f"{number}:{group}")) < compiled
+    assert compiled < [name for name, _ in final].index("VOLUME")  # what comes after is not kept
+
+
+def test_the_image_has_the_command_that_it_starts_with(tmp_path: Path) -> None:
+    program, *arguments = json.loads(rest_of("CMD")[0])
+    assert (program, arguments) == ("cornerwave-server", ["serve"])
+    (written,) = re.findall(r"printf '([^']*)' > (\S+)", " ".join(rest_of("RUN")))
+    assert Path(written[1]).name == program
+    script = tmp_path / program
+    script.write_text(written[0].replace("\\n", "\n").replace("/srv/cornerwave", str(ROOT)))
+    script.chmod(0o755)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    said = subprocess.run(
+        [script, "--version"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout == f"cornerwave-server {VERSION}\n"
+
+
 def test_the_image_takes_what_the_ignore_file_lets_through_and_nothing_else() -> None:
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     assert rules[0] == "*"
     let_through = {rule[1:] for rule in rules if rule.startswith("!")}
     copied = {rest.split()[0] for stage in (0, 1) for rest in rest_of("COPY", stage)}
-    assert copied - {"--from=build"} == let_through
+    locks = {"requirements.txt", "requirements-cluster.txt"}  # one of them, by the argument
+    assert copied - {"--from=build", "${REQUIREMENTS}"} == let_through - locks
+    assert locks <= let_through
     assert all((ROOT / path).exists() for path in let_through)
 
 
@@ -150,7 +190,7 @@ def test_every_secret_is_required_and_none_has_a_default() -> None:
 
 def test_every_part_says_how_it_is_and_the_service_waits_for_the_others() -> None:
     services = composition()["services"]
-    assert set(services) == {"cornerwave", "postgres", "valkey"}
+    assert set(services) == {"cornerwave", "postgres", "valkey", "scheduler", "worker"}
     built = {name for name, service in services.items() if "build" in service}
     assert built == {"cornerwave"}  # its health check is the image's own, tested above
     for name in set(services) - built:
@@ -171,6 +211,7 @@ def test_what_must_last_is_in_a_named_volume() -> None:
     }
     assert mounted == {
         "cornerwave": [f"home:{image_environment()['CORNERWAVE_HOME']}"],
+        "worker": [f"home:{image_environment()['CORNERWAVE_HOME']}"],
         "postgres": ["postgres:/var/lib/postgresql"],
     }
     assert set(made["volumes"]) == {"home", "postgres"}
@@ -179,3 +220,28 @@ def test_what_must_last_is_in_a_named_volume() -> None:
 def test_only_the_service_is_reachable_from_outside() -> None:
     published = {name for name, part in composition()["services"].items() if "ports" in part}
     assert published == {"cornerwave"}
+
+
+def test_the_cluster_is_a_profile_on_a_network_of_its_own_with_what_is_locked() -> None:
+    made = composition()
+    services = made["services"]
+    cluster = {name for name, one in services.items() if one.get("profiles") == ["cluster"]}
+    assert cluster == {"scheduler", "worker"}
+    assert services["worker"]["deploy"]["replicas"] == 2
+    assert made["networks"]["cluster"]["internal"]
+    on_it = {name for name, one in services.items() if "cluster" in one.get("networks", [])}
+    assert on_it == cluster | {"cornerwave"}
+    for name in cluster:
+        assert services[name]["networks"] == ["cluster"]
+        assert services[name]["image"] == services["cornerwave"]["image"]
+        assert not [key for key in services[name].get("environment", {}) if "CORNERWAVE" in key]
+        module = services[name]["command"][2]
+        assert importlib.util.find_spec(module) is not None
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    (named,) = re.findall(r"CORNERWAVE_REQUIREMENTS=(\S+)", text)
+    locked, plain, developed = (
+        set(re.findall(r"^\S+==\S+", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
+        for file in (named, "requirements.txt", "requirements-dev.txt")
+    )
+    assert plain < locked <= developed
+    assert {one.partition("==")[0] for one in locked - plain} >= {"dask", "distributed"}

@@ -4,45 +4,39 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.api.tables import (
-    arrow_message,
-    cells,
-    encoding,
-    plain,
-    reading,
-    reading_csv,
-    reading_json,
-    writing,
-)
-from app.api.tables.media import MediaType
 from app.model import BLOCK_ROWS, Kind, Limits
-from app.service import kinds
-from app.store import row_blocks
+from app.store.blobs import row_blocks
+from app.tables import cells, encoding, kinds, plain, reading, writing
+from app.tables.detection import personal
+from app.tables.dialect import tokens
+from app.tables.formats import archive, arrow_message, csv, json
+from app.tables.media import MediaType
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
 MEBIBYTE = 2**20
 
 
 def test_every_format_kind_and_spelling_is_on_the_page() -> None:
-    named = [*MediaType, *Kind, *filter(None, reading_csv.MISSING_NUMBERS)]
+    named = [*MediaType, *Kind, *filter(None, tokens.MISSING_NUMBERS)]
     assert [word for word in named if f"`{word}`" not in PAGE] == []
 
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     limits = Limits()
     told = [
-        f"no row longer than {reading_csv.BLOCK_BYTES // MEBIBYTE} MiB",
-        f"the first block ({reading_csv.BLOCK_BYTES // MEBIBYTE} MiB)",
+        f"no row longer than {csv.BLOCK_BYTES // MEBIBYTE} MiB",
+        f"the first block ({csv.BLOCK_BYTES // MEBIBYTE} MiB)",
         f"at most {arrow_message.BATCH_BYTES // MEBIBYTE} MiB, also when unpacked",
-        f"at most {reading_json.JSON_BYTES // MEBIBYTE} MiB; written up to"
+        f"at most {json.JSON_BYTES // MEBIBYTE} MiB; written up to"
         f" {writing.JSON_BYTES // MEBIBYTE} MiB",
         f"`CORNERWAVE_MAX_UPLOAD_BYTES`, {limits.upload_bytes // 2**30} GiB",
         f"beyond {encoding.FREE_BYTES // MEBIBYTE} MiB",
         f"at most {encoding.RATIO} times its size",
+        f"a workbook or archive at most {archive.ARCHIVE_BYTES // MEBIBYTE} MiB",
         f"longer than {cells.LONGEST_NAME} characters",
         f"more than {limits.columns:,} columns",
         f"more than {limits.categories:,} different values",
-        f"text of {kinds.NEARLY_UNIQUE_FROM} or more values of which at least"
+        f"text of {personal.FEWEST} or more values of which at least"
         f" {kinds.NEARLY_UNIQUE_SHARE:.0%}".replace("%", " %"),
     ]
     told += [

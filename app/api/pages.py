@@ -1,8 +1,7 @@
-"""Pages for people: the interactive documentation, and one page per type of problem."""
+"""Pages for people: the interactive documentation, the guides, and one page per type of problem."""
 
 from __future__ import annotations
 
-from html import escape
 from importlib.resources import files
 
 from fastapi import APIRouter, FastAPI
@@ -10,17 +9,12 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
-from app.api.problems import problem_types
+from app.api import guides
+from app.api.rendering import page
+from app.api.transport.problems import problem_types
 from app.errors import NotFound
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title} · Cornerwave</title>
-<style>body{{font:17px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem;color:#1d2733}}
-h1{{font-size:1.5rem}}code{{background:#eef2f6;padding:.1em .3em;border-radius:.2em}}a{{color:#0b5cad}}</style>
-</head><body>{body}</body></html>"""
 
 
 def install(app: FastAPI) -> None:
@@ -32,8 +26,8 @@ def install(app: FastAPI) -> None:
 
 @router.get("/")
 def start() -> RedirectResponse:
-    """Send a visitor to the documentation."""
-    return RedirectResponse("/docs")
+    """Send a visitor to the portal, which leads to the documentation too."""
+    return RedirectResponse("/portal")
 
 
 @router.get("/docs")
@@ -51,11 +45,7 @@ def documentation() -> HTMLResponse:
 @router.get("/problems")
 def list_problems() -> HTMLResponse:
     """Every type of problem, with a link to its page."""
-    items = "".join(
-        f'<li><a href="/problems/{slug}">{escape(title)}</a> <code>{status}</code></li>'
-        for slug, (status, title, _, _) in problem_types().items()
-    )
-    return HTMLResponse(PAGE.format(title="Problems", body=f"<h1>Problems</h1><ul>{items}</ul>"))
+    return page("problems.html", title="Problems", problems=problem_types())
 
 
 @router.get("/problems/{slug}")
@@ -63,12 +53,14 @@ def show_problem(slug: str) -> HTMLResponse:
     """What a type of problem means and what to do about it."""
     known = problem_types().get(slug)
     if known is None:
-        raise NotFound(f"there is no problem type {slug!r}")
+        raise NotFound(f"There is no type of problem {slug!r}.")
     status, title, meaning, remedy = known
-    body = (
-        f"<h1>{escape(title)}</h1><p>Status <code>{status}</code>, type"
-        f" <code>/problems/{slug}</code></p><p>{escape(meaning)}</p>"
-        f"<h2>What to do</h2><p>{escape(remedy)}</p>"
-        '<p><a href="/problems">All problems</a> · <a href="/docs">API documentation</a></p>'
+    return page(
+        "problem.html", slug=slug, status=status, title=title, meaning=meaning, remedy=remedy
     )
-    return HTMLResponse(PAGE.format(title=escape(title), body=body))
+
+
+@router.get("/guides/{name}")
+def show_guide(name: str) -> HTMLResponse:
+    """A guide of the documentation."""
+    return guides.guide(name)

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 from fastapi import APIRouter, Response
 
-from app.api.dependencies import AskHere, ResourcesHere
-from app.api.once import Route
-from app.service import reports
-from app.service.asking import Ask
-from app.service.resources import Resources
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.once import Route
+from app.service import results
+from app.service.results import Report
 
 router = APIRouter(prefix="/v1/reports", tags=["reports"], route_class=Route)
 
 
-@router.get("/{report_id}")
-def read_report(report_id: str, resources: ResourcesHere, ask: AskHere) -> dict[str, Any]:
+@router.get("/{report_id}", response_model=Report)
+def read_report(report_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
     """Read a report again; only the caller who asked for it can."""
-    report: dict[str, Any] = orjson.loads(reports.read_report(resources, ask, report_id))
-    return report
-
-
-def link_report(
-    response: Response, resources: Resources, ask: Ask, report: dict[str, object]
-) -> None:
-    """Keep the report and name its address in the answer's `Link` header."""
-    report_id = reports.keep_report(resources, ask, report)
-    response.headers["Link"] = f'</v1/reports/{report_id}>; rel="describedby"'
+    report = results.read_report(resources, ask, report_id)
+    return Response(orjson.dumps(report), media_type="application/json")

@@ -12,11 +12,9 @@ Noise must have the correlations of the data or it can be filtered out [li2012, 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.semidefinite import ROUNDING
-
-FloatArray = NDArray[np.float64]
 
 
 def covariance_factor(K: FloatArray) -> FloatArray:

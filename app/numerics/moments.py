@@ -19,18 +19,17 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.semidefinite import nearest_semidefinite
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Moments:
     """What is known of the rows seen so far; of no rows to begin with."""
 
-    count: Matrix
-    mean: Matrix
-    comoment: Matrix
+    count: FloatArray
+    mean: FloatArray
+    comoment: FloatArray
 
     @classmethod
     def none(cls, d: int) -> Self:
@@ -38,7 +37,7 @@ class Moments:
         return cls(np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)))
 
     @property
-    def means(self) -> Matrix:
+    def means(self) -> FloatArray:
         """Mean of each column, shape (d,); NaN for a column without a value."""
         return np.where(np.diag(self.count) > 0, np.diag(self.mean), np.nan)
 
@@ -65,7 +64,7 @@ class Moments:
                 self.comoment + other.comoment + shift * shift.T * self.count * share,
             )
 
-    def covariance(self) -> Matrix:
+    def covariance(self) -> FloatArray:
         """Sample covariance C_jk/(n_jk - 1), shape (d, d), symmetric and positive semidefinite.
 
         Pairwise deletion may make it indefinite; the nearest semidefinite matrix is then taken
@@ -83,7 +82,7 @@ class Moments:
         return nearest
 
 
-def block_moments(block: Matrix) -> Moments:
+def block_moments(block: FloatArray) -> Moments:
     """The moments of one block of rows, shape (n, d), missing cells NaN; O(n d²) in one product.
 
     Values whose squares exceed the doubles give moments that are not finite, without a warning.
@@ -94,29 +93,55 @@ def block_moments(block: Matrix) -> Moments:
     with np.errstate(over="ignore", invalid="ignore"):
         sums = block.sum(axis=0)
         if np.isnan(sums).any():
-            return _incomplete(block)
+            return incomplete_moments(block)[0]
         return _complete(block, sums / n)
 
 
-def _complete(block: Matrix, mean: Matrix) -> Moments:
-    n, d = block.shape
+def _complete(block: FloatArray, mean: FloatArray) -> Moments:
     centred = block - mean
-    # What the mean lost to rounding is in the centred sums: the corrected two-pass algorithm.
-    rest = centred.sum(axis=0) / n
-    mean = mean + rest
-    comoment = centred.T @ centred - n * np.outer(rest, rest)
-    return Moments(np.full((d, d), float(n)), np.repeat(mean[:, None], d, axis=1), comoment)
+    return complete_moments(centred, mean, centred.sum(axis=0) / len(block))
 
 
-def _incomplete(block: Matrix) -> Moments:
+def complete_moments(centred: FloatArray, mean: FloatArray, rest: FloatArray) -> Moments:
+    """The moments of rows without gaps, given less their mean, (n, d), and the means of that, (d,).
+
+    What the mean lost to rounding is in the rest: the corrected two-pass algorithm.
+    """
+    n, d = centred.shape
+    comoment = centred.T @ centred - n * rest[:, None] * rest
+    return Moments(
+        np.full((d, d), float(n)), np.repeat((mean + rest)[:, None], d, axis=1), comoment
+    )
+
+
+def incomplete_moments(block: FloatArray) -> tuple[Moments, FloatArray]:
+    """The moments of rows with gaps, and Σ (x_j - m_jk)² over the rows with both, (d, d)."""
     present = ~np.isnan(block)
     weights = present.astype(np.float64)
     values = present.sum(axis=0)
     centre = np.where(present, block, 0.0).sum(axis=0) / np.maximum(values, 1)
     centred = np.where(present, block - centre, 0.0)
-    count = weights.T @ weights
-    # Σ (x_j - c_j) over the rows where k is present too, and from it the mean over those rows.
-    sums = centred.T @ weights
+    return moments_about(
+        centre,
+        weights.T @ weights,
+        centred.T @ weights,
+        centred.T @ centred,
+        (centred**2).T @ weights,
+    )
+
+
+def moments_about(
+    centre: FloatArray,
+    count: FloatArray,
+    sums: FloatArray,
+    products: FloatArray,
+    squares: FloatArray,
+) -> tuple[Moments, FloatArray]:
+    """The same from Σ 1, Σ (x_j - c_j), Σ (x_j - c_j)(x_k - c_k) and Σ (x_j - c_j)², (d, d) each.
+
+    All over the rows where both columns are present; c is near the means.
+    """
     offset = np.divide(sums, count, out=np.zeros_like(sums), where=count > 0)
-    comoment = centred.T @ centred - offset * offset.T * count
-    return Moments(count, np.where(count > 0, centre[:, None] + offset, 0.0), comoment)
+    comoment = products - offset * offset.T * count
+    squares = np.maximum(squares - count * offset**2, 0.0)
+    return Moments(count, np.where(count > 0, centre[:, None] + offset, 0.0), comoment), squares

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from app.numerics.arrays import FloatArray
 
 ROUNDING = 1e-10
 """Negative eigenvalues up to this share of the largest are rounding, not indefiniteness."""

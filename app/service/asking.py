@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,20 +11,27 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import Conflict, IdempotencyConflict
+from app.errors import Conflict, DoneMeanwhile
 from app.model import Caller
+from app.service.jobs.progress import Cancelled
 from app.service.resources import Resources
-from app.store import audit_log, receipts
-from app.store.audit_log import Fact
-from app.store.engine import reading, writing
+from app.store.database import audit_log, jobs, receipts
+from app.store.database.audit_log import Fact
+from app.store.database.engine import reading, writing
 
 
 @dataclass(frozen=True)
 class Once:
-    """A caller's wish that this request be carried out once."""
+    """A caller's wish that this request be carried out once.
+
+    `fingerprint` hashes the whole request; it reads what is left of the body, so it is asked for
+    before a transaction begins. `job` is the job that carries it out, where one does: once that was asked to
+    end, nothing of it is kept.
+    """
 
     key: str
-    fingerprint: str
+    fingerprint: Callable[[], str]
+    job: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,29 +44,41 @@ class Ask:
 
 
 class Work:
-    """A write under way. It must be recorded exactly once, last, before its block ends."""
+    """A write under way. It must be recorded exactly once before its block ends."""
 
-    def __init__(self, connection: Connection, ask: Ask) -> None:
+    def __init__(self, connection: Connection, ask: Ask, fingerprint: str) -> None:
         self.connection = connection
         self.now = datetime.now(UTC)
         self._ask = ask
-        self.recorded = False
+        self._fingerprint = fingerprint
+        self._told: tuple[str, str, dict[str, Fact]] | None = None
 
     def record(self, action: str, subject: str, **facts: Fact) -> None:
+        """Say what was done. It is kept when the block ends: nobody waits for the rest of it."""
+        if self._told is not None:
+            raise ValueError("a write is recorded once")
+        self._told = (action, subject, facts)
+
+    def keep(self) -> None:
         """Log what was done, and keep the receipt if the caller wants the write only once."""
+        if self._told is None:
+            raise ValueError("a write must be recorded")
+        action, subject, facts = self._told
         once = self._ask.once
         if once is not None:
+            # Under a lock on the job's row: who cancels it comes before this write, or after it.
+            if once.job is not None and jobs.is_to_end(self.connection, once.job):
+                raise Cancelled
             receipts.add(
                 self.connection,
                 self._ask.caller.id,
                 once.key,
-                once.fingerprint,
+                self._fingerprint,
                 subject,
                 self.now,
             )
         audit_log.append(
             self.connection,
-            at=self.now,
             caller=self._ask.caller.id,
             action=action,
             subject=subject,
@@ -67,31 +86,30 @@ class Work:
             request_id=self._ask.request_id,
             facts=facts,
         )
-        self.recorded = True
 
 
 @contextmanager
 def work(resources: Resources, ask: Ask) -> Iterator[Work]:
     """A writing transaction; the log entry is committed with what it tells of, or neither is."""
+    fingerprint = "" if ask.once is None else ask.once.fingerprint()
     try:
         with writing(resources.engine) as connection:
-            under_way = Work(connection, ask)
+            under_way = Work(connection, ask, fingerprint)
             yield under_way
-            if not under_way.recorded:
-                raise ValueError("a write must be recorded")
-    except IntegrityError as error:
+            under_way.keep()
+    except (IntegrityError, Conflict) as error:
         # Something alike was written at the same time and came first: nothing of this was kept.
         if ask.once is not None and _was_done(resources, ask, ask.once):
-            raise IdempotencyConflict(
+            raise DoneMeanwhile(
                 "a request with this Idempotency-Key was carried out while this one ran;"
                 " send it again to read its answer"
             ) from None
-        if _is_duplicate(error):
+        if isinstance(error, IntegrityError) and is_duplicate(error):
             raise Conflict("the same was written at the same time; look, and try again") from None
         raise
 
 
-def _is_duplicate(error: IntegrityError) -> bool:
+def is_duplicate(error: IntegrityError) -> bool:
     """Whether a unique key was taken, as PostgreSQL and SQLite say it."""
     return getattr(error.orig, "sqlstate", None) == "23505" or getattr(
         error.orig, "sqlite_errorname", None

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
 
 from app.errors import Refusal
-from app.model import LogEntry, Role
-from app.service.access import require
+from app.model import LogEntry, LogFilter, Role
+from app.service.access import overseen, require
 from app.service.asking import Ask
 from app.service.resources import Resources
-from app.store import audit_log
-from app.store.engine import reading, writing
+from app.store.database import audit_log, history
+from app.store.database.audit_log import Fact
+from app.store.database.engine import reading, snapshot, writing
 
 NOBODY = "-"
 """The caller of a request without a valid key."""
+
+UPKEEP = "startup"
+"""The caller of what no request asked for."""
 
 
 def read_log(resources: Resources, ask: Ask, *, after: int, limit: int) -> list[LogEntry]:
@@ -21,6 +27,50 @@ def read_log(resources: Resources, ask: Ask, *, after: int, limit: int) -> list[
     require(ask, Role.AUDITOR)
     with reading(resources.engine) as connection:
         return audit_log.page(connection, after=after, limit=limit)
+
+
+def search_log(
+    resources: Resources, ask: Ask, wanted: LogFilter, *, before: int | None, limit: int
+) -> list[LogEntry]:
+    """Entries that fit, the newest first, for auditors."""
+    require(ask, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return audit_log.search(connection, wanted, before=before, limit=limit)
+
+
+def dataset_log(
+    resources: Resources, ask: Ask, dataset_id: str, *, before: int | None, limit: int
+) -> list[LogEntry]:
+    """What was done to a data set and its copies, the newest first, for those who answer for it."""
+    with reading(resources.engine) as connection:
+        overseen(connection, ask, dataset_id)
+        drawn = (entry.copy for entry in history.of(connection, dataset_id))
+        wanted = LogFilter(subjects=(dataset_id, *drawn))
+        return audit_log.search(connection, wanted, before=before, limit=limit)
+
+
+def logged_actions(resources: Resources, ask: Ask) -> list[str]:
+    """Every action that the log tells of, for auditors."""
+    require(ask, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return audit_log.actions(connection)
+
+
+@dataclass(frozen=True)
+class LogCheck:
+    """What a look at the whole chain found; `broken` is empty when it is whole."""
+
+    entries: int
+    last_hash: str
+    broken: tuple[str, ...]
+
+
+def check_log(resources: Resources, ask: Ask) -> LogCheck:
+    """Follow the chain of the log from its first entry to its last, for auditors."""
+    require(ask, Role.AUDITOR)
+    with snapshot(resources.engine) as connection:
+        broken = tuple(audit_log.broken_links(connection))
+        return LogCheck(*audit_log.head(connection), broken)
 
 
 def verify_log(resources: Resources) -> list[str]:
@@ -36,7 +86,6 @@ def record_refusal(
     with writing(resources.engine) as connection:
         audit_log.append(
             connection,
-            at=datetime.now(UTC),
             caller=caller,
             action="refusal",
             subject=subject,
@@ -44,3 +93,16 @@ def record_refusal(
             request_id=request_id,
             facts={"reason": refusal.slug},
         )
+
+
+def record_upkeep(connection: Connection, action: str, subject: str, **facts: Fact) -> None:
+    """Keep what the service, or an operator's command, did of its own accord."""
+    audit_log.append(
+        connection,
+        caller=UPKEEP,
+        action=action,
+        subject=subject,
+        outcome="done",
+        request_id=UPKEEP,
+        facts=facts,
+    )

@@ -2,33 +2,72 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from redis import Redis
 from sqlalchemy import Engine
 
 from app.model import Limits
-from app.store.blobs import BlobStore
-from app.store.checksums import Checksums
-from app.store.hot_blocks import HotBlocks
-from app.store.noise_cache import NoiseCache
-from app.store.rates import RateCounter
+from app.service.copies.making.scheduling import Downloads
+from app.service.jobs.kinds import Jobs
+from app.service.spreading import Spread
+from app.store.blobs.released import ReleasedStore
+from app.store.blobs.store import BlobStore
+from app.store.caches.checksums import Checksums
+from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.noise_cache import NoiseCache
+from app.store.caches.rates import RateCounter
+from app.store.sources import ImportRoots
 from app.store.vault import Vault
+
+if TYPE_CHECKING:
+    from app.service.copies.chain import Chain
+    from app.service.distributions.copy_summary import CopySummary
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What the operator has allowed beyond this service.
+
+    where:
+        webhook_networks  networks that webhooks may reach although they are not public
+        targets           name → folder or bucket that agreed copies may be pushed to
+        participant_id    who we are in a data space; None for a name of our own
+    """
+
+    webhook_networks: tuple[str, ...] = ()
+    targets: Mapping[str, str] = field(default_factory=dict)
+    participant_id: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class Resources:
-    """The database, the blobs, the master key at work, Redis if there is one, caches and limits."""
+    """The database, the blobs, the master key at work, Redis if there is one, caches and limits.
+
+    `probing` is the same database, with little patience and a connection for each look at it.
+    """
 
     engine: Engine
+    probing: Engine
     blobs: BlobStore
+    released: ReleasedStore
+    spread: Spread
+    imports: ImportRoots
     vault: Vault
-    redis: Redis | None
+    redis: GuardedRedis | None
     rates: RateCounter
     noise: NoiseCache
     copies: HotBlocks[pa.RecordBatch]
+    histories: HotBlocks[Chain]
+    row_groups: HotBlocks[pa.RecordBatch]
+    summaries: HotBlocks[CopySummary]
+    downloads: Downloads
     checksums: Checksums
+    jobs: Jobs
+    outside: Outside
     limits: Limits
     spool_dir: Path

@@ -7,6 +7,8 @@ database does not open.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 
 from cryptography.exceptions import InvalidTag
@@ -30,6 +32,8 @@ class Vault:
             raise ValueError(f"a master key has {MASTER_KEY_BYTES} bytes")
         derive = HKDF(SHA256(), MASTER_KEY_BYTES, salt=None, info=b"cornerwave vault v1")
         self._cipher = AESGCM(derive.derive(master_key))
+        others = HKDF(SHA256(), MASTER_KEY_BYTES, salt=None, info=b"cornerwave derived keys v1")
+        self._root = others.derive(master_key)
 
     def seal(self, secret: bytes, context: str) -> bytes:
         """The secret, encrypted and bound to its context."""
@@ -43,6 +47,10 @@ class Vault:
             return self._cipher.decrypt(nonce, body, context.encode())
         except (InvalidTag, ValueError):
             raise SealBroken(f"the secret for {context.partition(':')[0]} does not open") from None
+
+    def derived(self, purpose: str) -> bytes:
+        """A key of 32 bytes for one purpose; from it neither the master key nor others follow."""
+        return hmac.new(self._root, purpose.encode(), hashlib.sha256).digest()
 
     def __repr__(self) -> str:
         return "Vault()"

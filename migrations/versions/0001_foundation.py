@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.append_only import protect, unprotect
+from migrations.append_only import protect, refuse_to_lose, unprotect
 
 revision = "0001"
 down_revision = None
@@ -170,6 +170,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    refuse_to_lose("audit_log")
     unprotect("audit_log")
     op.drop_table("retired_rows")
     op.drop_table("parts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.append_only import protect, unprotect
+from migrations.append_only import protect, refuse_to_lose, unprotect
 
 revision = "0002"
 down_revision = "0001"
@@ -51,6 +51,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    refuse_to_lose("history")
     unprotect("history")
     op.drop_table("history")
     op.drop_table("shapes")

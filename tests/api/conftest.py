@@ -11,8 +11,15 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import settings_from
+from app.store.blobs.folder import MARK
 
 ADMIN_KEY = "test-administrator-key-0123456789abcdef"
+MASTER_KEY = "5a" * 32
+
+
+def stored_blobs(home: Path) -> list[Path]:
+    """The files of the blob store under `home`, but the mark that says whose it is."""
+    return [path for path in (home / "blobs").iterdir() if path.is_file() and path.name != MARK]
 
 
 class Service:
@@ -23,6 +30,7 @@ class Service:
             "CORNERWAVE_DATABASE_URL": database_url,
             "CORNERWAVE_HOME": str(home),
             "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
+            "CORNERWAVE_MASTER_KEY": MASTER_KEY,
             "CORNERWAVE_ALLOW_GENERATED_MASTER_KEY": "yes",
             "CORNERWAVE_MAX_REQUESTS_PER_MINUTE": "100000",
             # Every download makes its rows anew; what is kept has a test of its own.
@@ -47,9 +55,14 @@ class Service:
         made = self.client().post("/v1/recipients", json=form).json()
         return made["id"], self.client(made["key"])
 
+    def stored(self) -> list[Path]:
+        """The files of the blob store but the mark that says whose it is, and copies that can be remade."""
+        return stored_blobs(self.home)
+
     def close(self) -> None:
         for client in self._clients:
             client.close()
+        self.app.state.resources.jobs.queue.close()
         self.app.state.resources.engine.dispose()
 
 

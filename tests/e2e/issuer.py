@@ -10,18 +10,20 @@ from __future__ import annotations
 import os
 import random
 import sys
+from dataclasses import replace
 
-from app.api.tables.media import MediaType
-from app.api.tables.writing import write_batches
 from app.main import open_resources
 from app.model import Role
 from app.service.asking import Ask
-from app.service.issue import Wanted, issue_copy
-from app.service.release import Selection, open_release, record_release
+from app.service.copies.issue import Wanted, issue_copy
+from app.service.copies.making.release import Selection, open_release, record_release
+from app.service.copies.making.scheduling import Downloads
 from app.service.resources import Resources
 from app.settings import settings_from
-from app.store import callers
-from app.store.engine import reading
+from app.store.database import callers
+from app.store.database.engine import reading
+from app.tables.media import MediaType
+from app.tables.writing import write_batches
 
 
 def main(dataset: str, left: str) -> None:
@@ -37,8 +39,10 @@ def main(dataset: str, left: str) -> None:
         if child == 0:
             outside = os.open(left, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             chance = random.Random(line)
+            # The threads that make blocks did not come along.
+            own = replace(resources, downloads=Downloads(resources.limits.download_bytes))
             while True:
-                issue_and_release(resources, ask, dataset, chance, outside)
+                issue_and_release(own, ask, dataset, chance, outside)
         print(child, flush=True)
         os.waitpid(child, 0)
         print("ended", flush=True)

@@ -42,7 +42,13 @@ class Service:
 def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     """The variables of a service with its state under `home`; those of this shell do not count."""
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("CORNERWAVE_")}
-    chosen = {"HOME": str(home), "ADMIN_KEY": ADMIN_KEY, "MASTER_KEY": MASTER_KEY, **settings}
+    chosen = {
+        "HOME": str(home),
+        "ADMIN_KEY": ADMIN_KEY,
+        "MASTER_KEY": MASTER_KEY,
+        "DRAIN_SECONDS": "1",
+        **settings,
+    }
     return inherited | {f"CORNERWAVE_{name}": value for name, value in chosen.items()}
 
 
@@ -76,7 +82,7 @@ def answering(beginning: Beginning) -> Iterator[Service]:
     process, url = beginning.process, beginning.url
     while True:
         try:
-            httpx2.get(f"{url}/health").raise_for_status()
+            httpx2.get(f"{url}/health", timeout=60).raise_for_status()
         except httpx2.TransportError:
             assert process.poll() is None, f"the service ended: {beginning.log.read_text()}"
             time.sleep(0.05)

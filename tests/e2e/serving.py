@@ -15,6 +15,7 @@ import httpx2
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "test-administrator-key-0123456789abcdef"
+MASTER_KEY = "5a" * 32
 HEADERS = {"Authorization": f"Bearer {ADMIN_KEY}"}
 
 
@@ -26,8 +27,9 @@ def environment(database_url: str, home: Path, **settings: str) -> dict[str, str
         "CORNERWAVE_DATABASE_URL": database_url,
         "CORNERWAVE_HOME": str(home),
         "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
-        "CORNERWAVE_ALLOW_GENERATED_MASTER_KEY": "yes",
+        "CORNERWAVE_MASTER_KEY": MASTER_KEY,
         "CORNERWAVE_MAX_REQUESTS_PER_MINUTE": "1000000",
+        "CORNERWAVE_DRAIN_SECONDS": "1",
         **{f"CORNERWAVE_{name}": value for name, value in settings.items()},
     }
 
@@ -65,7 +67,7 @@ def serving(
 def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None:
         try:
-            if httpx2.get(f"{url}/health").status_code == 200:
+            if httpx2.get(f"{url}/health", timeout=60).status_code == 200:
                 return
         except httpx2.TransportError:
             time.sleep(0.05)

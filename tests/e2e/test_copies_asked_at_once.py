@@ -49,7 +49,10 @@ def test_one_history_no_variance_twice_and_every_download_alike(
         with ThreadPoolExecutor(CLIENTS) as pool:
             results = list(pool.map(client_work, range(CLIENTS)))
         entries = httpx2.get(
-            f"{urls[1]}/v1/datasets/{dataset}/history", headers=HEADERS, params={"limit": 1000}
+            f"{urls[1]}/v1/datasets/{dataset}/history",
+            headers=HEADERS,
+            params={"limit": 1000},
+            timeout=60,
         ).json()["entries"]
 
     assert sorted(entry["noise_variance"] for entry in entries) == variances
@@ -81,6 +84,7 @@ def registered(url: str) -> str:
         params={"name": "shared"},
         content=body,
         headers={**HEADERS, "content-type": "text/csv"},
+        timeout=60,
     )
     assert made.status_code == 201, made.text
     dataset: str = made.json()["id"]

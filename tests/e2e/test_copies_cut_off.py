@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -15,16 +16,22 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from app.model import BLOCK_ROWS
+from app.store.database.engine import reading
+from app.store.database.sharing import transfers
 from tests.api.conftest import Service
-from tests.api.copy_tables import ARROW, CSV, JSON, PARQUET, issue, register
+from tests.api.copies.copy_tables import ARROW, CSV, JSON, PARQUET, issue, register
+from tests.api.dsp.told import agreed as agreed_by_rule
+from tests.api.dsp.told import started
 
 BLOCKS, COLUMNS = 24, 3
 """About 38 MB: more than lies in the sockets between the two ends."""
 
+JSON_ROWS = 8 * BLOCK_ROWS
+
 
 @pytest.fixture
 def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
-    service = Service(sqlite_database, tmp_path / "home")
+    service = Service(sqlite_database, tmp_path / "home", WEBHOOK_NETWORKS="203.0.113.0/24")
     yield service
     service.close()
 
@@ -64,11 +71,52 @@ def granted(service: Service, copy: str) -> tuple[str, str]:
     return made["id"], made["key"]
 
 
+def agreed(service: Service, copy: str) -> tuple[str, str]:
+    """The same by an agreement that both sides have carried to its end."""
+    admin: TestClient = service.client()
+    made = admin.post("/v1/recipients", json={"name": "reader"}).json()
+    dataset = admin.get(f"/v1/copies/{copy}").json()["dataset"]
+    terms = {"items": [{"dataset": dataset, "level": "a"}], "purpose": "research"}
+    offered = admin.post("/v1/agreements", json={**terms, "recipient": made["id"]}).json()
+    reader = service.client(made["key"])
+    steps = ((reader, "accept"), (admin, "agree"), (reader, "verify"), (admin, "finalize"))
+    for client, message in steps:
+        said = client.post(f"/v1/agreements/{offered['id']}/{message}", json={})
+        assert said.status_code == 200, said.text
+    return made["id"], made["key"]
+
+
+def transferred(service: Service, copy: str) -> tuple[str, str]:
+    """The same by a transfer of a data space: the key is the transfer's own."""
+    admin: TestClient = service.client()
+    made = admin.post("/v1/recipients", json={"name": "reader"}).json()
+    named = {"participant_id": "did:web:reader.example"}
+    admin.put(f"/v1/recipients/{made['id']}/participant", json=named)
+    at = f"/v1/datasets/{admin.get(f'/v1/copies/{copy}').json()['dataset']}"
+    level = admin.get(f"{at}/levels").json()["levels"][0]
+    offered = {"noise_variance": level["noise_variance"], "offered": True}
+    assert admin.put(f"{at}/levels/a", json=offered).status_code == 200
+    assert admin.patch(at, json={"listed": True}).status_code == 200
+    rule = {"least_privacy": 0.01, "longest_days": 30}
+    assert admin.post("/v1/agreement-rules", json=rule).status_code == 201
+    connector = service.client(made["key"])
+    begun = started(connector, agreed_by_rule(connector), "reader")
+    resources = service.app.state.resources
+    with reading(resources.engine) as connection:
+        transfer = transfers.one(connection, begun)
+    assert transfer is not None
+    assert transfer.address is not None
+    address = json.loads(resources.vault.open(transfer.address, f"transfer:{begun}"))
+    return made["id"], address["endpointProperties"][0]["value"]
+
+
 @pytest.mark.parametrize(
     ("end", "how"),
     [
+        ("transfer suspended", {"accept": ARROW}),
         ("key revoked", {"accept": ARROW}),
         ("grant withdrawn", {"accept": ARROW}),
+        ("agreement terminated", {"accept": ARROW}),
         ("key revoked", {"accept": CSV}),
         ("key revoked", {"accept": PARQUET}),
         ("key revoked", {"accept": JSON}),
@@ -78,16 +126,29 @@ def granted(service: Service, copy: str) -> tuple[str, str]:
 def test_what_ends_the_right_ends_the_download(
     service: Service, url: str, copy: str, end: str, how: dict[str, str]
 ) -> None:
-    recipient, key = granted(service, copy)
+    by_agreement = end == "agreement terminated"
+    ways = {"agreement terminated": agreed, "transfer suspended": transferred}
+    recipient, key = ways.get(end, granted)(service, copy)
     headers = {"authorization": f"Bearer {key}", **how}
     received: list[int] = []
-    with httpx2.stream("GET", f"{url}/v1/copies/{copy}/content", headers=headers) as download:
+    # JSON is written up to a length.
+    rows = {"rows": f"0:{JSON_ROWS}"} if how["accept"] == JSON else {}
+    address = f"{url}/v1/copies/{copy}/content"
+    with httpx2.stream("GET", address, params=rows, headers=headers, timeout=60) as download:
         assert download.status_code == (206 if "range" in how else 200)
         chunks = download.iter_raw()
         received.append(len(next(chunks)))
         admin = service.client()
         if end == "key revoked":
             assert admin.delete(f"/v1/recipients/{recipient}").status_code == 204
+        elif end == "transfer suspended":
+            [transfer] = admin.get("/v1/transfers").json()["transfers"]
+            stopped = admin.post(f"/v1/transfers/{transfer['id']}/suspend", json={})
+            assert stopped.status_code == 200
+        elif by_agreement:
+            listed = admin.get("/v1/agreements", params={"state": "FINALIZED"}).json()
+            agreement = listed["agreements"][0]["id"]
+            assert admin.post(f"/v1/agreements/{agreement}/terminate", json={}).status_code == 200
         else:
             dataset = admin.get(f"/v1/copies/{copy}").json()["dataset"]
             gone = admin.delete(f"/v1/datasets/{dataset}/grants/{recipient}")
@@ -103,11 +164,13 @@ def test_what_ends_the_right_ends_the_download(
 
 def test_a_client_that_goes_away_stops_the_work(service: Service, url: str, copy: str) -> None:
     headers = {"authorization": service.client().headers["authorization"], "accept": ARROW}
-    with httpx2.stream("GET", f"{url}/v1/copies/{copy}/content", headers=headers) as download:
+    with httpx2.stream(
+        "GET", f"{url}/v1/copies/{copy}/content", headers=headers, timeout=60
+    ) as download:
         next(download.iter_raw())
     noise = service.app.state.resources.noise
     for _ in range(6_000):
-        if not any(thread.name.startswith("release") for thread in threading.enumerate()):
+        if service.app.state.resources.downloads.budget.taken == 0:
             break
         time.sleep(0.01)
     else:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from app.api.tables.incoming import UPLOADS_AT_ONCE
+from app.api.transport.incoming.turns import UPLOADS_AT_ONCE
 from tests.e2e.running import ADMIN_KEY, Service, serving
 
 THREADS = 40
@@ -18,7 +18,7 @@ def half_sent(service: Service, name: str) -> socket.socket:
     """A registration of which the last line has not been sent."""
     connection = socket.create_connection(("127.0.0.1", urlsplit(service.url).port or 80))
     head = (
-        f"POST /v1/datasets?name={name} HTTP/1.1",
+        f"POST /v1/datasets?name={name}&allow_overlap=true HTTP/1.1",
         "Host: cornerwave",
         f"Authorization: Bearer {ADMIN_KEY}",
         "Content-Type: text/csv",

@@ -107,7 +107,9 @@ def assert_the_log_is_whole(pair: Pair) -> None:
 
 
 def register(service: Service, name: str) -> httpx2.Response:
-    return service.client.post("/v1/datasets", params={"name": name}, content=TABLE, headers=CSV)
+    return service.client.post(
+        "/v1/datasets", params={"name": name, "allow_overlap": "true"}, content=TABLE, headers=CSV
+    )
 
 
 def create_recipient(service: Service, name: str) -> httpx2.Response:

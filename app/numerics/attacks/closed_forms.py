@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray, noise_share
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.estimation import noise_share
 from app.numerics.attacks.spectral import Selection, falling_eigenvectors
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.attacks.estimation import Estimate, FloatArray, regression
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.estimation import Estimate, regression
 
 
 def disclosed_estimate(estimate: Estimate, known: FloatArray) -> FloatArray:

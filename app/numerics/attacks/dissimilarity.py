@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray
+from app.numerics.arrays import FloatArray
 
 
 def correlation_dissimilarity(covariance: FloatArray, noise_covariance: FloatArray) -> float:

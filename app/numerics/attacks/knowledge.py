@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.pooling import Observation
 from app.numerics.semidefinite import nearest_semidefinite
 

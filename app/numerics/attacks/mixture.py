@@ -21,7 +21,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
-from app.numerics.attacks.estimation import Estimate, FloatArray, linear_estimate
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.estimation import Estimate, linear_estimate
 from app.numerics.attacks.knowledge import Knowledge
 from app.numerics.attacks.pooling import Observation
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray, linear_estimate, semidefinite_pseudoinverse
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.estimation import linear_estimate, semidefinite_pseudoinverse
 
 
 @dataclass(frozen=True)

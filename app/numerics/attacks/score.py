@@ -16,10 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray
+from app.numerics.arrays import FloatArray
 
 TOLERANCES = (0.01, 0.05, 0.10)
 """Shares of a column's standard deviation within which a guess counts as a hit."""
+
+MISS_EDGES = np.linspace(0, 3, 61)
+"""Edges of the histogram of misses, in standard deviations of the column."""
 
 MOST_GROUPS = 1000
 """Rows are resampled one by one up to this number, beyond it in as many groups."""

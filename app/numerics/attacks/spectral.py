@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.knowledge import Knowledge
 from app.numerics.attacks.pooling import Observation
 

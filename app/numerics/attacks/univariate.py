@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.pooling import Observation
 from app.numerics.deconvolution import Normal, em_on_bins, support_behind, uniform_edges
 

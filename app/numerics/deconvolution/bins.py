@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.deconvolution.noise import Floats, Noise
+from app.numerics.arrays import FloatArray
+from app.numerics.deconvolution.noise import Noise
 
 LARGEST_NUMBER = 1e150
 """Of values, edges and scales, and the inverse of the least width: products stay finite."""
@@ -34,20 +35,20 @@ LEAST_CELLS = 100
 class Histogram:
     """Counts N_m (M,) at centres t_m (M,)."""
 
-    centres: Floats
-    counts: Floats
+    centres: FloatArray
+    counts: FloatArray
 
     @property
     def total(self) -> float:
         return float(self.counts.sum())
 
     @property
-    def cell_widths(self) -> Floats | None:
+    def cell_widths(self) -> FloatArray | None:
         """The widths of the cells (M,), as far as their centres tell; None of a single cell."""
         return np.gradient(self.centres) if self.centres.size > 1 else None
 
 
-def uniform_edges(low: float, high: float, bins: int) -> Floats:
+def uniform_edges(low: float, high: float, bins: int) -> FloatArray:
     """K+1 equally spaced edges from low to high; InvalidParameter if that is no interval."""
     if bins < 1:
         raise InvalidParameter("An estimate needs at least one bin.", parameter="bins")
@@ -59,7 +60,7 @@ def uniform_edges(low: float, high: float, bins: int) -> Floats:
     return checked_edges(edges)
 
 
-def support_behind(values: Floats, noise: Noise) -> tuple[float, float]:
+def support_behind(values: FloatArray, noise: Noise) -> tuple[float, float]:
     """An interval for X where the caller knows none: the range of z less the mean of the noise.
 
     It is too wide by about the reach of the noise on each side, which costs bins but loses no x;
@@ -71,7 +72,7 @@ def support_behind(values: Floats, noise: Noise) -> tuple[float, float]:
     return low - noise.mean, high - noise.mean
 
 
-def checked_edges(edges: npt.ArrayLike) -> Floats:
+def checked_edges(edges: npt.ArrayLike) -> FloatArray:
     """The edges as floats; InvalidParameter unless finite and strictly increasing."""
     checked = np.asarray(edges, dtype=np.float64)
     if checked.ndim != 1 or checked.size < 2 or not (np.abs(checked) < LARGEST_NUMBER).all():
@@ -81,7 +82,7 @@ def checked_edges(edges: npt.ArrayLike) -> Floats:
     return checked
 
 
-def checked_values(values: npt.ArrayLike) -> Floats:
+def checked_values(values: npt.ArrayLike) -> FloatArray:
     """The records as floats (n,); InvalidTable unless there is one and all are finite."""
     checked = np.asarray(values, dtype=np.float64)
     if checked.ndim != 1 or checked.size == 0:
@@ -108,13 +109,13 @@ def checked_histogram(histogram: Histogram) -> Histogram:
     return histogram
 
 
-def centres_of(edges: Floats) -> Floats:
+def centres_of(edges: FloatArray) -> FloatArray:
     """The midpoint of every bin, (K,)."""
-    centres: Floats = (edges[:-1] + edges[1:]) / 2
+    centres: FloatArray = (edges[:-1] + edges[1:]) / 2
     return centres
 
 
-def width_if_uniform(edges: Floats) -> float | None:
+def width_if_uniform(edges: FloatArray) -> float | None:
     """The common width of the bins, or None when they differ by more than rounding."""
     widths = np.diff(edges)
     width = float((edges[-1] - edges[0]) / widths.size)
@@ -122,7 +123,7 @@ def width_if_uniform(edges: Floats) -> float | None:
     return width if bool((np.abs(widths - width) <= rounding).all()) else None
 
 
-def histogram_on(values: Floats, edges: Floats, *, cells_per_bin: int = 1) -> Histogram:
+def histogram_on(values: FloatArray, edges: FloatArray, *, cells_per_bin: int = 1) -> Histogram:
     """z counted on cells that share out the bins' average width, aligned and reaching as far as z.
 
     Aligned cells of the bins' own width make the kernel of section 3.4 a convolution. Raises
@@ -147,13 +148,13 @@ def histogram_on(values: Floats, edges: Floats, *, cells_per_bin: int = 1) -> Hi
     return Histogram(start + (np.arange(cells) + 0.5) * width, counts)
 
 
-def cells_per_bin(edges: Floats) -> int:
+def cells_per_bin(edges: FloatArray) -> int:
     """One where there are many bins; more where cells as wide as they are would blur z."""
     return max(1, -(-LEAST_CELLS // (edges.size - 1)))
 
 
-def summed_over(probabilities: Floats, fine: Floats, edges: Floats) -> Floats:
+def summed_over(probabilities: FloatArray, fine: FloatArray, edges: FloatArray) -> FloatArray:
     """The mass of a density that is constant between `fine` edges on bins between `edges`, (K,)."""
     cumulative = np.concatenate([[0.0], np.cumsum(probabilities)])
-    masses: Floats = np.diff(np.interp(edges, fine, cumulative))
+    masses: FloatArray = np.diff(np.interp(edges, fine, cumulative))
     return masses

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import InvalidParameter
+from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.bins import (
     Histogram,
     cells_per_bin,
@@ -26,7 +27,7 @@ from app.numerics.deconvolution.kernel import (
     convolution_kernel,
     dense_kernel,
 )
-from app.numerics.deconvolution.noise import Floats, Noise
+from app.numerics.deconvolution.noise import Noise
 from app.numerics.deconvolution.stopping import Stopping
 
 MOST_KEPT_ENTRIES = 1 << 25
@@ -107,7 +108,7 @@ def em_on_bins(
     )
 
 
-def histogram_kernel(histogram: Histogram, noise: Noise, edges: Floats) -> Kernel:
+def histogram_kernel(histogram: Histogram, noise: Noise, edges: FloatArray) -> Kernel:
     """The cheapest kernel for this histogram: by FFT when the grids allow it and are large."""
     weights = histogram.counts / histogram.total
     entries = histogram.centres.size * (edges.size - 1)
@@ -118,7 +119,7 @@ def histogram_kernel(histogram: Histogram, noise: Noise, edges: Floats) -> Kerne
     return ChunkedKernel(histogram.centres, weights, noise, edges)
 
 
-def goes_by_fft(histogram: Histogram, edges: Floats) -> bool:
+def goes_by_fft(histogram: Histogram, edges: FloatArray) -> bool:
     """Whether bins and cells have one common width, and are so many that a transform pays."""
     width = width_if_uniform(edges)
     entries = histogram.centres.size * (edges.size - 1)

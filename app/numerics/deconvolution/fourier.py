@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.bins import (
     Histogram,
     centres_of,
@@ -35,7 +36,7 @@ from app.numerics.deconvolution.bins import (
     checked_histogram,
     checked_values,
 )
-from app.numerics.deconvolution.noise import Complexes, Floats, Noise
+from app.numerics.deconvolution.noise import Complexes, Noise
 
 Taper = Literal["none", "fejer", "shrinkage"]
 
@@ -65,8 +66,8 @@ class DirectEstimate:
     put below zero before it was cut off, `damped` the harmonics on which z says (nearly) nothing.
     """
 
-    edges: Floats
-    probabilities: Floats
+    edges: FloatArray
+    probabilities: FloatArray
     coefficients: Complexes
     period: float
     amplification_limit: float
@@ -74,7 +75,7 @@ class DirectEstimate:
     negative_mass: float
 
     @property
-    def centres(self) -> Floats:
+    def centres(self) -> FloatArray:
         return centres_of(self.edges)
 
 
@@ -144,7 +145,7 @@ def direct_estimate(
 
 def harmonic_spectrum(noise: Noise, period: float, harmonics: int) -> Complexes:
     """φ_k = E exp(2πikY/T) for k = 1 … H, (H,)."""
-    frequencies: Floats = 2 * np.pi * np.arange(1.0, harmonics + 1) / period
+    frequencies: FloatArray = 2 * np.pi * np.arange(1.0, harmonics + 1) / period
     return noise.characteristic(frequencies)
 
 
@@ -160,7 +161,7 @@ def clear_period(noise: Noise, length: float, harmonics: int) -> float:
     ranks = np.arange(1.0, harmonics + 1)
     fine = np.linspace(0, 2 * np.pi * (harmonics + 1) / length, 64 * (harmonics + 1) + 1)
     envelope = np.maximum.accumulate(np.abs(noise.characteristic(fine))[::-1])[::-1]
-    frequencies: Floats = 2 * np.pi * ranks / periods[:, None]
+    frequencies: FloatArray = 2 * np.pi * ranks / periods[:, None]
     beyond = np.interp(frequencies, fine, envelope)
     dips = np.divide(
         np.abs(noise.characteristic(frequencies)),
@@ -172,7 +173,7 @@ def clear_period(noise: Noise, length: float, harmonics: int) -> float:
     return float(periods[np.argmax(badness <= badness.min() * (1 + 1e-3))])
 
 
-def mean_waves(places: Floats, weights: Floats, harmonics: int) -> Complexes:
+def mean_waves(places: FloatArray, weights: FloatArray, harmonics: int) -> Complexes:
     """Σ_j w_j·exp(2πik·u_j) for k = 1 … H, (H,): one exponential a record, then H products."""
     means = np.zeros(harmonics, dtype=np.complex128)
     for first in range(0, places.size, CHUNK):
@@ -192,7 +193,7 @@ def limited_inverse(spectrum: Complexes, limit: float) -> Complexes:
     return inverse
 
 
-def taper_weights(taper: Taper, observed: Complexes, n: float) -> Floats:
+def taper_weights(taper: Taper, observed: Complexes, n: float) -> FloatArray:
     """Weights of the harmonics (H,): all one; Fejér's 1 - k/(H+1); or the share that is not chance.
 
     Shrinkage keeps 1 - v/|c_k(Z)|², at least 0, where v = (1 - |c_k(Z)|²)/n is the variance of the
@@ -202,19 +203,21 @@ def taper_weights(taper: Taper, observed: Complexes, n: float) -> Floats:
         return np.ones(observed.size)
     if taper == "fejer":
         ranks = np.arange(1.0, observed.size + 1)
-        weights: Floats = 1 - ranks / (observed.size + 1)
+        weights: FloatArray = 1 - ranks / (observed.size + 1)
         return weights
     power = np.abs(observed) ** 2
     chance = np.maximum(1 - power, 0.0) / n
-    share: Floats = np.divide(power - chance, power, out=np.zeros(power.size), where=power > chance)
+    share: FloatArray = np.divide(
+        power - chance, power, out=np.zeros(power.size), where=power > chance
+    )
     return share
 
 
-def integrated_series(coefficients: Complexes, cuts: Floats) -> Floats:
+def integrated_series(coefficients: Complexes, cuts: FloatArray) -> FloatArray:
     """The mass of 1 + 2·Re Σ conj(c_k)·exp(2πiku) between successive cuts of [0, 1], (K,)."""
     turns = 2j * np.pi * np.arange(1, coefficients.size + 1)
     primitive = cuts + 2 * np.real(
         np.exp(np.multiply.outer(cuts, turns)) @ (np.conj(coefficients) / turns)
     )
-    masses: Floats = np.diff(primitive)
+    masses: FloatArray = np.diff(primitive)
     return masses

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.bins import centres_of, width_if_uniform
 from app.numerics.deconvolution.kernel import Kernel
-from app.numerics.deconvolution.noise import Floats
 from app.numerics.deconvolution.stopping import Reason, Stopping, reason_to_stop
 
 START_FLOOR = 0.01
@@ -29,33 +29,33 @@ class Estimate:
     no part. `log_likelihoods` has the mean log-likelihood before each iteration and after the last.
     """
 
-    edges: Floats
-    probabilities: Floats
+    edges: FloatArray
+    probabilities: FloatArray
     iterations: int
     stopped_by: Reason
-    log_likelihoods: Floats
+    log_likelihoods: FloatArray
     unexplained: float
 
     @property
-    def centres(self) -> Floats:
+    def centres(self) -> FloatArray:
         return centres_of(self.edges)
 
     @property
-    def densities(self) -> Floats:
+    def densities(self) -> FloatArray:
         """θ_i = p_i / m_i, (K,)."""
-        densities: Floats = self.probabilities / np.diff(self.edges)
+        densities: FloatArray = self.probabilities / np.diff(self.edges)
         return densities
 
 
 def iterated(
     kernel: Kernel,
-    edges: Floats,
+    edges: FloatArray,
     *,
     records: float,
     stopping: Stopping,
     start: npt.ArrayLike | None = None,
     smoothing_bins: float = 0.0,
-    cell_widths: Floats | None = None,
+    cell_widths: FloatArray | None = None,
 ) -> Estimate:
     """EM from `start` until a rule of `stopping` holds.
 
@@ -91,9 +91,9 @@ def iterated(
     )
 
 
-def starting_point(start: npt.ArrayLike | None, edges: Floats) -> Floats:
+def starting_point(start: npt.ArrayLike | None, edges: FloatArray) -> FloatArray:
     """The uniform density, or the given probabilities with a little of it mixed in; sums to one."""
-    uniform: Floats = np.diff(edges) / (edges[-1] - edges[0])
+    uniform: FloatArray = np.diff(edges) / (edges[-1] - edges[0])
     if start is None:
         return uniform
     given = np.asarray(start, dtype=np.float64)
@@ -101,11 +101,11 @@ def starting_point(start: npt.ArrayLike | None, edges: Floats) -> Floats:
         raise InvalidParameter("A start needs one probability for each bin.", parameter="start")
     if not np.isfinite(given).all() or (given < 0).any() or not given.any():
         raise InvalidParameter("A start holds probabilities.", parameter="start")
-    mixed: Floats = (1 - START_FLOOR) * given / given.sum() + START_FLOOR * uniform
+    mixed: FloatArray = (1 - START_FLOOR) * given / given.sum() + START_FLOOR * uniform
     return mixed
 
 
-def smoothed(probabilities: Floats, edges: Floats, smoothing_bins: float) -> Floats:
+def smoothed(probabilities: FloatArray, edges: FloatArray, smoothing_bins: float) -> FloatArray:
     """The iterate convolved with a normal of that many bins' deviation, reflected at the ends.
 
     EM with this step after each maximisation stops ringing: what z cannot tell is drawn to
@@ -116,6 +116,6 @@ def smoothed(probabilities: Floats, edges: Floats, smoothing_bins: float) -> Flo
         raise InvalidParameter("A smoothing is finite and above zero.", parameter="smoothing_bins")
     if width_if_uniform(edges) is None:
         raise InvalidParameter("Smoothing needs bins of equal width.", parameter="smoothing_bins")
-    blurred: Floats = ndimage.gaussian_filter1d(probabilities, smoothing_bins, mode="reflect")
+    blurred: FloatArray = ndimage.gaussian_filter1d(probabilities, smoothing_bins, mode="reflect")
     blurred /= blurred.sum()
     return blurred

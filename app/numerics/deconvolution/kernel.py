@@ -27,8 +27,9 @@ from typing import Protocol
 import numpy as np
 from scipy import fft
 
+from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.bins import width_if_uniform
-from app.numerics.deconvolution.noise import Floats, Noise
+from app.numerics.deconvolution.noise import Noise
 
 CACHED_ENTRIES = 1 << 17
 """Entries of the matrix worked on at a time: one megabyte, so that the second use finds it cached."""
@@ -41,8 +42,8 @@ LEAST_RELATIVE_DENSITY = 1e-12
 class Explained:
     """One pass: the bins' shares s (K,), f (M,), Σ w·log f, and the weight that no bin explains."""
 
-    shares: Floats
-    predicted: Floats
+    shares: FloatArray
+    predicted: FloatArray
     mean_log_likelihood: float
     unexplained: float
 
@@ -51,18 +52,18 @@ class Kernel(Protocol):
     """A form of the map; `explained` is one pass of EM before any normalisation."""
 
     @property
-    def weights(self) -> Floats: ...
+    def weights(self) -> FloatArray: ...
 
-    def explained(self, probabilities: Floats) -> Explained: ...
+    def explained(self, probabilities: FloatArray) -> Explained: ...
 
 
-def bin_likelihood(points: Floats, noise: Noise, edges: Floats) -> Floats:
+def bin_likelihood(points: FloatArray, noise: Noise, edges: FloatArray) -> FloatArray:
     """a_ji = Pr(Y ∈ z_j - R_i) / m_i, (M, K): the density of z_j when X is uniform in R_i.
 
     [wu2003, section 3, step 2.] z - R_i is the half-open (z - high, z - low], as R_i is half-open.
     """
     offsets = points[:, None] - edges[None, :]
-    likelihood: Floats = noise.mass(offsets[:, 1:], offsets[:, :-1]) / np.diff(edges)
+    likelihood: FloatArray = noise.mass(offsets[:, 1:], offsets[:, :-1]) / np.diff(edges)
     return likelihood
 
 
@@ -70,10 +71,10 @@ def bin_likelihood(points: Floats, noise: Noise, edges: Floats) -> Floats:
 class DenseKernel:
     """The matrix a (M, K), kept."""
 
-    likelihood: Floats
-    weights: Floats
+    likelihood: FloatArray
+    weights: FloatArray
 
-    def explained(self, probabilities: Floats) -> Explained:
+    def explained(self, probabilities: FloatArray) -> Explained:
         rows = max(1, CACHED_ENTRIES // probabilities.size)
         predicted = np.empty(self.weights.size)
         shares = np.zeros(probabilities.size)
@@ -84,7 +85,9 @@ class DenseKernel:
         return _summary(shares * probabilities, predicted, self.weights)
 
 
-def dense_kernel(points: Floats, weights: Floats, noise: Noise, edges: Floats) -> DenseKernel:
+def dense_kernel(
+    points: FloatArray, weights: FloatArray, noise: Noise, edges: FloatArray
+) -> DenseKernel:
     """The kept matrix, filled block by block: at once, its making would take six times its memory."""
     likelihood = np.empty((points.size, edges.size - 1))
     rows = max(1, CACHED_ENTRIES // edges.size)
@@ -98,12 +101,12 @@ def dense_kernel(points: Floats, weights: Floats, noise: Noise, edges: Floats) -
 class ChunkedKernel:
     """The same map with each block of the matrix computed when it is needed, and dropped."""
 
-    points: Floats
-    weights: Floats
+    points: FloatArray
+    weights: FloatArray
     noise: Noise
-    edges: Floats
+    edges: FloatArray
 
-    def explained(self, probabilities: Floats) -> Explained:
+    def explained(self, probabilities: FloatArray) -> Explained:
         rows = max(1, CACHED_ENTRIES // probabilities.size)
         predicted = np.empty(self.weights.size)
         shares = np.zeros(probabilities.size)
@@ -122,9 +125,9 @@ class ConvolutionKernel:
     spectrum: np.ndarray[tuple[int, ...], np.dtype[np.complex128]]
     length: int
     bins: int
-    weights: Floats
+    weights: FloatArray
 
-    def explained(self, probabilities: Floats) -> Explained:
+    def explained(self, probabilities: FloatArray) -> Explained:
         first = self.bins - 1  # where the difference t_1 - R_K of the spectrum's signal stands
         blurred = fft.irfft(fft.rfft(probabilities, self.length) * self.spectrum, self.length)
         predicted = blurred[first : first + self.weights.size]
@@ -140,7 +143,7 @@ class ConvolutionKernel:
 
 
 def convolution_kernel(
-    centres: Floats, weights: Floats, noise: Noise, edges: Floats
+    centres: FloatArray, weights: FloatArray, noise: Noise, edges: FloatArray
 ) -> ConvolutionKernel:
     """The kernel of a histogram whose cells are as wide as the bins; ValueError if they are not."""
     width = width_if_uniform(edges)
@@ -156,13 +159,15 @@ def convolution_kernel(
     return ConvolutionKernel(fft.rfft(signal, length), length, bins, weights)
 
 
-def _ratio(weights: Floats, predicted: Floats) -> Floats:
+def _ratio(weights: FloatArray, predicted: FloatArray) -> FloatArray:
     """w / f where f is positive, 0 where nothing explains the point."""
-    ratio: Floats = np.divide(weights, predicted, out=np.zeros_like(weights), where=predicted > 0)
+    ratio: FloatArray = np.divide(
+        weights, predicted, out=np.zeros_like(weights), where=predicted > 0
+    )
     return ratio
 
 
-def _summary(shares: Floats, predicted: Floats, weights: Floats) -> Explained:
+def _summary(shares: FloatArray, predicted: FloatArray, weights: FloatArray) -> Explained:
     possible = (predicted > 0) & (weights > 0)
     log_likelihood = float(weights[possible] @ np.log(predicted[possible]))
     return Explained(

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from scipy import special
 
 from app.errors import InvalidParameter
+from app.numerics.arrays import FloatArray
 
-Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
 
@@ -42,13 +42,13 @@ class Noise(Protocol):
     @property
     def variance(self) -> float: ...
 
-    def mass(self, low: Floats, high: Floats) -> Floats:
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Pr(low < Y ≤ high), elementwise, accurate relative to its size in both tails."""
 
-    def characteristic(self, angular_frequency: Floats) -> Complexes:
+    def characteristic(self, angular_frequency: FloatArray) -> Complexes:
         """E exp(iωY) at each ω."""
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def draws(self, rng: np.random.Generator, n: int) -> FloatArray:
         """n independent draws, (n,)."""
 
 
@@ -63,18 +63,18 @@ class Normal:
         require_scale("variance", self.variance)
         require_finite("mean", self.mean)
 
-    def mass(self, low: Floats, high: Floats) -> Floats:
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         deviation = math.sqrt(self.variance)
         return _mass_by_reflection(
             (low - self.mean) / deviation, (high - self.mean) / deviation, special.ndtr
         )
 
-    def characteristic(self, angular_frequency: Floats) -> Complexes:
+    def characteristic(self, angular_frequency: FloatArray) -> Complexes:
         omega = np.asarray(angular_frequency, dtype=np.float64)
         spectrum: Complexes = np.exp(1j * omega * self.mean - self.variance * omega**2 / 2)
         return spectrum
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def draws(self, rng: np.random.Generator, n: int) -> FloatArray:
         return rng.normal(self.mean, math.sqrt(self.variance), n)
 
 
@@ -93,17 +93,17 @@ class Laplace:
     def variance(self) -> float:
         return 2 * self.scale**2
 
-    def mass(self, low: Floats, high: Floats) -> Floats:
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         return _mass_by_reflection(
             (low - self.mean) / self.scale, (high - self.mean) / self.scale, _laplace_lower_tail
         )
 
-    def characteristic(self, angular_frequency: Floats) -> Complexes:
+    def characteristic(self, angular_frequency: FloatArray) -> Complexes:
         omega = np.asarray(angular_frequency, dtype=np.float64)
         spectrum: Complexes = np.exp(1j * omega * self.mean) / (1 + (self.scale * omega) ** 2)
         return spectrum
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def draws(self, rng: np.random.Generator, n: int) -> FloatArray:
         return rng.laplace(self.mean, self.scale, n)
 
 
@@ -125,18 +125,18 @@ class Uniform:
     def variance(self) -> float:
         return (self.high - self.low) ** 2 / 12
 
-    def mass(self, low: Floats, high: Floats) -> Floats:
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         inside_low, inside_high = (np.clip(edge, self.low, self.high) for edge in (low, high))
-        share: Floats = (inside_high - inside_low) / (self.high - self.low)
+        share: FloatArray = (inside_high - inside_low) / (self.high - self.low)
         return share
 
-    def characteristic(self, angular_frequency: Floats) -> Complexes:
+    def characteristic(self, angular_frequency: FloatArray) -> Complexes:
         omega = np.asarray(angular_frequency, dtype=np.float64)
         width = self.high - self.low
         spectrum: Complexes = np.exp(1j * omega * self.mean) * np.sinc(omega * width / (2 * np.pi))
         return spectrum
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def draws(self, rng: np.random.Generator, n: int) -> FloatArray:
         return rng.uniform(self.low, self.high, n)
 
 
@@ -158,13 +158,13 @@ class Triangular:
     def variance(self) -> float:
         return (self.high - self.low) ** 2 / 24
 
-    def mass(self, low: Floats, high: Floats) -> Floats:
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         half = (self.high - self.low) / 2
         return _mass_by_reflection(
             (low - self.mean) / half, (high - self.mean) / half, _triangle_lower_tail
         )
 
-    def characteristic(self, angular_frequency: Floats) -> Complexes:
+    def characteristic(self, angular_frequency: FloatArray) -> Complexes:
         omega = np.asarray(angular_frequency, dtype=np.float64)
         width = self.high - self.low
         spectrum: Complexes = (
@@ -172,7 +172,7 @@ class Triangular:
         )
         return spectrum
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def draws(self, rng: np.random.Generator, n: int) -> FloatArray:
         return rng.triangular(self.low, self.mean, self.high, n)
 
 
@@ -217,15 +217,15 @@ class Discrete:
     def variance(self) -> float:
         return float(np.dot((np.asarray(self.values) - self.mean) ** 2, self.probabilities))
 
-    def mass(self, low: Floats, high: Floats) -> Floats:
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
         cumulative = np.concatenate([[0.0], np.cumsum(self.probabilities)])
         below_low, below_high = (
             np.searchsorted(self.values, edge, side="right") for edge in (low, high)
         )
-        share: Floats = cumulative[below_high] - cumulative[below_low]
+        share: FloatArray = cumulative[below_high] - cumulative[below_low]
         return share
 
-    def characteristic(self, angular_frequency: Floats) -> Complexes:
+    def characteristic(self, angular_frequency: FloatArray) -> Complexes:
         omega = np.asarray(angular_frequency, dtype=np.float64)
         values, probabilities = np.asarray(self.values), np.asarray(self.probabilities)
         flat = omega.ravel()
@@ -235,7 +235,7 @@ class Discrete:
             spectrum[block] = np.exp(1j * np.multiply.outer(flat[block], values)) @ probabilities
         return spectrum.reshape(omega.shape)
 
-    def draws(self, rng: np.random.Generator, n: int) -> Floats:
+    def draws(self, rng: np.random.Generator, n: int) -> FloatArray:
         return rng.choice(np.asarray(self.values), size=n, p=np.asarray(self.probabilities))
 
 
@@ -274,29 +274,29 @@ def _require_interval(low: float, high: float) -> None:
 
 
 class _LowerTail(Protocol):
-    def __call__(self, standardised: Floats, /) -> Floats: ...
+    def __call__(self, standardised: FloatArray, /) -> FloatArray: ...
 
 
-def _mass_by_reflection(low: Floats, high: Floats, lower_tail: _LowerTail) -> Floats:
+def _mass_by_reflection(low: FloatArray, high: FloatArray, lower_tail: _LowerTail) -> FloatArray:
     """F(high) - F(low) of a distribution symmetric about 0, taken in the tail where F is small.
 
     Above zero F is near one and the difference would cancel; F(-low) - F(-high) is the same mass.
     """
     above = low > 0
-    difference: Floats = lower_tail(np.where(above, -low, high)) - lower_tail(
+    difference: FloatArray = lower_tail(np.where(above, -low, high)) - lower_tail(
         np.where(above, -high, low)
     )
     return difference
 
 
-def _laplace_lower_tail(standardised: Floats) -> Floats:
+def _laplace_lower_tail(standardised: FloatArray) -> FloatArray:
     tail = np.exp(-np.abs(standardised)) / 2
-    cumulative: Floats = np.where(standardised <= 0, tail, 1 - tail)
+    cumulative: FloatArray = np.where(standardised <= 0, tail, 1 - tail)
     return cumulative
 
 
-def _triangle_lower_tail(standardised: Floats) -> Floats:
+def _triangle_lower_tail(standardised: FloatArray) -> FloatArray:
     """F of the triangle on [-1, 1]."""
     inside = np.clip(standardised, -1, 1)
-    cumulative: Floats = np.where(inside <= 0, (1 + inside) ** 2 / 2, 1 - (1 - inside) ** 2 / 2)
+    cumulative: FloatArray = np.where(inside <= 0, (1 + inside) ** 2 / 2, 1 - (1 - inside) ** 2 / 2)
     return cumulative

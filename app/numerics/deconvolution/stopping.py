@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from app.errors import InvalidParameter
-from app.numerics.deconvolution.noise import Floats
+from app.numerics.arrays import FloatArray
 
 Reason = Literal["most_iterations", "likelihood_gain", "discrepancy"]
 
@@ -50,8 +50,8 @@ def reason_to_stop(
     log_likelihoods: Sequence[float],
     *,
     records: float,
-    weights: Floats,
-    expected: Floats | None,
+    weights: FloatArray,
+    expected: FloatArray | None,
 ) -> Reason | None:
     """The first rule that holds after the last of `log_likelihoods` (means per record), or None.
 
@@ -73,7 +73,7 @@ def reason_to_stop(
     return "most_iterations" if len(log_likelihoods) > stopping.most_iterations else None
 
 
-def pearson_per_degree_of_freedom(counts: Floats, expected: Floats) -> float:
+def pearson_per_degree_of_freedom(counts: FloatArray, expected: FloatArray) -> float:
     """Σ (N_m - e_m)² / e_m over its degrees of freedom, cells of small e_m pooled; 0 with one cell."""
     small = expected < LEAST_EXPECTED_COUNT
     observed = np.append(counts[~small], counts[small].sum())

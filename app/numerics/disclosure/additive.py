@@ -16,13 +16,11 @@ finite for every noise and comparable with the one-step scheme's.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution import Noise, bin_likelihood
 from app.numerics.disclosure.one_step import Measured, PrivacyLoss
-
-Floats = npt.NDArray[np.float64]
 
 DEVIATIONS = 12.0
 """Reach of the integral in standard deviations: beyond it every noise here has less than 10⁻⁶."""
@@ -31,7 +29,7 @@ BLOCK_ENTRIES = 1 << 20
 
 
 def additive_privacy_loss(
-    noise: Noise, probabilities: Floats, edges: Floats, *, points: int = 16_384
+    noise: Noise, probabilities: FloatArray, edges: FloatArray, *, points: int = 16_384
 ) -> PrivacyLoss:
     """The privacy loss of one record, by the midpoint rule on `points` values of z.
 

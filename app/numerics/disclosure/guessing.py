@@ -19,45 +19,42 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.indicator import Geometric, Perturbation, steps_per_unit
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 WINDOW = 200_000
 """Steps either side that are told apart. Three of the five W stay within; of the other two, what lies
 beyond (for 1/(|w|+1)², 1 in 10⁵) has r near 0."""
 
 
-def log_ratio(steps: Ints, perturbation: Perturbation) -> Floats:
+def log_ratio(steps: IntArray, perturbation: Perturbation) -> FloatArray:
     """r(w), elementwise; -inf where W + 1 never is, +inf where only W + 1 can be."""
     without = perturbation.log_mass(steps)
     with_one = perturbation.log_mass(steps - steps_per_unit(perturbation))
     # Both are -inf only where neither can be: no vector of the scheme has such an entry.
     impossible = np.isneginf(with_one)
-    ratio: Floats = np.full(steps.shape, -np.inf)
+    ratio: FloatArray = np.full(steps.shape, -np.inf)
     np.subtract(with_one, without, out=ratio, where=~impossible)
     return ratio
 
 
-def posterior(vectors: Ints, perturbation: Perturbation, prior: Floats) -> Floats:
+def posterior(vectors: IntArray, perturbation: Perturbation, prior: FloatArray) -> FloatArray:
     """Pr(x in R_j | z), (n, k): prior times exp r(z_j), scaled to sum to one."""
     with np.errstate(divide="ignore"):  # a bin of no mass has the logarithm -inf, rightly
         scores = np.log(prior) + log_ratio(vectors, perturbation)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    share: Floats = weights / weights.sum(axis=1, keepdims=True)
+    share: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return share
 
 
 def guesses(
-    vectors: Ints,
+    vectors: IntArray,
     perturbation: Perturbation,
     rng: np.random.Generator,
     *,
-    prior: Floats | None = None,
-) -> Ints:
+    prior: FloatArray | None = None,
+) -> IntArray:
     """The guessed bin of each record (n,): MLE, or MAP with a prior; ties are broken by lot."""
     scores = log_ratio(vectors, perturbation)
     if prior is not None:
@@ -65,7 +62,7 @@ def guesses(
             scores = scores + np.log(prior)
     best = scores == scores.max(axis=1, keepdims=True)
     lots = np.where(best, rng.random(scores.shape), -1.0)
-    chosen: Ints = lots.argmax(axis=1)
+    chosen: IntArray = lots.argmax(axis=1)
     return chosen
 
 
@@ -88,7 +85,7 @@ def probability_mle_is_right(perturbation: Perturbation, bins: int) -> float:
     return float(true @ right)
 
 
-def score_levels(perturbation: Perturbation) -> tuple[Floats, Floats]:
+def score_levels(perturbation: Perturbation) -> tuple[FloatArray, FloatArray]:
     """Probabilities of the values of r, in their rising order, under W and under W + 1."""
     shift = steps_per_unit(perturbation)
     lowest, highest = perturbation.reach
@@ -99,14 +96,14 @@ def score_levels(perturbation: Perturbation) -> tuple[Floats, Floats]:
     # One more level, r = 0, stands for everything beyond the window.
     _, place = np.unique(np.append(ratio, 0.0).round(12), return_inverse=True)
 
-    def on_levels(mass: Floats) -> Floats:
+    def on_levels(mass: FloatArray) -> FloatArray:
         complete = np.append(mass, max(0.0, 1 - mass.sum()))
         return np.bincount(place, complete).astype(np.float64)
 
     return on_levels(under_w), on_levels(under_w_plus_one)
 
 
-def probability_map_is_right(perturbation: Geometric, prior: Floats) -> float:
+def probability_map_is_right(perturbation: Geometric, prior: FloatArray) -> float:
     """Pr(the MAP from one record is right) for the geometric, in closed form.
 
     All bins with z_j ≥ s score alike, so the guess is right when every likelier bin stayed below s:

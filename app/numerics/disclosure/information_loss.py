@@ -11,33 +11,31 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from app.numerics.arrays import FloatArray
 from app.numerics.indicator import Perturbation, standard_errors_at
 
-Floats = npt.NDArray[np.float64]
 
-
-def variation_distance(first: Floats, second: Floats) -> Floats:
+def variation_distance(first: FloatArray, second: FloatArray) -> FloatArray:
     """½·Σ_j |p_j - q_j| along the last axis: between 0 and 1 for two distributions."""
-    distance: Floats = np.abs(first - second).sum(axis=-1) / 2
+    distance: FloatArray = np.abs(first - second).sum(axis=-1) / 2
     return distance
 
 
-def loss_from_distribution(distribution: Floats, estimates: Floats) -> float:
+def loss_from_distribution(distribution: FloatArray, estimates: FloatArray) -> float:
     """½·E‖p_X - p̂‖₁ over the estimates (r, K), with p_X (K,) the true masses of the bins."""
     return float(variation_distance(distribution, estimates).mean())
 
 
-def loss_from_histograms(histograms: Floats, estimates: Floats) -> float:
+def loss_from_histograms(histograms: FloatArray, estimates: FloatArray) -> float:
     """½·E‖h - p̂‖₁ over pairs (r, K) of the histogram of the x that were perturbed and its estimate."""
     if histograms.shape != estimates.shape:
         raise ValueError("every estimate needs the histogram of its own records")
     return float(variation_distance(histograms, estimates).mean())
 
 
-def expected_one_step_loss(perturbation: Perturbation, shares: Floats, n: int) -> float:
+def expected_one_step_loss(perturbation: Perturbation, shares: FloatArray, n: int) -> float:
     """The paper's loss of the one-step estimate from n responses, by the normal approximation.
 
     With s_j the standard error for the respondents' share θ_j and a = θ_j/s_j, a column cut at zero is

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from app.numerics.arrays import FloatArray
 from app.numerics.disclosure.guessing import (
     posterior,
     probability_map_is_right,
@@ -25,8 +25,6 @@ from app.numerics.disclosure.guessing import (
 )
 from app.numerics.disclosure.information_loss import expected_one_step_loss
 from app.numerics.indicator import Geometric, Perturbation, perturbed_vectors
-
-Floats = npt.NDArray[np.float64]
 
 BLOCK_ENTRIES = 1 << 20
 
@@ -65,7 +63,11 @@ class CurvePoint:
 
 
 def one_step_privacy_loss(
-    perturbation: Perturbation, prior: Floats, rng: np.random.Generator, *, records: int = 20_000
+    perturbation: Perturbation,
+    prior: FloatArray,
+    rng: np.random.Generator,
+    *,
+    records: int = 20_000,
 ) -> PrivacyLoss:
     """The privacy loss of one record whose bin follows `prior` (k,), from `records` simulated ones."""
     entropies, largest = [], []
@@ -93,7 +95,7 @@ def one_step_privacy_loss(
 
 
 def one_step_curve(
-    settings: Iterable[tuple[Perturbation, Floats]],
+    settings: Iterable[tuple[Perturbation, FloatArray]],
     rng: np.random.Generator,
     *,
     n: int,
@@ -111,5 +113,5 @@ def one_step_curve(
     ]
 
 
-def _mean(sample: Floats) -> Measured:
+def _mean(sample: FloatArray) -> Measured:
     return Measured(float(sample.mean()), float(sample.std() / np.sqrt(sample.size)))

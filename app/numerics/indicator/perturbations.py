@@ -22,13 +22,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from app.errors import InvalidParameter
+from app.numerics.arrays import FloatArray, IntArray
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Shape = tuple[int, ...]
 
 MOST_STEPS = 1 << 53
@@ -63,10 +61,10 @@ class Perturbation(Protocol):
     def reach(self) -> tuple[int, int]:
         """The least and the largest step that a draw takes but once in 10¹⁵."""
 
-    def log_mass(self, steps: Ints) -> Floats:
+    def log_mass(self, steps: IntArray) -> FloatArray:
         """log Pr(W = γ·w), -inf where W never is."""
 
-    def draws(self, rng: np.random.Generator, shape: Shape) -> Ints:
+    def draws(self, rng: np.random.Generator, shape: Shape) -> IntArray:
         """Independent draws of W/γ."""
 
 
@@ -103,15 +101,15 @@ class DiscreteNormal:
         furthest = math.ceil(-special.ndtri(UNREACHED / 2) * self.standard_deviation + 0.5)
         return -furthest, furthest
 
-    def log_mass(self, steps: Ints) -> Floats:
+    def log_mass(self, steps: IntArray) -> FloatArray:
         # Taken below zero, where the distribution function keeps its digits.
         magnitude = np.abs(steps)
         near = special.log_ndtr((0.5 - magnitude) / self.standard_deviation)
         far = special.log_ndtr((-0.5 - magnitude) / self.standard_deviation)
-        mass: Floats = near + np.log1p(-np.exp(far - near))
+        mass: FloatArray = near + np.log1p(-np.exp(far - near))
         return mass
 
-    def draws(self, rng: np.random.Generator, shape: Shape) -> Ints:
+    def draws(self, rng: np.random.Generator, shape: Shape) -> IntArray:
         return np.rint(rng.normal(0.0, self.standard_deviation, shape)).astype(np.int64)
 
 
@@ -140,11 +138,13 @@ class ScaledPoisson:
         decay = -math.log(UNREACHED)
         return 0, math.ceil(self.rate + decay / 3 + math.sqrt(decay**2 / 9 + 2 * decay * self.rate))
 
-    def log_mass(self, steps: Ints) -> Floats:
-        mass: Floats = special.xlogy(steps, self.rate) - self.rate - special.gammaln(steps + 1.0)
+    def log_mass(self, steps: IntArray) -> FloatArray:
+        mass: FloatArray = (
+            special.xlogy(steps, self.rate) - self.rate - special.gammaln(steps + 1.0)
+        )
         return np.where(steps >= 0, mass, -np.inf)
 
-    def draws(self, rng: np.random.Generator, shape: Shape) -> Ints:
+    def draws(self, rng: np.random.Generator, shape: Shape) -> IntArray:
         return rng.poisson(self.rate, shape)
 
 
@@ -173,11 +173,11 @@ class InverseSquare:
     def reach(self) -> tuple[int, int]:
         return -MOST_STEPS, MOST_STEPS
 
-    def log_mass(self, steps: Ints) -> Floats:
-        mass: Floats = math.log(6 / (2 * math.pi**2 - 6)) - 2 * np.log1p(np.abs(steps))
+    def log_mass(self, steps: IntArray) -> FloatArray:
+        mass: FloatArray = math.log(6 / (2 * math.pi**2 - 6)) - 2 * np.log1p(np.abs(steps))
         return mass
 
-    def draws(self, rng: np.random.Generator, shape: Shape) -> Ints:
+    def draws(self, rng: np.random.Generator, shape: Shape) -> IntArray:
         """±(K - 1) with K of zeta(2), -0 refused, which leaves 0 half the mass it would have."""
         wanted = math.prod(shape)
         kept = np.empty(0, dtype=np.int64)
@@ -211,11 +211,11 @@ class InverseCube:
     def reach(self) -> tuple[int, int]:
         return 1, MOST_STEPS
 
-    def log_mass(self, steps: Ints) -> Floats:
-        mass: Floats = -3 * np.log(np.maximum(steps, 1)) - math.log(special.zeta(3.0))
+    def log_mass(self, steps: IntArray) -> FloatArray:
+        mass: FloatArray = -3 * np.log(np.maximum(steps, 1)) - math.log(special.zeta(3.0))
         return np.where(steps >= 1, mass, -np.inf)
 
-    def draws(self, rng: np.random.Generator, shape: Shape) -> Ints:
+    def draws(self, rng: np.random.Generator, shape: Shape) -> IntArray:
         return np.minimum(rng.zipf(3.0, shape), MOST_STEPS)
 
 
@@ -246,11 +246,11 @@ class Geometric:
     def reach(self) -> tuple[int, int]:
         return 0, math.ceil(-math.log(UNREACHED) / math.log(self.base))
 
-    def log_mass(self, steps: Ints) -> Floats:
+    def log_mass(self, steps: IntArray) -> FloatArray:
         mass = math.log(self.base - 1) - (steps + 1.0) * math.log(self.base)
         return np.where(steps >= 0, mass, -np.inf)
 
-    def draws(self, rng: np.random.Generator, shape: Shape) -> Ints:
+    def draws(self, rng: np.random.Generator, shape: Shape) -> IntArray:
         return rng.geometric(1 - 1 / self.base, shape) - 1
 
 

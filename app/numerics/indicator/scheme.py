@@ -29,7 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.indicator.perturbations import Floats, Ints, Perturbation, steps_per_unit
+from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.indicator.perturbations import Perturbation, steps_per_unit
 
 MOST_BINS = 10_000
 """Bins of one vector; beyond it a response is larger than a page and the estimate says nothing."""
@@ -45,7 +46,7 @@ class Score:
     mean_shifted: float
     variance_shifted: float
 
-    def of(self, steps: Ints) -> Ints:
+    def of(self, steps: IntArray) -> IntArray:
         """h(z), elementwise; the identity without a bound."""
         return steps if self.bound is None else np.clip(steps, -self.bound, self.bound)
 
@@ -60,7 +61,7 @@ class RunningTotals:
     """All that is kept of any number of responses."""
 
     responses: int
-    totals: Ints
+    totals: IntArray
 
     def plus(self, other: RunningTotals) -> RunningTotals:
         """The totals of both; order does not matter, the sums are of integers."""
@@ -77,10 +78,10 @@ class ShareEstimate:
     """
 
     responses: int
-    unbiased: Floats
-    shares: Floats
-    standard_errors: Floats
-    standard_errors_of_respondents: Floats
+    unbiased: FloatArray
+    shares: FloatArray
+    standard_errors: FloatArray
+    standard_errors_of_respondents: FloatArray
 
 
 @lru_cache(maxsize=256)
@@ -119,7 +120,7 @@ def cut_score(perturbation: Perturbation, bound: int) -> Score:
     return Score(bound, mean, variance, mean_shifted, variance_shifted)
 
 
-def index_of_bin(values: npt.ArrayLike, edges: Floats) -> Ints:
+def index_of_bin(values: npt.ArrayLike, edges: FloatArray) -> IntArray:
     """The bin of each value (n,); InvalidTable if one lies outside the bins, as all x must be in one."""
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or numbers.size == 0:
@@ -135,15 +136,15 @@ def index_of_bin(values: npt.ArrayLike, edges: Floats) -> Ints:
 
 
 def perturbed_vectors(
-    index: Ints, bins: int, perturbation: Perturbation, rng: np.random.Generator
-) -> Ints:
+    index: IntArray, bins: int, perturbation: Perturbation, rng: np.random.Generator
+) -> IntArray:
     """z/γ for records in the given bins, (n, bins): z = χ(x) + y [wu2003, section 4]."""
     vectors = perturbation.draws(rng, (index.size, bins))
     vectors[np.arange(index.size), index] += steps_per_unit(perturbation)
     return vectors
 
 
-def checked_vectors(vectors: npt.ArrayLike, bins: int, perturbation: Perturbation) -> Ints:
+def checked_vectors(vectors: npt.ArrayLike, bins: int, perturbation: Perturbation) -> IntArray:
     """Responses as integers (r, bins); InvalidTable unless each could have come from the scheme.
 
     An entry that W reaches but once in 10¹⁵ is refused: one such response could move an estimate as
@@ -167,7 +168,7 @@ def checked_vectors(vectors: npt.ArrayLike, bins: int, perturbation: Perturbatio
     return responses.astype(np.int64)
 
 
-def totals_of(vectors: Ints, perturbation: Perturbation) -> RunningTotals:
+def totals_of(vectors: IntArray, perturbation: Perturbation) -> RunningTotals:
     """The running totals of these responses (r, k) alone."""
     return RunningTotals(vectors.shape[0], score_for(perturbation).of(vectors).sum(axis=0))
 
@@ -180,7 +181,7 @@ def estimated_shares(totals: RunningTotals, perturbation: Perturbation) -> Share
     if totals.responses < 1:
         raise InvalidParameter("There is no response to estimate from.", responses=0)
     score = score_for(perturbation)
-    unbiased: Floats = (totals.totals / totals.responses - score.mean) / score.slope
+    unbiased: FloatArray = (totals.totals / totals.responses - score.mean) / score.slope
     of_respondents = standard_errors_at(unbiased, perturbation, totals.responses)
     within = np.clip(unbiased, 0.0, 1.0)
     return ShareEstimate(
@@ -192,7 +193,7 @@ def estimated_shares(totals: RunningTotals, perturbation: Perturbation) -> Share
     )
 
 
-def standard_errors_at(shares: Floats, perturbation: Perturbation, n: int) -> Floats:
+def standard_errors_at(shares: FloatArray, perturbation: Perturbation, n: int) -> FloatArray:
     """The standard error (k,) that the noise alone gives n respondents' shares θ, cut to [0, 1].
 
     √((θ·Var h(W+1) + (1-θ)·Var h(W)) / n) / slope.
@@ -200,5 +201,5 @@ def standard_errors_at(shares: Floats, perturbation: Perturbation, n: int) -> Fl
     score = score_for(perturbation)
     within = np.clip(shares, 0.0, 1.0)
     variance = within * score.variance_shifted + (1 - within) * score.variance
-    errors: Floats = np.sqrt(variance / n) / score.slope
+    errors: FloatArray = np.sqrt(variance / n) / score.slope
     return errors

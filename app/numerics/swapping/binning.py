@@ -7,10 +7,8 @@ an edge belongs to the bin above it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from app.numerics.arrays import FloatArray, IntArray
 
 
 def equal_frequency_edges(values: FloatArray, bins: int) -> FloatArray:

@@ -8,12 +8,10 @@ N_k / Σ_{h ≠ t} N_h, independently.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from app.numerics.arrays import IntArray
 from app.numerics.swapping.phase_one import drawn_members
 from app.numerics.swapping.problem import Problem
-
-IntArray = npt.NDArray[np.int64]
 
 
 def random_values(problem: Problem, marginal: IntArray, rng: np.random.Generator) -> IntArray:

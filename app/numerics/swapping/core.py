@@ -22,15 +22,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.classes import Classes
 from app.numerics.swapping.dual import Response
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 MOST_NODES = 100_000
 SMALLEST_UNIT = 1e-9

@@ -24,13 +24,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.classes import Classes
 from app.numerics.swapping.selection import cheapest_changes
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 BLOCK = 32_768
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from app.numerics.arrays import IntArray
 
 SMALLEST_LEAF = 10
 """Records in a leaf of the tree; at this size the tree errs on the census data as C4.5 does."""

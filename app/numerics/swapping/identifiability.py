@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
+from app.numerics.arrays import IntArray
+
 StatusArray = npt.NDArray[np.int8]
 
 UNIDENTIFIABLE, UNIQUE, COLLECTIVE = 0, 1, 2

@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from app.numerics.arrays import IntArray
 from app.numerics.swapping.classes import Classes, classes_of, spread_over_records
 from app.numerics.swapping.core import best_within, slacks
 from app.numerics.swapping.dual import Response
 from app.numerics.swapping.prices import best_response
 from app.numerics.swapping.problem import Problem, objective, smallest_deviation
-
-IntArray = npt.NDArray[np.int64]
 
 LARGEST_CORE = 20_000
 ROUNDING, ROUNDING_PER_RECORD = 1e-9, 1e-13

@@ -10,14 +10,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.problem import Problem
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 def category_moves(available: IntArray, changes: int) -> IntArray:

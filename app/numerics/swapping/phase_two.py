@@ -19,10 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.problem import Problem
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 KEPT, CHANGED, MEMBER = 0, 1, 2
 HELD_SWAPS = 5_000_000

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from app.numerics.arrays import FloatArray, IntArray
 
 
 def naive_bayes_posterior(

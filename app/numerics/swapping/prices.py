@@ -16,13 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linprog
 
+from app.numerics.arrays import FloatArray
 from app.numerics.swapping.classes import Classes
 from app.numerics.swapping.dual import Response, response
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_STEPS = 1_000
 ROUNDING = 1e-10

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.identifiability import (
     COLLECTIVE,
     UNIDENTIFIABLE,
     UNIQUE,
     Identifiability,
 )
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.classes import Classes
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 
 def cheapest_changes(classes: Classes, value: FloatArray) -> tuple[IntArray, FloatArray]:

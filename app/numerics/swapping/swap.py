@@ -18,15 +18,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import IntArray
 from app.numerics.swapping.chance import random_values
-from app.numerics.swapping.identifiability import (
-    UNIDENTIFIABLE,
-    Identifiability,
-    identifiability,
-)
+from app.numerics.swapping.identifiability import UNIDENTIFIABLE, Identifiability, identifiability
 from app.numerics.swapping.optimal import optimal_values
 from app.numerics.swapping.phase_one import first_values
 from app.numerics.swapping.phase_two import swept_values
@@ -41,7 +37,6 @@ from app.numerics.swapping.problem import (
     smallest_deviation,
 )
 
-IntArray = npt.NDArray[np.int64]
 Method = Literal["optimal", "greedy", "random"]
 
 LARGEST_PROBLEM = 20_000_000

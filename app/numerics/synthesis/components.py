@@ -20,6 +20,9 @@ from app.numerics.synthesis.ica import unmixing
 from app.numerics.synthesis.moments import Moments, normalised
 from app.numerics.synthesis.outcome import Separation
 
+MOST_PASSES = 200
+"""After so many passes the search for independent components is given up."""
+
 
 @dataclass(frozen=True)
 class Decoupling:
@@ -38,12 +41,16 @@ class Decoupling:
 
 
 def decoupled(
-    values: NDArray[np.float64], of: Moments, components: int | None, rng: np.random.Generator
+    values: NDArray[np.float64],
+    of: Moments,
+    components: int | None,
+    rng: np.random.Generator,
+    passes: int = MOST_PASSES,
 ) -> Decoupling:
     """Sources and mixing matrix of `values` (n, d) with moments `of`.
 
     m = `components`, all of them when None. The m principal axes of largest variance are rotated to
-    independence; asking for more than the rank gives the rank, which the separation reports.
+    independence in at most `passes`; asking for more than the rank gives the rank, which the separation reports.
     Raises InvalidParameter unless 2 ≤ m ≤ d. Raises InvalidTable where the rank is 1: permuting a
     single component would release every record as it is.
     """
@@ -59,7 +66,7 @@ def decoupled(
     m = min(components or of.rank, of.rank)
     roots = np.sqrt(of.spectrum)
     white = normalised(values, of) @ (of.axes / roots)
-    found = unmixing(np.ascontiguousarray(white[:, :m]), rng)
+    found = unmixing(np.ascontiguousarray(white[:, :m]), rng, max_iterations=passes)
     mixing = roots[:, None] * of.axes.T
     white[:, :m] = white[:, :m] @ found.rotation.T
     mixing[:m] = found.rotation @ mixing[:m]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from app.numerics.synthesis.colouring import exact_seeds
-from app.numerics.synthesis.components import decoupled, shuffled
+from app.numerics.synthesis.components import MOST_PASSES, decoupled, shuffled
 from app.numerics.synthesis.moments import moments, restored
 from app.numerics.synthesis.outcome import Synthesis
 
@@ -21,6 +21,7 @@ def hybrid(
     *,
     rows: int | None = None,
     components: int | None = None,
+    passes: int = MOST_PASSES,
 ) -> Synthesis:
     """A synthetic table (rows, d) with the mean and the covariance of `values` (n, d), exactly.
 
@@ -35,7 +36,7 @@ def hybrid(
     Fails as `moments`, `decoupled` and `exact_seeds` do.
     """
     of = moments(values)
-    found = decoupled(values, of, components, rng)
+    found = decoupled(values, of, components, rng, passes)
     factor = of.factor
     to_seeds = found.mixing @ linalg.pinv(factor).T
     rows = rows or len(values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.components import decoupled, shuffled
+from app.numerics.synthesis.components import MOST_PASSES, decoupled, shuffled
 from app.numerics.synthesis.moments import moments, restored
 from app.numerics.synthesis.outcome import Synthesis
 
@@ -20,6 +20,7 @@ def primp(
     *,
     rows: int | None = None,
     components: int | None = None,
+    passes: int = MOST_PASSES,
 ) -> Synthesis:
     """A synthetic table (rows, d) for `values` (n, d): normalise, decouple, permute, couple, rescale.
 
@@ -28,7 +29,7 @@ def primp(
     Fails as `moments` and `decoupled` do.
     """
     of = moments(values)
-    found = decoupled(values, of, components, rng)
+    found = decoupled(values, of, components, rng, passes)
     m = found.independent
     mixed = shuffled(found.sources[:, :m], rows or len(values), rng) @ found.mixing[:m]
     return Synthesis(restored(mixed, of), of.rank, found.separation(m))

@@ -8,10 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.forests import grown
 from app.numerics.tables import MixedTable
 
 MOST_TRAINING_RECORDS = 10_000
 """A forest learns little more from more records, and its training takes longer than the synthesis."""
+
+TREES = 50
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,31 @@ def train_on_release_test_on_original(
     Records without the target are left out. Raises ValueError where fewer than ten records, or a
     single class, are left to train on, or there is no other column.
     """
-    original, released = _with_target(original, target), _with_target(released, target)
+    original = _with_target(original, target)
     order = rng.permutation(original.records)
     cut = round(0.7 * original.records)
-    training, testing = original.taken(order[:cut]), original.taken(order[cut:])
+    return train_on_each(
+        original.taken(order[:cut]), released, original.taken(order[cut:]), target, rng
+    )
+
+
+def train_on_each(
+    training: MixedTable,
+    released: MixedTable,
+    testing: MixedTable,
+    target: Target,
+    rng: np.random.Generator,
+) -> Scores:
+    """The scores on `testing` of forests trained on the originals `training` and on `released`.
+
+    Records without the target are left out; fails as `train_on_release_test_on_original` does.
+    """
+    training, released, testing = (
+        _with_target(table, target) for table in (training, released, testing)
+    )
     wanted = _answers(testing, target)
     scores = [
-        _score(target, wanted, _forest(table, target, rng).predict(_features(testing, target)))
+        _score(target, wanted, _learnt(table, target, testing, rng))
         for table in (training, released)
     ]
     return Scores(
@@ -108,23 +129,20 @@ def _features(table: MixedTable, target: Target) -> NDArray[np.float64]:
     return np.hstack([numeric, codes])
 
 
-def _forest(table: MixedTable, target: Target, rng: np.random.Generator) -> Any:
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
+def _learnt(
+    table: MixedTable, target: Target, testing: MixedTable, rng: np.random.Generator
+) -> NDArray[Any]:
+    """What a forest that learnt from `table` answers to `testing`."""
     if table.records > MOST_TRAINING_RECORDS:
         table = table.taken(rng.permutation(table.records)[:MOST_TRAINING_RECORDS])
     answers = _answers(table, target)
     features = _features(table, target)
     if len(answers) < 10 or features.shape[1] == 0 or np.unique(answers).size < 2:
         raise ValueError("training needs ten records, two answers and one other column")
-    kind = RandomForestClassifier if target.kind == "categorical" else RandomForestRegressor
-    forest = kind(
-        n_estimators=50,
-        min_samples_leaf=3,
-        max_features="sqrt",
-        random_state=int(rng.integers(2**31)),
-    )
-    return forest.fit(features, answers)
+    asked = _features(testing, target)
+    if target.kind == "categorical":
+        return grown("classes", features, answers, TREES, rng).classes(asked)
+    return grown("numbers", features, answers, TREES, rng).values(asked)
 
 
 def _score(target: Target, wanted: NDArray[Any], answered: NDArray[Any]) -> float:

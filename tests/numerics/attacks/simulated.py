@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.attacks.estimation import FloatArray
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.pooling import Observation
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.battery import Attack, Evidence, Options, expected_error, reconstruction
-from app.numerics.attacks.estimation import FloatArray
 from app.numerics.attacks.knowledge import partial_knowledge, perfect_knowledge
 from app.numerics.attacks.pooling import Observation
 from app.numerics.attacks.score import comparison

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.closed_forms import (
     cornerwave_copies_error,
     independent_copies_error,
     single_copy_error,
 )
-from app.numerics.attacks.estimation import Estimate, FloatArray, linear_estimate
+from app.numerics.attacks.estimation import Estimate, linear_estimate
 from app.numerics.attacks.pooling import (
     CopyGroup,
     cornerwave_between,

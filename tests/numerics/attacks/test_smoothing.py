@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.attacks.estimation import FloatArray, linear_estimate
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.estimation import linear_estimate
 from app.numerics.attacks.knowledge import partial_knowledge
 from app.numerics.attacks.pooling import Observation
 from app.numerics.attacks.smoothing import serial_smoothing, window_covariance

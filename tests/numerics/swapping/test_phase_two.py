@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.numerics.arrays import IntArray
 from app.numerics.swapping import phase_two
-from app.numerics.swapping.identifiability import IntArray
 from app.numerics.swapping.phase_one import first_values
 from app.numerics.swapping.phase_two import CHANGED, KEPT, MEMBER, Kind, admissible, swept_values
 from app.numerics.swapping.problem import Problem, objective

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.numerics.swapping.identifiability import IntArray
+from app.numerics.arrays import IntArray
 from app.numerics.swapping.posterior import naive_bayes_posterior
 from papers.li2004 import POSTERIORS, TABLE_1
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import IntArray
 from app.numerics.swapping import swap as swap_module
-from app.numerics.swapping.identifiability import COLLECTIVE, UNIDENTIFIABLE, UNIQUE, IntArray
+from app.numerics.swapping.identifiability import COLLECTIVE, UNIDENTIFIABLE, UNIQUE
 from app.numerics.swapping.problem import GroupQuota
 from app.numerics.swapping.swap import Method, Policy, swapped, swapped_in_turn
 from papers.li2004 import example

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from app.errors import InvalidTable
-from app.numerics.reappearance import reappearance, units
 from app.numerics.synthesis.augmentation import augmented
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.mixed import synthesised
 from app.numerics.synthesis.ordering import category_orders
 from app.numerics.tables import MixedTable
+from app.numerics.utility.reappearance import reappearance, units
 
 
 def people(n: int = 4000, seed: int = 1, *, missing: bool = False) -> MixedTable:

@@ -1,0 +1,1 @@
+"""Attacks, audits and single-level noise over HTTP."""

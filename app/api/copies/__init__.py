@@ -1,0 +1,1 @@
+"""Copies over HTTP: issue, show, download, and the history behind them."""

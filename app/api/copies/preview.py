@@ -1,0 +1,139 @@
+"""POST /v1/datasets/{id}/preview: what levels would risk and keep, as JSON, as a page or as a picture."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import Field, TypeAdapter
+
+from app.api.rendering import page
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.drawn import picture_response
+from app.api.transport.forms import Form, Seed
+from app.api.transport.negotiation import preferred
+from app.api.transport.once import Route
+from app.api.transport.replays import ProgressHere, can_be_long
+from app.pictures import PNG, SVG, written
+from app.pictures.preview import LevelPoint, draw_preview
+from app.service.copies.preview.report import Preview
+from app.service.copies.preview.run import MOST_LEVELS, Wish
+from app.service.copies.preview.run import preview_levels as run_preview
+from app.service.seeds import seed_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+router = APIRouter(tags=["copies"], route_class=Route)
+
+UNKEPT = {"Cache-Control": "no-store"}
+"""Cells of the original are among the examples: no cache on the way keeps them."""
+
+
+class PreviewForm(Form):
+    """Which levels: by name, by privacy or by noise variance; seven usual ones where none is named."""
+
+    levels: list[Annotated[str, Field(max_length=200)]] = Field([], max_length=MOST_LEVELS)
+    privacies: list[Annotated[float, Field(gt=0, lt=1)]] = Field([], max_length=MOST_LEVELS)
+    noise_variances: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        [], max_length=MOST_LEVELS
+    )
+    target: str | None = Field(
+        None,
+        max_length=1000,
+        description="Column that the models are to predict; without one, the last with 2 to 20 categories"
+        " for the tree, and the number that the others tell best for the regression.",
+    )
+    seed: Seed | None = None
+
+    def wish(self) -> Wish:
+        return Wish(
+            levels=tuple(self.levels),
+            privacies=tuple(self.privacies),
+            noise_variances=tuple(self.noise_variances),
+            target=self.target,
+            seed=seed_or_new(self.seed),
+        )
+
+
+class PreviewAnswer(StrEnum):
+    """The forms of a preview."""
+
+    JSON = "application/json"
+    HTML = "text/html"
+    PNG = PNG
+    SVG = SVG
+
+
+def accepted_form(request: Request) -> PreviewAnswer:
+    """The form that the Accept header prefers."""
+    return preferred(request.headers.get("accept"), tuple(PreviewAnswer))
+
+
+PreviewAnswerHere = Annotated[PreviewAnswer, Depends(accepted_form)]
+
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The levels side by side; a page or a picture where `Accept` prefers one.",
+        "content": {
+            kind.value: {"schema": {"type": "string"}}
+            for kind in PreviewAnswer
+            if kind is not PreviewAnswer.JSON
+        },
+    }
+}
+WRITTEN = TypeAdapter(Preview)
+
+
+@router.post("/v1/datasets/{dataset_id}/preview", response_model=Preview, responses=ANSWERS)
+@can_be_long()
+def preview_levels(
+    dataset_id: str,
+    form: PreviewForm,
+    kind: PreviewAnswerHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    progress: ProgressHere,
+) -> Response:
+    """See what levels would do before one is issued: risk and utility side by side.
+
+    For the data set's owner. Copies are simulated and thrown away: nothing is issued, frozen or kept.
+    """
+    found = run_preview(resources, ask, dataset_id, form.wish(), progress)
+    if kind is PreviewAnswer.JSON:
+        return Response(WRITTEN.dump_json(found), headers=UNKEPT, media_type=kind.value)
+    if kind is PreviewAnswer.HTML:
+        shown = preview_page(found)
+    else:
+        shown = picture_response(preview_picture(found), kind)
+    shown.headers.update(UNKEPT)
+    return shown
+
+
+def preview_page(found: Preview) -> Response:
+    """One page: nothing is fetched, its picture is part of it."""
+    picture = written(preview_picture(found), SVG).decode()
+    return page(
+        "preview.html",
+        title="Preview of levels",
+        width="70rem",
+        preview=found,
+        picture=picture[picture.index("<svg") :],
+    )
+
+
+def preview_picture(found: Preview) -> Figure:
+    """Risk against utility with the levels marked."""
+    points = [
+        LevelPoint(level.privacy, level.utility.quality, level.risk.recovered)
+        for level in found.levels
+        if level.utility.quality is not None
+    ]
+    kept: dict[str, list[tuple[float, float]]] = {}
+    for level in found.levels:
+        for name, model in (("tree", level.utility.tree), ("regression", level.utility.regression)):
+            if model is not None:
+                lost = model.trained_on_copy - model.trained_on_original
+                kept.setdefault(f"{name}: {model.target}", []).append((level.privacy, lost))
+    return draw_preview(points, kept)

@@ -1,0 +1,155 @@
+"""Copies: issue them, show them, download them; and the history behind them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from app.api.copies.schemas import (
+    AdvisedCopyView,
+    BatchForm,
+    CopyForm,
+    CopyView,
+    HistoryEntryView,
+    HistoryView,
+    IssuedList,
+)
+from app.api.copies.selecting import selection
+from app.api.transport import downloads
+from app.api.transport.callers import key_of
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.downloads import RANGED
+from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.negotiation import negotiate
+from app.api.transport.once import CopyRoute
+from app.api.transport.paging import PageHere
+from app.api.transport.problems import PROBLEM_ANSWER
+from app.api.transport.ranges import Ranges, wants_range
+from app.model import Role
+from app.service.copies import issue, lookup
+from app.service.copies.making import checksum
+from app.service.copies.making.release import open_release, record_release
+from app.service.permission import holder_of_key, require_still_permitted
+from app.tables.writing import write_batches
+
+router = APIRouter(tags=["copies"], route_class=CopyRoute)
+
+CONTENT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The rows in the data set's order.",
+        "content": TABLE_TYPES,
+        "headers": {"ETag": {"schema": {"type": "string"}}},
+    },
+    206: {
+        "description": "The bytes asked for by `Range`, of CSV or Parquet.",
+        "content": {media_type.value: TABLE_TYPES[media_type.value] for media_type in RANGED},
+    },
+    304: {"description": "Unchanged since the answer with the ETag in `If-None-Match`."},
+    416: PROBLEM_ANSWER | {"description": "The range is not part of the answer."},
+}
+
+
+@router.post(
+    "/v1/datasets/{dataset_id}/copies",
+    status_code=201,
+    responses={200: {"model": AdvisedCopyView, "description": "The copy had been issued before."}},
+)
+def issue_copy(
+    dataset_id: str, form: CopyForm, response: Response, resources: ResourcesHere, ask: AskHere
+) -> AdvisedCopyView:
+    """Issue the copy of a level: drawn the first time (201), the same copy ever after (200)."""
+    wanted = issue.Wanted(form.level, form.noise_variance)
+    issued = issue.issue_copy(resources, ask, dataset_id, wanted)
+    response.status_code = 201 if issued.first else 200
+    return AdvisedCopyView.of_issued(issued)
+
+
+@router.post(
+    "/v1/datasets/{dataset_id}/copies/batch",
+    status_code=201,
+    responses={200: {"model": IssuedList, "description": "All had been issued before."}},
+)
+def issue_batch(
+    dataset_id: str, form: BatchForm, response: Response, resources: ResourcesHere, ask: AskHere
+) -> IssuedList:
+    """Issue the copies of several levels at once: all of them, or none."""
+    wanted = [issue.Wanted(level=level) for level in form.levels]
+    issued = issue.issue_batch(resources, ask, dataset_id, wanted, form.algorithm)
+    response.status_code = 201 if any(one.first for one in issued) else 200
+    return IssuedList(copies=[AdvisedCopyView.of_issued(one) for one in issued])
+
+
+@router.get("/v1/datasets/{dataset_id}/history")
+def read_history(
+    dataset_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+) -> HistoryView:
+    """Read which variances were drawn, in order; each entry's hash covers the one before it."""
+    entries = lookup.read_history(
+        resources, ask, dataset_id, after=page.after_number, limit=page.limit
+    )
+    more = page.next_cursor(entries, lambda entry: entry.sequence)
+    views = [HistoryEntryView.of(entry) for entry in entries]
+    return HistoryView(entries=views, next_cursor=more)
+
+
+@router.get("/v1/copies/{copy_id}")
+def show_copy(copy_id: str, resources: ResourcesHere, ask: AskHere) -> CopyView:
+    """Show a copy, with the checksum of the values that this caller's download has.
+
+    An auditor, who cannot download, sees no checksum.
+    """
+    view = CopyView.of(lookup.show_copy(resources, ask, copy_id))
+    if ask.caller.role is not Role.AUDITOR:
+        view.checksum = checksum.copy_checksum(resources, ask, copy_id)
+    return view
+
+
+@router.get("/v1/copies/{copy_id}/content", response_class=Response, responses=CONTENT)
+def download_copy(
+    copy_id: str,
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    columns: Annotated[
+        list[str] | None, Query(description="Names, repeated or between commas.", max_length=2_000)
+    ] = None,
+    rows: Annotated[
+        str | None,
+        Query(description="Ordinals from:to, the second not included.", examples=["0:1000"]),
+    ] = None,
+    csv: Annotated[
+        downloads.CsvCells | None,
+        Query(
+            description="`safe` puts an apostrophe before texts that a spreadsheet would run; the"
+            " default for browsers. Numbers never change."
+        ),
+    ] = None,
+) -> Response:
+    """Download the rows in the format that `Accept` names; the values never depend on it."""
+    media_type = negotiate(request.headers.get("accept"))
+    release = open_release(resources, ask, copy_id, selection(columns, rows))
+    cells = downloads.csv_cells(request, csv)
+    etag = downloads.entity_tag(release.fingerprint, media_type, cells)
+    headers = downloads.download_headers(etag, media_type, copy_id)
+    if downloads.is_unchanged(request, etag):
+        return Response(status_code=304, headers=headers)
+    record_release(resources, ask, release, media_type.value)
+    subject = f"GET {request.url.path}"[:500]
+    go_on = partial(
+        require_still_permitted,
+        resources,
+        ask,
+        holder_of_key(key_of(request)),
+        copy_id,
+        subject,
+        columns=[column.name for column in release.columns],
+        first_row=release.first,
+    )
+    safe = cells is downloads.CsvCells.SAFE
+    write = partial(write_batches, release.each_block, release.schema, media_type, safe=safe)
+    if wants_range(request, etag, media_type):
+        ranges: Ranges = request.app.state.ranges
+        return ranges.answer(request, etag, media_type, headers, write, go_on)
+    return downloads.streamed(downloads.watched(write(), go_on), media_type, headers)

@@ -1,0 +1,162 @@
+"""The JSON forms of copies and histories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import BaseModel, Field
+
+from app.api.datasets.schemas import AdviceView
+from app.api.transport.forms import Form
+from app.model import Column, Copy, HistoryEntry, Kind
+from app.service.copies.issue import Algorithm, Issued
+
+
+class CopyForm(Form):
+    """Which copy: a level by name or, for the data set's owner, a noise variance."""
+
+    level: str | None = Field(None, max_length=200, examples=["partners"])
+    noise_variance: float | None = Field(
+        None, strict=True, description="In units of the data's own variance; for owners."
+    )
+
+
+class BatchForm(Form):
+    """Several levels at once, drawn in the order given or from the least perturbed up."""
+
+    levels: list[Annotated[str, Field(max_length=200)]] = Field(min_length=1, max_length=1_000)
+    algorithm: Algorithm = Algorithm.PARALLEL
+
+
+class Perturbation(StrEnum):
+    """What was done to a column: noise of its own, or whole records kept or replaced."""
+
+    NOISE = "noise"
+    RECORD = "record"
+
+
+class CopyColumn(BaseModel):
+    """A column of a copy. Numbers with noise are multiples of 2^grid_exponent.
+
+    Columns perturbed by `record`, the categories and the numbers that these determine, show a row's
+    own values together or those of another row together. Null is a column passed through.
+    """
+
+    name: str
+    kind: Kind
+    perturbation: Perturbation | None
+    grid_exponent: int | None
+
+    @classmethod
+    def of(cls, column: Column, copy: Copy) -> Self:
+        noise = Perturbation.NOISE if column.name in copy.grid else None
+        return cls(
+            name=column.name,
+            kind=column.kind,
+            perturbation=Perturbation.RECORD if column.name in copy.records else noise,
+            grid_exponent=copy.grid.get(column.name),
+        )
+
+
+class IssuedView(BaseModel):
+    """A copy. `content` is where its rows are.
+
+    `privacy` and `noise_variance` are what is promised; `applied_variance` is what was drawn for it.
+    That, `sequence` and `hash` are null for recipients.
+    """
+
+    id: str
+    dataset: str
+    levels: list[str]
+    noise_variance: float
+    privacy: float
+    applied_variance: float | None
+    sequence: int | None
+    hash: str | None
+    issued_at: datetime
+    rows: int
+    columns: list[CopyColumn]
+    content: str
+
+    @classmethod
+    def of(cls, copy: Copy) -> Self:
+        return cls(
+            id=copy.id,
+            dataset=copy.dataset,
+            levels=list(copy.levels),
+            noise_variance=copy.noise_variance,
+            privacy=copy.privacy,
+            applied_variance=copy.applied_variance,
+            sequence=copy.sequence,
+            hash=copy.hash,
+            issued_at=copy.issued_at,
+            rows=copy.rows,
+            columns=[CopyColumn.of(column, copy) for column in copy.columns],
+            content=f"/v1/copies/{copy.id}/content",
+        )
+
+
+class AdvisedCopyView(IssuedView):
+    """A copy as it is issued; with advice for the owner when it is drawn."""
+
+    advice: AdviceView | None = None
+
+    @classmethod
+    def of_issued(cls, issued: Issued) -> Self:
+        found = cls.of(issued.copy)
+        found.advice = None if issued.advice is None else AdviceView.of(issued.advice)
+        return found
+
+
+class CopyView(IssuedView):
+    """A copy with the checksum of its values, null for who cannot download it."""
+
+    checksum: str | None = None
+
+
+class IssuedList(BaseModel):
+    """The copies of a batch, in the order asked."""
+
+    copies: list[AdvisedCopyView]
+
+
+class HistoryEntryView(BaseModel):
+    """One draw: the variance promised, the one applied for it with its neighbours at that time, and
+    the hash that keys it."""
+
+    sequence: int
+    copy_id: str
+    noise_variance: float
+    applied_variance: float
+    lower: float | None
+    upper: float | None
+    recipe: str
+    previous_hash: str
+    hash: str
+    at: datetime
+    caller: str
+
+    @classmethod
+    def of(cls, entry: HistoryEntry) -> Self:
+        return cls(
+            sequence=entry.sequence,
+            copy_id=entry.copy,
+            noise_variance=entry.noise_variance,
+            applied_variance=entry.applied_variance,
+            lower=entry.lower,
+            upper=entry.upper,
+            recipe=entry.recipe,
+            previous_hash=entry.previous_hash,
+            hash=entry.hash,
+            at=entry.at,
+            caller=entry.caller,
+        )
+
+
+class HistoryView(BaseModel):
+    """A page of a history."""
+
+    entries: list[HistoryEntryView]
+    next_cursor: str | None

@@ -1,0 +1,1 @@
+"""Data sets over HTTP: register, rows, columns, levels."""

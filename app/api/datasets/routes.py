@@ -1,0 +1,162 @@
+"""/v1/datasets: register, show, list, remove; and what is said of columns."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import TypeAdapter, ValidationError
+
+from app.api.datasets.schemas import (
+    AllowOverlapHere,
+    AllowVersionsHere,
+    ColumnForm,
+    DatasetList,
+    DatasetView,
+    DescriptionForm,
+    RegisteredView,
+)
+from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.incoming.reading import ReadingHere
+from app.api.transport.incoming.tables import BodyHere
+from app.api.transport.once import Route
+from app.api.transport.paging import PageHere
+from app.api.transport.replays import ProgressHere, can_be_long
+from app.errors import InvalidParameter
+from app.model import ColumnWish, Kind
+from app.service.datasets import catalogue, columns, register
+from app.tables.kinds import wished_storage
+
+router = APIRouter(prefix="/v1/datasets", tags=["data sets"], route_class=Route)
+
+COLUMN_FORMS: TypeAdapter[dict[str, Kind | ColumnForm]] = TypeAdapter(dict[str, Kind | ColumnForm])
+
+
+@router.post(
+    "",
+    status_code=201,
+    openapi_extra=TABLE_OR_SOURCE,
+    responses={200: {"model": RegisteredView, "description": "What a dry run found."}},
+)
+@can_be_long(reading=900)
+def register_dataset(
+    request: Request,
+    response: Response,
+    resources: ResourcesHere,
+    ask: AskHere,
+    body: BodyHere,
+    reading: ReadingHere,
+    progress: ProgressHere,
+    name: Annotated[str, Query(max_length=200)],
+    columns: Annotated[
+        str | None,
+        Query(
+            description='JSON: column → kind, or → {"kind", "round_to_integer", "lower", "upper"}.',
+            examples=['{"age": "numeric", "city": {"kind": "passthrough"}}'],
+        ),
+    ] = None,
+    key_column: Annotated[
+        str | None,
+        Query(description="The identifier column by which rows are retired and known again."),
+    ] = None,
+    allow_versions: AllowVersionsHere = False,
+    allow_overlap: AllowOverlapHere = False,
+    dry_run: Annotated[
+        bool, Query(description="Say all that a registration would, and store nothing.")
+    ] = False,
+) -> RegisteredView:
+    """Register a table; the answer says how it was read, which kind each column got, and why."""
+    wishes = _wishes(columns)
+    if not dry_run:
+        register.check_name(resources, ask, name)
+    with incoming_table(
+        request, resources, ask, body, wished=wished_storage(wishes), wishes=reading
+    ) as stream:
+        if dry_run:
+            response.status_code = 200
+            found = register.try_table(
+                resources,
+                ask,
+                name,
+                stream,
+                wishes,
+                key_column=key_column,
+                dates=reading.dates,
+                progress=progress,
+            )
+            return RegisteredView.of(*found)
+        dataset, report, notices = register.register_dataset(
+            resources,
+            ask,
+            name,
+            stream,
+            wishes,
+            key_column=key_column,
+            dates=reading.dates,
+            allow_versions=allow_versions,
+            allow_overlap=allow_overlap,
+            progress=progress,
+        )
+    return RegisteredView.of(dataset, report, notices)
+
+
+@router.get("")
+def list_datasets(resources: ResourcesHere, ask: AskHere, page: PageHere) -> DatasetList:
+    """List data sets: one's own, or those one has a grant for."""
+    found = catalogue.list_datasets(resources, ask, after=page.after, limit=page.limit)
+    more = page.next_cursor(found, lambda one: one.id)
+    return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=more)
+
+
+@router.get("/{dataset_id}")
+def show_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> DatasetView:
+    """Show a data set."""
+    return DatasetView.of(catalogue.show_dataset(resources, ask, dataset_id))
+
+
+@router.patch("/{dataset_id}")
+def describe_dataset(
+    dataset_id: str, form: DescriptionForm, resources: ResourcesHere, ask: AskHere
+) -> DatasetView:
+    """Say what a data set is, and whether others may find it and ask for a copy."""
+    said = catalogue.describe_dataset(
+        resources, ask, dataset_id, description=form.description, listed=form.listed
+    )
+    return DatasetView.of(said)
+
+
+@router.put("/{dataset_id}/columns")
+def put_columns(
+    dataset_id: str,
+    form: dict[str, Kind | ColumnForm],
+    resources: ResourcesHere,
+    ask: AskHere,
+) -> DatasetView:
+    """Say what columns are, until the first copy exists; columns not named stay as they are."""
+    wishes = {name: _wish(said) for name, said in form.items()}
+    return DatasetView.of(columns.put_columns(resources, ask, dataset_id, wishes))
+
+
+@router.delete("/{dataset_id}", status_code=204)
+def remove_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> None:
+    """Remove a data set for good: no copy of it can be had again."""
+    catalogue.remove_dataset(resources, ask, dataset_id)
+
+
+def _wishes(text: str | None) -> dict[str, ColumnWish]:
+    if text is None:
+        return {}
+    try:
+        forms = COLUMN_FORMS.validate_json(text)
+    except ValidationError:
+        raise InvalidParameter(
+            'columns must be JSON such as {"age": "numeric", "note": {"kind": "identifier"}};'
+            f" the kinds are {', '.join(Kind)}",
+            parameter="columns",
+        ) from None
+    return {name: _wish(form) for name, form in forms.items()}
+
+
+def _wish(said: Kind | ColumnForm) -> ColumnWish:
+    return said.wish() if isinstance(said, ColumnForm) else ColumnWish(kind=said)

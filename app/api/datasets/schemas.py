@@ -1,0 +1,363 @@
+"""The JSON forms of data sets, their columns, rows and levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import BaseModel, Field
+
+from app.api.transport.forms import DataForm, Form
+from app.model import Column, ColumnWish, Dataset, Kind, Level, Notice, Storage, Versions
+from app.service.copies.advice import Advice
+from app.service.datasets.report import ColumnReport, TableReport
+from app.tables.reading_as import Decimal, Header
+
+AllowVersionsHere = Annotated[
+    bool,
+    Query(
+        description="Accept keys that have a row already: k versions of a row leave v/k of a level's"
+        " variance."
+    ),
+]
+AllowOverlapHere = Annotated[
+    bool,
+    Query(description="Accept that most of the rows are in another data set too."),
+]
+
+
+class ColumnForm(Form):
+    """What the owner says of a column."""
+
+    kind: Kind | None = None
+    round_to_integer: bool | None = Field(
+        None, description="Release whole numbers (numeric columns)."
+    )
+    lower: float | None = Field(
+        None,
+        description="Nothing below this leaves (numeric columns); null forgets a bound.",
+        allow_inf_nan=False,
+    )
+    upper: float | None = Field(
+        None,
+        description="Nothing above this leaves (numeric columns); null forgets a bound.",
+        allow_inf_nan=False,
+    )
+    storage: Storage | None = Field(
+        None, description="How its values are kept: number or text, exactly as written."
+    )
+
+    def wish(self) -> ColumnWish:
+        said = self.model_fields_set
+        lower = -math.inf if self.lower is None and "lower" in said else self.lower
+        upper = math.inf if self.upper is None and "upper" in said else self.upper
+        return ColumnWish(self.kind, self.round_to_integer, lower, upper, self.storage)
+
+
+class ColumnView(BaseModel):
+    """A column and why it has its kind."""
+
+    name: str
+    kind: Kind
+    because: str
+    missing: int
+    integer: bool
+    round_to_integer: bool
+    lower: float | None
+    upper: float | None
+
+    @classmethod
+    def of(cls, column: Column) -> ColumnView:
+        return cls.model_validate(column, from_attributes=True)
+
+
+class VersionsView(BaseModel):
+    """Rows of the most repeated key, and the privacy that so many versions leave at each level."""
+
+    most: int
+    privacy_left: dict[str, float]
+
+    @classmethod
+    def of(cls, versions: Versions) -> VersionsView:
+        return cls(most=versions.most, privacy_left=dict(versions.privacy_left))
+
+
+class NoticeView(BaseModel):
+    """Something to know beside the answer: a sentence, and its figures where it has some."""
+
+    type: str
+    detail: str
+    share: float | None
+    dataset: str | None
+    column: str | None
+
+    @classmethod
+    def of(cls, notice: Notice) -> NoticeView:
+        return cls.model_validate(notice, from_attributes=True)
+
+
+class DatasetView(BaseModel):
+    """A data set; `rows` counts what a copy has: not the rows retired, nor those that wait."""
+
+    id: str
+    name: str
+    description: str
+    listed: bool = Field(description="Whether others may find it and ask for a copy.")
+    owner: str
+    rows: int
+    retired_rows: int
+    waiting_rows: int
+    key_column: str | None
+    frozen: bool
+    created_at: datetime
+    columns: list[ColumnView]
+    versions: VersionsView | None
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> DatasetView:
+        return cls(
+            id=dataset.id,
+            name=dataset.name,
+            description=dataset.description,
+            listed=dataset.listed,
+            owner=dataset.owner,
+            rows=dataset.released_rows,
+            retired_rows=dataset.retired,
+            waiting_rows=dataset.waiting,
+            key_column=dataset.key_column,
+            frozen=dataset.frozen,
+            created_at=dataset.created_at,
+            columns=[ColumnView.of(column) for column in dataset.columns],
+            versions=None if dataset.versions is None else VersionsView.of(dataset.versions),
+        )
+
+
+class FrequentView(BaseModel):
+    """A value and how many rows have it."""
+
+    value: str
+    rows: int
+
+
+class ProposalView(BaseModel):
+    """What the owner may want to say: a parameter with its value, or a change of the table itself."""
+
+    parameter: str
+    value: str | dict[str, dict[str, bool | float | str]] | None
+    because: str
+
+
+class ColumnSeenView(ColumnView):
+    """A column with what was seen of it. Shown to the owner in this answer, and kept nowhere."""
+
+    distinct: int | None = Field(description="Different values; null when they are too many.")
+    smallest: float | str | None
+    largest: float | str | None
+    mean: float | str | None
+    frequent: list[FrequentView]
+    examples: list[str]
+    warnings: list[str]
+    proposals: list[ProposalView]
+
+
+class ReadAsView(BaseModel):
+    """How the table was read; null is what its format does not have."""
+
+    format: str
+    encoding: str | None
+    delimiter: str | None
+    decimal: Decimal | None
+    header: Header | None
+    sheet: str | None
+    missing: list[str]
+
+
+class RegisteredView(BaseModel):
+    """A table as it was read; `id` is null in a dry run, of which nothing is stored."""
+
+    id: str | None
+    name: str
+    description: str
+    listed: bool
+    owner: str
+    rows: int
+    retired_rows: int
+    waiting_rows: int
+    key_column: str | None
+    frozen: bool
+    created_at: datetime
+    read_as: ReadAsView
+    columns: list[ColumnSeenView]
+    versions: VersionsView | None
+    warnings: list[NoticeView]
+
+    @classmethod
+    def of(
+        cls, dataset: Dataset, report: TableReport, notices: Iterable[Notice] = ()
+    ) -> RegisteredView:
+        return cls(
+            versions=None if dataset.versions is None else VersionsView.of(dataset.versions),
+            warnings=[NoticeView.of(notice) for notice in notices],
+            id=dataset.id or None,
+            name=dataset.name,
+            description=dataset.description,
+            listed=dataset.listed,
+            owner=dataset.owner,
+            rows=dataset.released_rows,
+            retired_rows=dataset.retired,
+            waiting_rows=dataset.waiting,
+            key_column=dataset.key_column,
+            frozen=dataset.frozen,
+            created_at=dataset.created_at,
+            read_as=ReadAsView.model_validate(report.read_as, from_attributes=True),
+            columns=[_seen(column, report.columns[column.name]) for column in dataset.columns],
+        )
+
+
+def _seen(column: Column, seen: ColumnReport) -> ColumnSeenView:
+    said = asdict(seen)
+    said["frequent"] = [FrequentView(value=value, rows=rows) for value, rows in seen.frequent]
+    return ColumnSeenView.model_validate({**ColumnView.of(column).model_dump(), **said})
+
+
+class DatasetList(BaseModel):
+    """A page of data sets; `next_cursor` is null on the last."""
+
+    datasets: list[DatasetView]
+    next_cursor: str | None
+
+
+class DescriptionForm(Form):
+    """What is said of a data set to others; what is left out stays as it is."""
+
+    description: str | None = Field(None, max_length=20_000)
+    listed: bool | None = Field(None, description="Whether others may find it and ask for a copy.")
+
+
+class RetireForm(DataForm):
+    """Rows to withdraw: by ordinal, or by the value of the data set's key column."""
+
+    rows: list[Annotated[int, Field(ge=0, le=2**62)]] | None = Field(
+        None, min_length=1, fail_fast=True
+    )
+    keys: list[Annotated[str, Field(max_length=10_000)]] | None = Field(
+        None, min_length=1, fail_fast=True
+    )
+
+
+class RetiredView(BaseModel):
+    """How many rows were withdrawn now, and how many remain."""
+
+    retired_now: int
+    rows: int
+
+
+class AppendedView(BaseModel):
+    """The ordinals that the appended rows got: from `first_row` on.
+
+    `waiting` says that they stay out of copies until enough rows like them have come.
+    """
+
+    first_row: int
+    appended: int
+    waiting: bool
+    rows: int
+    waiting_rows: int
+    warnings: list[NoticeView]
+
+
+class LevelForm(Form):
+    """A level, by its noise variance v or by its privacy e = v/(1+v)."""
+
+    noise_variance: float | None = Field(
+        None, strict=True, description="In units of the data's own variance.", examples=[0.25]
+    )
+    privacy: float | None = Field(
+        None,
+        strict=True,
+        description="Share of variance no linear attacker recovers, between 0 and 1.",
+    )
+    offered: bool | None = Field(
+        None, description="Whether those who find the data set may ask for this level."
+    )
+
+
+class LevelView(BaseModel):
+    """A level."""
+
+    name: str
+    noise_variance: float
+    privacy: float
+    issued: bool
+    offered: bool
+
+    @classmethod
+    def of(cls, level: Level) -> LevelView:
+        return cls.model_validate(level, from_attributes=True)
+
+
+class DriverView(BaseModel):
+    """A column that needs more than 1.5 times the level's variance, by itself, and what would be
+    applied if it were left out."""
+
+    column: str
+    applied_variance: float
+    applied_variance_without: float
+
+
+class TravellingView(BaseModel):
+    """A number that is kept or replaced with the categories, as they explain this share of its
+    variance. To give it noise of its own, leave out the category that tells it."""
+
+    column: str
+    explained: float
+
+
+class GuessableView(BaseModel):
+    """A number of which the best guess of any kind from its own noisy value leaves this share of the
+    variance, less than is promised to linear guesses: it is skewed or discrete."""
+
+    column: str
+    left: float
+
+
+class RoundedView(BaseModel):
+    """A number on a lattice: rounding its noisy cells to the nearest value finds this share of them."""
+
+    column: str
+    recovered: float
+
+
+class AdviceView(BaseModel):
+    """What a level costs and where its promise ends.
+
+    Numbers and categories that tell of each other need more noise than the level's own:
+    `applied_variance` is what is drawn, `driven_by` names the columns behind it where it is more than
+    1.5 times as much.
+    """
+
+    applied_variance: float
+    driven_by: list[DriverView]
+    travelling: list[TravellingView]
+    guessable: list[GuessableView]
+    rounded: list[RoundedView]
+
+    @classmethod
+    def of(cls, advice: Advice) -> AdviceView:
+        return cls.model_validate(advice, from_attributes=True)
+
+
+class AdvisedLevelView(LevelView):
+    """A level, with advice for the owner; null while nothing of the data set can be released."""
+
+    advice: AdviceView | None
+
+
+class LevelList(BaseModel):
+    """The levels of a data set, the least perturbed first."""
+
+    levels: list[LevelView]

@@ -1,0 +1,118 @@
+"""Contract negotiations, as a consumer speaks to their provider."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from app.api.dsp.answers import NegotiationRoute, answer
+from app.api.dsp.schemas import (
+    AgreementVerification,
+    ContractRequest,
+    NegotiationEvent,
+    NegotiationTermination,
+)
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.errors import InvalidParameter, WrongState
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.service.sharing.agreements.states import Message
+from app.service.sharing.dataspace import negotiations
+from app.service.sharing.dataspace.negotiations import Seen
+from app.service.sharing.dataspace.words import PATH, message
+
+router = APIRouter(
+    prefix=f"{PATH}/negotiations", route_class=NegotiationRoute, include_in_schema=False
+)
+
+
+@router.post("/request")
+def request_negotiation(form: ContractRequest, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Open a negotiation by asking for an offer of the catalogue."""
+    if form.callback_address is None:
+        raise InvalidParameter(
+            "The first request names a callbackAddress.", parameter="callbackAddress"
+        )
+    seen = negotiations.request_negotiation(
+        resources, ask, form.consumer_pid, form.policy(), form.callback_address
+    )
+    return answer(_shown(seen), 201)
+
+
+@router.get("/{provider_pid}")
+def show_negotiation(provider_pid: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """How far a negotiation is."""
+    return _now(resources, ask, provider_pid)
+
+
+@router.post("/{provider_pid}/request")
+def counter_offer(
+    provider_pid: str, form: ContractRequest, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Answer an offer with other terms."""
+    require_same(provider_pid, form.provider_pid)
+    negotiations.counter(resources, ask, provider_pid, form.consumer_pid, form.policy())
+    return _now(resources, ask, provider_pid)
+
+
+@router.post("/{provider_pid}/events")
+def accept_offer_in_dataspace(
+    provider_pid: str, form: NegotiationEvent, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Accept the provider's offer."""
+    require_same(provider_pid, form.provider_pid)
+    if form.event_type != "ACCEPTED":
+        negotiations.show_negotiation(resources, ask, provider_pid)
+        raise WrongState("A consumer accepts; it is the provider who finalizes.")
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.ACCEPT)
+
+
+@router.post("/{provider_pid}/agreement/verification")
+def verify_in_dataspace(
+    provider_pid: str, form: AgreementVerification, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Confirm what was agreed."""
+    require_same(provider_pid, form.provider_pid)
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.VERIFY)
+
+
+@router.post("/{provider_pid}/termination")
+def terminate_in_dataspace(
+    provider_pid: str, form: NegotiationTermination, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """End a negotiation that is not finalized."""
+    require_same(provider_pid, form.provider_pid)
+    told = form.told()
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.TERMINATE, told)
+
+
+def require_same(provider_pid: str, said: str | None) -> None:
+    """InvalidParameter when a message is about another process than its address."""
+    if said != provider_pid:
+        raise InvalidParameter(
+            "The providerPid must be the one of the address.", parameter="providerPid"
+        )
+
+
+def _say(
+    resources: Resources,
+    ask: Ask,
+    provider_pid: str,
+    consumer_pid: str,
+    said: Message,
+    reason: str | None = None,
+) -> Response:
+    negotiations.say(resources, ask, provider_pid, consumer_pid, said, reason)
+    return _now(resources, ask, provider_pid)
+
+
+def _now(resources: Resources, ask: Ask, provider_pid: str) -> Response:
+    return answer(_shown(negotiations.show_negotiation(resources, ask, provider_pid)))
+
+
+def _shown(seen: Seen) -> dict[str, object]:
+    return message(
+        "ContractNegotiation",
+        providerPid=seen.provider_pid,
+        consumerPid=seen.consumer_pid,
+        state=seen.state.value,
+    )

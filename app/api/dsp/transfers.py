@@ -1,0 +1,103 @@
+"""Transfer processes, as a consumer speaks to their provider."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from app.api.dsp.answers import TransferRoute, answer, base_of
+from app.api.dsp.negotiations import require_same
+from app.api.dsp.schemas import (
+    TransferCompletion,
+    TransferRequest,
+    TransferStart,
+    TransferSuspension,
+    TransferTermination,
+)
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.service.sharing.dataspace import transfers
+from app.service.sharing.dataspace.states import Message
+from app.service.sharing.dataspace.words import PATH, TRANSFER, message
+from app.store.database.sharing.transfers import Transfer
+
+router = APIRouter(prefix=f"{PATH}/transfers", route_class=TransferRoute, include_in_schema=False)
+
+
+@router.post("/request")
+def request_transfer(
+    form: TransferRequest, request: Request, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Ask for the data of an agreement."""
+    address = form.data_address
+    wanted = transfers.TransferRequest(
+        form.consumer_pid,
+        form.agreement_id,
+        form.format,
+        form.callback_address,
+        None if address is None else address.model_dump(by_alias=True, exclude_unset=True),
+    )
+    return answer(_shown(transfers.request_transfer(resources, ask, wanted, base_of(request))), 201)
+
+
+@router.get("/{provider_pid}")
+def show_own_transfer(provider_pid: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """How far a transfer is."""
+    return answer(_shown(transfers.show_own(resources, ask, provider_pid)))
+
+
+@router.post("/{provider_pid}/start")
+def resume_own_transfer(
+    provider_pid: str, form: TransferStart, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Resume a transfer that the consumer itself has suspended."""
+    require_same(provider_pid, form.provider_pid)
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.START)
+
+
+@router.post("/{provider_pid}/completion")
+def complete_own_transfer(
+    provider_pid: str, form: TransferCompletion, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Say that the data are there."""
+    require_same(provider_pid, form.provider_pid)
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.COMPLETE)
+
+
+@router.post("/{provider_pid}/suspension")
+def suspend_own_transfer(
+    provider_pid: str, form: TransferSuspension, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Suspend a transfer."""
+    require_same(provider_pid, form.provider_pid)
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.SUSPEND, form.told())
+
+
+@router.post("/{provider_pid}/termination")
+def terminate_own_transfer(
+    provider_pid: str, form: TransferTermination, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """End a transfer."""
+    require_same(provider_pid, form.provider_pid)
+    return _say(resources, ask, provider_pid, form.consumer_pid, Message.TERMINATE, form.told())
+
+
+def _say(
+    resources: Resources,
+    ask: Ask,
+    provider_pid: str,
+    consumer_pid: str,
+    said: Message,
+    reason: str | None = None,
+) -> Response:
+    transfers.say_as_consumer(resources, ask, provider_pid, consumer_pid, said, reason)
+    return answer(_shown(transfers.show_own(resources, ask, provider_pid)))
+
+
+def _shown(transfer: Transfer) -> dict[str, object]:
+    return message(
+        "TransferProcess",
+        providerPid=TRANSFER + transfer.id,
+        consumerPid=transfer.consumer_pid,
+        state=transfer.state.value,
+    )

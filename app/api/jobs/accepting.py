@@ -1,0 +1,133 @@
+"""A request that its caller would rather have answered later: it becomes a job.
+
+Its body is sealed at rest first; then the row is committed, and the caller gets 202 and an address, or
+the answer itself where it waits for a while and the job is done in time.
+"""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+import orjson
+from fastapi import Request, Response, params
+from fastapi.dependencies.utils import get_flat_params, request_params_to_args
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+
+from app.api.jobs.kept_answers import answer_of
+from app.api.jobs.preferences import Later
+from app.api.jobs.replaying import KEPT_HEADERS
+from app.api.jobs.schemas import JobView
+from app.api.transport.callers import key_of
+from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.problems import PROBLEM_TYPE
+from app.service.asking import Ask, new_id, work
+from app.service.jobs.enqueue import enqueue
+from app.service.jobs.tidying import REQUEST, request_file
+from app.service.jobs.watching import Watched, show_job
+from app.service.resources import Resources
+from app.store.database.callers import public_id
+from app.store.database.jobs import JobState
+
+CHUNK_BYTES = 2**20
+LOOKS_SECONDS = (0.05, 0.1, 0.2, 0.5)
+
+
+async def accept(request: Request, route: APIRoute, ask: Ask, wish: Later) -> Response:
+    """Keep the request as a job; 202 and the job, or the answer where it is there in time."""
+    _check_parameters(request, route)
+    resources: Resources = request.app.state.resources
+    async with request.app.state.uploads.turn(ask.caller.id):
+        body = await request_body(request, resources.limits.upload_bytes)
+        job_id = await run_in_threadpool(_kept, request, resources, ask, body)
+    watched = await _waited(resources, ask, job_id, wish.seconds)
+    # Who does not wait is told of a job, also of one that was quicker than this look at it.
+    answer = _answer if wish.seconds > 0 else _accepted
+    response = await run_in_threadpool(answer, resources, watched)
+    response.headers["Preference-Applied"] = wish.applied
+    return response
+
+
+def _check_parameters(request: Request, route: APIRoute) -> None:
+    """Say at once what is wrong with the address; what is wrong with the body, the job says."""
+    wrong = []
+    for place, given in ((params.Path, request.path_params), (params.Query, request.query_params)):
+        fields = [
+            one for one in get_flat_params(route.dependant) if isinstance(one.field_info, place)
+        ]
+        _, errors = request_params_to_args(fields, given)
+        wrong.extend(errors)
+    if wrong:
+        raise RequestValidationError(wrong)
+
+
+def _kept(request: Request, resources: Resources, ask: Ask, body: RequestBody) -> str:
+    """Seal the body and keep the job. Without the row, the file goes."""
+    job_id = new_id("job")
+    name = request_file(job_id)
+    try:
+        with resources.jobs.files.writer(name) as sink:
+            while data := body.read(CHUNK_BYTES):
+                sink.write(data)
+        _enqueue(request, resources, ask, job_id)
+    except BaseException:
+        resources.jobs.files.remove(name)
+        raise
+    return job_id
+
+
+def _enqueue(request: Request, resources: Resources, ask: Ask, job_id: str) -> None:
+    said = {
+        "method": request.method,
+        "scheme": request.url.scheme,
+        "path": request.url.path,
+        "query": request.url.query,
+        "headers": [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in request.headers.raw
+            if name.lower() in KEPT_HEADERS
+        ],
+        "key": public_id(key_of(request) or ""),
+    }
+    with work(resources, ask) as under_way:
+        enqueue(
+            under_way.connection,
+            resources,
+            kind=REQUEST,
+            subject=f"{request.method} {request.url.path}"[:500],
+            payload=said,
+            caller=ask.caller,
+            request_id=ask.request_id,
+            job_id=job_id,
+        )
+        under_way.record("job.accept", job_id, route=request.scope["route"].path)
+
+
+async def _waited(resources: Resources, ask: Ask, job_id: str, seconds: float) -> Watched:
+    """The job as it is when it has ended, or when the time is over."""
+    deadline = time.monotonic() + seconds
+    looks = iter(LOOKS_SECONDS)
+    while True:
+        watched = await run_in_threadpool(show_job, resources, ask, job_id)
+        left = deadline - time.monotonic()
+        if watched.job.state.ended or left <= 0:
+            return watched
+        await anyio.sleep(min(next(looks, LOOKS_SECONDS[-1]), left))
+
+
+def _accepted(_: Resources, watched: Watched) -> Response:
+    view = JobView.of(watched)
+    headers = {"Location": f"/v1/jobs/{view.id}"}
+    return Response(view.model_dump_json(), 202, headers, "application/json")
+
+
+def _answer(resources: Resources, watched: Watched) -> Response:
+    view = JobView.of(watched)
+    if view.state is JobState.DONE and watched.outcome.get("value"):
+        return answer_of(resources, watched)
+    if view.problem is not None:
+        body = orjson.dumps(view.problem.model_dump(exclude_unset=True))
+        return Response(body, view.problem.status, media_type=PROBLEM_TYPE)
+    return _accepted(resources, watched)

@@ -1,0 +1,194 @@
+"""A request that is answered later: its route is run by a job, and the answer kept.
+
+The job sends the request to the same routes that would have answered it, with the body that was
+sealed meanwhile. So a job does what the request would have done, and its answer has the same bytes.
+What it writes is written once, whoever does it how often: the job's id is its Idempotency-Key.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import anyio
+from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.transport.incoming.arriving import Arriving
+from app.api.transport.replays import Replay
+from app.errors import (
+    Busy,
+    IdempotencyConflict,
+    NotFound,
+    StorageFull,
+    Unauthenticated,
+    Unavailable,
+)
+from app.service.asking import Ask, Once
+from app.service.jobs.enqueue import payload_of
+from app.service.jobs.kinds import Failed, Kind, Outcome
+from app.service.jobs.progress import Progress
+from app.service.jobs.tidying import answer_file, files_of, request_file
+from app.service.resources import Resources
+from app.store.blobs.sealed_bytes import SealedFile, SealingWriter
+from app.store.database import callers, receipts
+from app.store.database.engine import reading
+from app.store.database.jobs import Job, JobState
+
+KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host")
+"""Of a request, what its answer depends on."""
+
+DROPPED_HEADERS = ("content-length", "connection", "transfer-encoding", "set-cookie")
+"""Of an answer, what is the connection's and not the answer's."""
+
+MAY_PASS = (Busy.slug, Unavailable.slug, StorageFull.slug)
+CHUNK_BYTES = 2**20
+
+
+def request_kind(app: FastAPI) -> Kind:
+    """Jobs that answer requests by the routes of an app, without what stands around them for callers."""
+    handlers = {
+        error: handler
+        for error, handler in app.exception_handlers.items()
+        if error not in (500, Exception)
+    }
+    routes = ExceptionMiddleware(AsyncExitStackMiddleware(app.router), handlers)
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = app
+        await routes(scope, receive, send)
+
+    return Kind(partial(_replay, answering), cleanup=_clean_up)
+
+
+@dataclass
+class Answer:
+    """What the route says, as it says it."""
+
+    sink: SealingWriter
+    progress: Progress
+    status: int = 0
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    problem: bytes = b""
+
+    async def send(self, message: Message) -> None:
+        self.progress.look()
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = [
+                (n.decode("latin-1"), v.decode("latin-1")) for n, v in message["headers"]
+            ]
+        elif self.status < 400:
+            self.sink.write(message.get("body", b""))
+        else:
+            self.problem += message.get("body", b"")
+
+
+def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) -> Outcome:
+    given = payload_of(resources, job)
+    ask = _ask(resources, job, given["key"])
+    name = answer_file(job.id, job.attempts)
+    files = resources.jobs.files
+    try:
+        with files.opened(request_file(job.id)) as body, files.writer(name) as sink:
+            answer = Answer(sink, progress)
+            scope = _scope(given, body.size, Replay(ask, progress, given["key"]))
+            anyio.run(_run, app, scope, body, answer)
+            if answer.status >= 400:
+                raise _Refused(answer)
+    except FileNotFoundError:
+        raise NotFound("What was sent with the request is not there any more.") from None
+    except _Refused as refused:
+        return _refused(refused.answer)
+    subject = _subject(resources, ask)
+    kept = [(n, v) for n, v in answer.headers if n.lower() not in DROPPED_HEADERS]
+    return Outcome({"status": answer.status, "headers": kept, "file": name}, subject)
+
+
+class _Refused(Exception):
+    """The route answered with a problem: no file is kept."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+async def _run(app: ASGIApp, scope: Scope, body: SealedFile, answer: Answer) -> None:
+    replay: Replay = scope["state"]["replay"]
+    position = 0
+
+    async def receive() -> Message:
+        nonlocal position
+        if position >= body.size and position:
+            await anyio.sleep_forever()  # there is no sender who could go away
+        data = body.read(position, CHUNK_BYTES)
+        position += max(len(data), 1)
+        replay.tell_reading(position, body.size)
+        return {"type": "http.request", "body": data, "more_body": position < body.size}
+
+    arriving = Arriving(scope, receive, math.inf)
+    scope["state"]["arriving"] = arriving
+    await app(scope, arriving.receive, answer.send)
+
+
+def _ask(resources: Resources, job: Job, key_id: str) -> Ask:
+    """Who asked, if the key that it asked with is valid still; the job's id makes its writes one."""
+    with reading(resources.engine) as connection:
+        caller = callers.holder_of(connection, job.caller or "", key_id)
+        if caller is None:
+            raise Unauthenticated("The key was revoked before its job was run.")
+    return Ask(caller, job.request_id, Once(f"job:{job.id}", lambda: job.id, job.id))
+
+
+def _scope(given: dict[str, Any], size: int, replay: Replay) -> Scope:
+    headers = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in given["headers"]]
+    if size:
+        headers.append((b"content-length", str(size).encode()))
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": given["method"],
+        "scheme": given.get("scheme", "http"),
+        "path": given["path"],
+        "raw_path": given["path"].encode(),
+        "root_path": "",
+        "query_string": given["query"].encode(),
+        "headers": headers,
+        "client": None,
+        "server": None,
+        "state": {"request_id": replay.ask.request_id, "replay": replay},
+    }
+
+
+def _refused(answer: Answer) -> Outcome:
+    """What a problem means for the job: its failure, or that an earlier attempt had done it all."""
+    said = json.loads(answer.problem)
+    slug = said.pop("type").rpartition("/")[2]
+    if slug == IdempotencyConflict.slug:
+        # A worker was lost after the write and before its answer was kept: what was made is there.
+        return Outcome({}, said.get("subject"))
+    title, detail = said.pop("title"), said.pop("detail")
+    fields = {n: v for n, v in said.items() if n not in ("status", "request_id")}
+    raise Failed(slug, title, detail, fields, may_pass=slug in MAY_PASS)
+
+
+def _subject(resources: Resources, ask: Ask) -> str | None:
+    """What the request wrote, where it wrote."""
+    assert ask.once is not None
+    with reading(resources.engine) as connection:
+        receipt = receipts.find(connection, ask.caller.id, ask.once.key)
+    return None if receipt is None else receipt.subject
+
+
+def _clean_up(resources: Resources, job: Job) -> None:
+    """The body goes with the job's end, and so do answers of attempts that were lost, the last one's too."""
+    kept = answer_file(job.id, job.attempts) if job.state is JobState.DONE else None
+    for name in files_of(job):
+        if name != kept:
+            resources.jobs.files.remove(name)

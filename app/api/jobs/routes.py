@@ -1,0 +1,105 @@
+"""/v1/jobs: watch long work, and cancel it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from app.api.jobs.events import events_of
+from app.api.jobs.kept_answers import answer_of
+from app.api.jobs.schemas import JobList, JobView, TakenBack
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.once import LONGEST_KEY, Route
+from app.api.transport.paging import PageHere
+from app.pictures import PNG, SVG
+from app.service.jobs import watching
+from app.store.database.jobs import JobState
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Route)
+
+requests = APIRouter(prefix="/v1/requests", tags=["jobs"], route_class=Route)
+
+EVENT_STREAM = "text/event-stream"
+ANSWERS = TABLE_TYPES | {
+    "application/json": {"schema": {"type": "object"}},
+    **{kind: {"schema": {"type": "string"}} for kind in ("text/html", PNG, SVG)},
+}
+"""Whatever a request that can be long is answered with."""
+
+
+@router.get("")
+def list_jobs(
+    resources: ResourcesHere,
+    ask: AskHere,
+    page: PageHere,
+    state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
+) -> JobList:
+    """List one's jobs, the newest first; an administrator sees everybody's."""
+    found = watching.list_jobs(resources, ask, state, after=page.after, limit=page.limit)
+    more = page.next_cursor(found, lambda one: one.job.id)
+    return JobList(jobs=[JobView.of(one) for one in found], next_cursor=more)
+
+
+@router.get("/{job_id}")
+def show_job(job_id: str, resources: ResourcesHere, ask: AskHere) -> JobView:
+    """Show a job: its state, how far it is, how long the rest will take, its result or problem."""
+    return JobView.of(watching.show_job(resources, ask, job_id))
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "`progress` events with the job as JSON, then one `end`.",
+            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+        }
+    },
+)
+def follow_job(job_id: str, request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Follow a job as server-sent events until it ends."""
+    first = watching.show_job(resources, ask, job_id)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events_of(request, first), media_type=EVENT_STREAM, headers=headers)
+
+
+@router.get(
+    "/{job_id}/result",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "The answer, in the form that the request asked for.",
+            "content": ANSWERS,
+        }
+    },
+)
+def read_result(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Read what the request of a job is answered with, once the job is done."""
+    return answer_of(resources, watching.show_job(resources, ask, job_id), status=200)
+
+
+@router.delete("/{job_id}")
+def cancel_job(job_id: str, resources: ResourcesHere, ask: AskHere) -> JobView:
+    """Cancel a job: it ends within a second or two. One that ended stays as it is."""
+    return JobView.of(watching.cancel_job(resources, ask, job_id))
+
+
+@requests.delete("")
+def take_back(
+    resources: ResourcesHere,
+    ask: AskHere,
+    idempotency_key: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=LONGEST_KEY,
+            description="The `Idempotency-Key` that the request was, or is being, sent with.",
+        ),
+    ],
+) -> TakenBack:
+    """Take back a request whose answer one did not wait for: its job is cancelled, or it is never carried out."""
+    watched = watching.take_back(resources, ask, idempotency_key)
+    return TakenBack(job=None if watched is None else JobView.of(watched))

@@ -1,0 +1,1 @@
+"""Agreements over HTTP: the catalogue, negotiating, rules."""

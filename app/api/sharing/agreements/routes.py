@@ -1,0 +1,221 @@
+"""/v1/agreements: an offer or a request, and what the two sides say until it holds or ends."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+
+from app.agreement import State
+from app.api.delta.errors import PREFIX
+from app.api.sharing.agreements.schemas import (
+    AgreementForm,
+    AgreementList,
+    AgreementLogView,
+    AgreementView,
+    DeliveryList,
+    MessageForm,
+    ProfileView,
+    ProposalForm,
+    TerminationForm,
+)
+from app.api.transport.addresses import base_of
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.once import Route
+from app.api.transport.paging import PageHere
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.service.sharing.agreements import lookup, negotiating, record
+from app.service.sharing.agreements.states import Message
+from app.service.sharing.delta import profiles
+
+RECORD: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Canonical JSON: the agreement, and a detached JWS over it.",
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["agreement", "signature"],
+                    "properties": {
+                        "agreement": {"type": "object"},
+                        "signature": {"type": "string"},
+                    },
+                }
+            }
+        },
+    }
+}
+POLICY: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "An ODRL agreement.",
+        "content": {"application/ld+json": {"schema": {"type": "object"}}},
+    }
+}
+
+router = APIRouter(prefix="/v1/agreements", tags=["agreements"], route_class=Route)
+
+
+@router.post("", status_code=201)
+def open_agreement(form: AgreementForm, resources: ResourcesHere, ask: AskHere) -> AgreementView:
+    """Offer an agreement as an owner, or request one as a recipient."""
+    made = negotiating.open_agreement(resources, ask, form.draft(), form.recipient)
+    return AgreementView.of(made, ask)
+
+
+@router.get("")
+def list_agreements(
+    resources: ResourcesHere,
+    ask: AskHere,
+    page: PageHere,
+    state: Annotated[State | None, Query(description="Only those in this state.")] = None,
+) -> AgreementList:
+    """List agreements: one's own, or all for administrators and auditors."""
+    found = lookup.list_agreements(resources, ask, after=page.after, limit=page.limit, state=state)
+    more = page.next_cursor(found, lambda one: one.id)
+    return AgreementList(agreements=[AgreementView.of(one, ask) for one in found], next_cursor=more)
+
+
+@router.get("/{agreement_id}")
+def show_agreement(agreement_id: str, resources: ResourcesHere, ask: AskHere) -> AgreementView:
+    """Show an agreement."""
+    return AgreementView.of(lookup.show_agreement(resources, ask, agreement_id), ask)
+
+
+@router.get("/{agreement_id}/log")
+def read_agreement_log(
+    agreement_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+) -> AgreementLogView:
+    """Read an agreement's own log in order; each entry's hash covers the one before it."""
+    entries = lookup.read_agreement_log(
+        resources, ask, agreement_id, after=page.after_number, limit=page.limit
+    )
+    more = page.next_cursor(entries, lambda entry: entry.sequence)
+    return AgreementLogView(entries=entries, next_cursor=more)
+
+
+@router.get("/{agreement_id}/deliveries")
+def list_deliveries(
+    agreement_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+) -> DeliveryList:
+    """List what was or is to be delivered under an agreement, with receipts."""
+    found = lookup.list_deliveries(resources, ask, agreement_id, after=page.after, limit=page.limit)
+    more = page.next_cursor(found, lambda one: one.id)
+    return DeliveryList(deliveries=found, next_cursor=more)
+
+
+@router.get("/{agreement_id}/record", response_class=Response, responses=RECORD)
+def read_agreement_record(agreement_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Read the signed document of a finalized agreement; `verify-agreement` checks it offline."""
+    content = record.read_record(resources, ask, agreement_id)
+    named = {"Content-Disposition": f'attachment; filename="{agreement_id}.json"'}
+    return Response(content, headers=named, media_type="application/json")
+
+
+@router.get("/{agreement_id}/policy", response_class=Response, responses=POLICY)
+def read_agreement_policy(agreement_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Read the agreement as an ODRL policy (JSON-LD)."""
+    policy = record.read_policy(resources, ask, agreement_id)
+    return Response(orjson.dumps(policy), media_type="application/ld+json")
+
+
+@router.get("/{agreement_id}/profile", response_model_exclude_none=True)
+def give_profile(
+    agreement_id: str,
+    request: Request,
+    response: Response,
+    resources: ResourcesHere,
+    ask: AskHere,
+) -> ProfileView:
+    """Have a Delta Sharing profile with a new key for this agreement alone; the key before it ends."""
+    profile = profiles.give_profile(resources, ask, agreement_id)
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Content-Disposition"] = f'attachment; filename="{agreement_id}.share"'
+    return ProfileView(
+        shareCredentialsVersion=1,
+        endpoint=f"{base_of(request)}{PREFIX}",
+        bearerToken=profile.key,
+        expirationTime=profile.expires_at,
+    )
+
+
+@router.post("/{agreement_id}/request")
+def request_terms(
+    agreement_id: str, form: ProposalForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """Answer an offer with other terms, as the recipient."""
+    return _propose(resources, ask, agreement_id, Message.REQUEST, form)
+
+
+@router.post("/{agreement_id}/offer")
+def offer_terms(
+    agreement_id: str, form: ProposalForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """Answer a request with an offer, as the provider."""
+    return _propose(resources, ask, agreement_id, Message.OFFER, form)
+
+
+@router.post("/{agreement_id}/accept")
+def accept_offer(
+    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """Accept the offer, as the recipient."""
+    return _say(resources, ask, agreement_id, Message.ACCEPT, form)
+
+
+@router.post("/{agreement_id}/agree")
+def agree_to_terms(
+    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """Agree to the request or the accepted offer, as the provider."""
+    return _say(resources, ask, agreement_id, Message.AGREE, form)
+
+
+@router.post("/{agreement_id}/verify")
+def verify_agreement(
+    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """Confirm what was agreed, as the recipient."""
+    return _say(resources, ask, agreement_id, Message.VERIFY, form)
+
+
+@router.post("/{agreement_id}/finalize")
+def finalize_agreement(
+    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """Put the agreement into force, as the provider: rights follow from it from now on."""
+    return _say(resources, ask, agreement_id, Message.FINALIZE, form)
+
+
+@router.post("/{agreement_id}/terminate")
+def terminate_agreement(
+    agreement_id: str, form: TerminationForm, resources: ResourcesHere, ask: AskHere
+) -> AgreementView:
+    """End the negotiation, or the agreement: its rights end now, downloads under way too."""
+    said = negotiating.send(
+        resources,
+        ask,
+        agreement_id,
+        Message.TERMINATE,
+        version=form.version,
+        reason=form.reason,
+    )
+    return AgreementView.of(said, ask)
+
+
+def _propose(
+    resources: Resources, ask: Ask, agreement_id: str, message: Message, form: ProposalForm
+) -> AgreementView:
+    draft = None if form.terms is None else form.terms.draft()
+    said = negotiating.send(
+        resources, ask, agreement_id, message, draft=draft, version=form.version
+    )
+    return AgreementView.of(said, ask)
+
+
+def _say(
+    resources: Resources, ask: Ask, agreement_id: str, message: Message, form: MessageForm
+) -> AgreementView:
+    said = negotiating.send(resources, ask, agreement_id, message, version=form.version)
+    return AgreementView.of(said, ask)

@@ -1,0 +1,283 @@
+"""The JSON forms of agreements, their rules and the catalogue."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, Field
+
+from app.agreement import Agreement, AgreementEntry, Channel, Delivery, Item, Party, Rule, State
+from app.api.datasets.schemas import LevelView
+from app.api.transport.forms import Form
+from app.model import Kind
+from app.service.asking import Ask
+from app.service.sharing.agreements import states
+from app.service.sharing.agreements.parties import party_of
+from app.service.sharing.agreements.states import Message
+from app.service.sharing.agreements.terms import MOST_ITEMS, Draft, DraftItem
+from app.service.sharing.catalogue import Listing
+from app.store.database.sharing.deliveries import PlannedDelivery
+
+Name = Annotated[str, Field(max_length=200)]
+Id = Annotated[str, Field(max_length=40)]
+
+
+class ItemForm(Form):
+    """What of a data set is asked for or offered."""
+
+    dataset: Id
+    level: Name
+    columns: list[Annotated[str, Field(max_length=10_000)]] | None = Field(None, max_length=10_000)
+    rows_since: int = Field(0, ge=0, le=2**53 - 1, description="The first ordinal that is shared.")
+
+
+class DeliveryForm(Form):
+    """A way of delivering: for pulling by API, as a Delta Sharing table, or pushed to a target."""
+
+    channel: Channel = Channel.PULL
+    target: Name | None = Field(
+        None, description="For pushing: a target that the operator allowed."
+    )
+
+
+class TermsForm(Form):
+    """Terms as one side proposes them."""
+
+    items: list[ItemForm] = Field(min_length=1, max_length=MOST_ITEMS)
+    purpose: str = Field(min_length=1, max_length=2_000, examples=["research on commuting"])
+    legal_basis: str = Field("", max_length=2_000, examples=["GDPR Art. 6(1)(e)"])
+    terms: str = Field("", max_length=200_000, description="In words; known by their SHA-256.")
+    starts_at: AwareDatetime | None = Field(None, description="Now, if left out.")
+    ends_at: AwareDatetime | None = Field(None, description="No end, if left out.")
+    renews: bool = Field(
+        False, description="At the end it runs on for as long again, until it is terminated."
+    )
+    refresh: str = Field(
+        "once",
+        max_length=40,
+        description="`once`, `on_append`, or a schedule that is due every hour at most: a pause in ISO 8601,"
+        " or the five fields of a cron line in UTC.",
+        examples=["on_append", "P1D", "30 6 * * MON-FRI"],
+    )
+    deliveries: list[DeliveryForm] = Field([DeliveryForm(target=None)], min_length=1, max_length=20)
+    traceable: bool = False
+
+    def draft(self) -> Draft:
+        return Draft(
+            items=tuple(
+                DraftItem(
+                    one.dataset,
+                    one.level,
+                    None if one.columns is None else tuple(one.columns),
+                    one.rows_since,
+                )
+                for one in self.items
+            ),
+            purpose=self.purpose,
+            legal_basis=self.legal_basis,
+            text=self.terms,
+            starts_at=self.starts_at,
+            ends_at=self.ends_at,
+            renews=self.renews,
+            refresh=self.refresh,
+            deliveries=tuple(Delivery(one.channel, one.target) for one in self.deliveries),
+            traceable=self.traceable,
+        )
+
+
+class AgreementForm(TermsForm):
+    """A new agreement: an offer names the recipient, a request is the recipient's own."""
+
+    recipient: Id | None = None
+
+
+class ProposalForm(Form):
+    """Other terms, or none to send those that stand there."""
+
+    terms: TermsForm | None = None
+    version: int | None = Field(None, description="The version that was seen; another is a 409.")
+
+
+class MessageForm(Form):
+    """A message that changes no terms."""
+
+    version: int | None = Field(None, description="The version that was seen; another is a 409.")
+
+
+class TerminationForm(MessageForm):
+    """Ending an agreement, or a negotiation."""
+
+    reason: str | None = Field(None, max_length=2_000)
+
+
+class ItemView(BaseModel):
+    """What of a data set is shared, and the privacy that its level promises."""
+
+    dataset: str
+    level: str
+    noise_variance: float
+    privacy: float
+    columns: list[str] | None
+    rows_since: int
+
+    @classmethod
+    def of(cls, item: Item) -> ItemView:
+        return cls.model_validate(item, from_attributes=True)
+
+
+class DeliveryView(BaseModel):
+    """A way of delivering."""
+
+    channel: Channel
+    target: str | None
+
+
+class AgreementView(BaseModel):
+    """An agreement; `open_to_you` lists what the caller may say now."""
+
+    id: str
+    state: State
+    version: int
+    provider: str
+    recipient: str
+    items: list[ItemView]
+    purpose: str
+    legal_basis: str
+    terms: str
+    terms_sha256: str
+    starts_at: datetime
+    ends_at: datetime | None
+    renews: bool
+    refresh: str
+    deliveries: list[DeliveryView]
+    traceable: bool
+    rule: str | None = Field(description="The rule by which it was agreed without a person.")
+    created_at: datetime
+    changed_at: datetime
+    finalized_at: datetime | None
+    terminated_at: datetime | None
+    log_sequence: int
+    log_hash: str
+    open_to_you: list[Message]
+
+    @classmethod
+    def of(cls, agreement: Agreement, ask: Ask) -> AgreementView:
+        terms = agreement.terms
+        party = party_of(ask, agreement)
+        return cls(
+            id=agreement.id,
+            state=agreement.state,
+            version=agreement.version,
+            provider=agreement.provider,
+            recipient=agreement.consumer,
+            items=[ItemView.of(item) for item in terms.items],
+            purpose=terms.purpose,
+            legal_basis=terms.legal_basis,
+            terms=terms.text,
+            terms_sha256=terms.text_sha256,
+            starts_at=terms.starts_at,
+            ends_at=terms.ends_at,
+            renews=terms.renews,
+            refresh=terms.refresh,
+            deliveries=[
+                DeliveryView(channel=one.channel, target=one.target) for one in terms.deliveries
+            ],
+            traceable=terms.traceable,
+            rule=agreement.rule if party is not Party.CONSUMER else None,
+            created_at=agreement.created_at,
+            changed_at=agreement.changed_at,
+            finalized_at=agreement.finalized_at,
+            terminated_at=agreement.terminated_at,
+            log_sequence=agreement.log_sequence,
+            log_hash=agreement.log_hash,
+            open_to_you=[] if party is None else list(states.open_to(agreement.state, party)),
+        )
+
+
+class AgreementList(BaseModel):
+    """A page of agreements."""
+
+    agreements: list[AgreementView]
+    next_cursor: str | None
+
+
+class AgreementLogView(BaseModel):
+    """A page of an agreement's own log."""
+
+    entries: list[AgreementEntry]
+    next_cursor: str | None
+
+
+class DeliveryList(BaseModel):
+    """A page of an agreement's deliveries."""
+
+    deliveries: list[PlannedDelivery]
+    next_cursor: str | None
+
+
+class ProfileView(BaseModel):
+    """A profile that clients of Delta Sharing read, as the protocol writes it. The key is shown once."""
+
+    shareCredentialsVersion: int = Field(1, ge=1, le=1)  # noqa: N815
+    endpoint: str
+    bearerToken: str  # noqa: N815
+    expirationTime: datetime | None = Field(  # noqa: N815
+        None, description="The end of the agreement; null where nothing but a termination ends it."
+    )
+
+
+class RuleForm(Form):
+    """What is agreed to without a person; a request must fit all of it."""
+
+    dataset: Id | None = Field(None, description="All of the owner's data sets, if left out.")
+    recipients: list[Id] | None = Field(None, max_length=10_000)
+    purposes: list[Annotated[str, Field(max_length=2_000)]] | None = Field(None, max_length=1_000)
+    least_privacy: float = Field(gt=0, lt=1)
+    longest_days: int = Field(ge=1, le=36_525)
+
+
+class RuleList(BaseModel):
+    """An owner's rules."""
+
+    rules: list[Rule]
+
+
+class ListedColumnView(BaseModel):
+    """A column that a copy can have."""
+
+    name: str
+    kind: Kind
+
+
+class ListingView(BaseModel):
+    """A data set that can be asked for."""
+
+    id: str
+    name: str
+    description: str
+    owner: str
+    owner_name: str
+    rows: int
+    columns: list[ListedColumnView]
+    levels: list[LevelView]
+
+    @classmethod
+    def of(cls, listing: Listing) -> ListingView:
+        return cls(
+            id=listing.id,
+            name=listing.name,
+            description=listing.description,
+            owner=listing.owner,
+            owner_name=listing.owner_name,
+            rows=listing.rows,
+            columns=[ListedColumnView(name=one.name, kind=one.kind) for one in listing.columns],
+            levels=[LevelView.of(level) for level in listing.levels],
+        )
+
+
+class CatalogueView(BaseModel):
+    """A page of the catalogue."""
+
+    datasets: list[ListingView]
+    next_cursor: str | None

@@ -1,0 +1,99 @@
+"""/v1/transfers: what consumers of a data space do with their agreements, and stopping it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from app.agreement import Party, TransferState
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.forms import Form
+from app.api.transport.once import Route
+from app.api.transport.paging import PageHere
+from app.service.sharing.dataspace import transfers
+from app.service.sharing.dataspace.states import Message
+from app.store.database.sharing.transfers import Transfer
+
+router = APIRouter(prefix="/v1/transfers", tags=["agreements"], route_class=Route)
+
+
+class TransferForm(Form):
+    """Why, in words that the consumer is told."""
+
+    reason: str | None = Field(None, max_length=2_000)
+
+
+class TransferView(BaseModel):
+    """A transfer under an agreement; `suspended_by` tells which side stopped it."""
+
+    id: str
+    agreement: str
+    state: TransferState
+    format: str
+    target: str | None
+    suspended_by: Party | None
+    created_at: datetime
+    changed_at: datetime
+
+    @classmethod
+    def of(cls, transfer: Transfer) -> TransferView:
+        return cls.model_validate(transfer, from_attributes=True)
+
+
+class TransferList(BaseModel):
+    """A page of transfers."""
+
+    transfers: list[TransferView]
+    next_cursor: str | None
+
+
+@router.get("")
+def list_transfers(resources: ResourcesHere, ask: AskHere, page: PageHere) -> TransferList:
+    """List transfers: one's own on either side, or all for administrators and auditors."""
+    found = transfers.list_transfers(resources, ask, after=page.after, limit=page.limit)
+    more = page.next_cursor(found, lambda one: one.id)
+    return TransferList(transfers=[TransferView.of(one) for one in found], next_cursor=more)
+
+
+@router.get("/{transfer_id}")
+def show_transfer(transfer_id: str, resources: ResourcesHere, ask: AskHere) -> TransferView:
+    """Show a transfer."""
+    return TransferView.of(transfers.show_transfer(resources, ask, transfer_id))
+
+
+@router.post("/{transfer_id}/suspend")
+def suspend_transfer(
+    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+) -> TransferView:
+    """Stop a transfer: its key opens nothing from now on, downloads under way end."""
+    said = transfers.say(resources, ask, transfer_id, Message.SUSPEND, form.reason)
+    return TransferView.of(said)
+
+
+@router.post("/{transfer_id}/resume")
+def resume_transfer(
+    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+) -> TransferView:
+    """Let a suspended transfer go on, with the key that it has."""
+    said = transfers.say(resources, ask, transfer_id, Message.START, form.reason)
+    return TransferView.of(said)
+
+
+@router.post("/{transfer_id}/complete")
+def complete_transfer(
+    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+) -> TransferView:
+    """Say that a transfer is complete: its key is revoked."""
+    said = transfers.say(resources, ask, transfer_id, Message.COMPLETE, form.reason)
+    return TransferView.of(said)
+
+
+@router.post("/{transfer_id}/terminate")
+def terminate_transfer(
+    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+) -> TransferView:
+    """End a transfer for good: its key is revoked; the agreement holds on."""
+    said = transfers.say(resources, ask, transfer_id, Message.TERMINATE, form.reason)
+    return TransferView.of(said)

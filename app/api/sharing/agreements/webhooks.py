@@ -1,0 +1,118 @@
+"""/v1/webhooks: addresses that are told what happens to one's agreements."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.forms import Form
+from app.api.transport.once import Route
+from app.api.transport.paging import PageHere
+from app.service.sharing.webhooks import registry
+from app.service.sharing.webhooks.telling import Event
+from app.store.database.sharing.webhooks import Webhook, WebhookMessage
+
+router = APIRouter(prefix="/v1/webhooks", tags=["agreements"], route_class=Route)
+
+
+class WebhookForm(Form):
+    """An address to be told at."""
+
+    url: str = Field(max_length=2_000, examples=["https://example.org/cornerwave"])
+    events: list[Event] | None = Field(None, max_length=20, description="All, if left out.")
+
+
+class WebhookView(BaseModel):
+    """A webhook."""
+
+    id: str
+    url: str
+    events: list[Event] | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, hook: Webhook) -> WebhookView:
+        return cls.model_validate(hook, from_attributes=True)
+
+
+class NewWebhookView(WebhookView):
+    """A webhook with the secret that signs its messages, which is shown this once."""
+
+    secret: str
+
+
+class WebhookList(BaseModel):
+    """One's webhooks."""
+
+    webhooks: list[WebhookView]
+
+
+class MessageView(BaseModel):
+    """A message: what it told, how often it was tried, and what was answered last."""
+
+    id: str
+    event: Event
+    agreement: str | None
+    body: str
+    created_at: datetime
+    tries: int
+    last_try_at: datetime | None
+    last_answer: str | None
+    delivered_at: datetime | None
+    given_up_at: datetime | None
+
+    @classmethod
+    def of(cls, message: WebhookMessage) -> MessageView:
+        return cls.model_validate(message, from_attributes=True)
+
+
+class MessageList(BaseModel):
+    """A page of messages."""
+
+    messages: list[MessageView]
+    next_cursor: str | None
+
+
+@router.post("", status_code=201)
+def add_webhook(
+    form: WebhookForm, response: Response, resources: ResourcesHere, ask: AskHere
+) -> NewWebhookView:
+    """Have an address told; the answer shows this once the secret that signs the messages."""
+    response.headers["Cache-Control"] = "no-store"
+    events = None if form.events is None else tuple(form.events)
+    made = registry.add_webhook(resources, ask, form.url, events)
+    return NewWebhookView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
+
+
+@router.get("")
+def list_webhooks(resources: ResourcesHere, ask: AskHere) -> WebhookList:
+    """List one's webhooks."""
+    found = registry.list_webhooks(resources, ask)
+    return WebhookList(webhooks=[WebhookView.of(one) for one in found])
+
+
+@router.delete("/{webhook_id}", status_code=204)
+def remove_webhook(webhook_id: str, resources: ResourcesHere, ask: AskHere) -> None:
+    """Remove a webhook with its messages."""
+    registry.remove_webhook(resources, ask, webhook_id)
+
+
+@router.get("/{webhook_id}/messages")
+def list_messages(
+    webhook_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+) -> MessageList:
+    """List what was told, how often it was tried, and the last answer."""
+    found = registry.list_messages(resources, ask, webhook_id, after=page.after, limit=page.limit)
+    more = page.next_cursor(found, lambda one: one.id)
+    return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=more)
+
+
+@router.post("/{webhook_id}/messages/{message_id}/send", status_code=202)
+def send_again(
+    webhook_id: str, message_id: str, resources: ResourcesHere, ask: AskHere
+) -> MessageView:
+    """Send a message once more, with the same id."""
+    return MessageView.of(registry.send_again(resources, ask, webhook_id, message_id))

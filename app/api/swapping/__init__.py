@@ -1,0 +1,1 @@
+"""Identifiability and swapping over HTTP."""

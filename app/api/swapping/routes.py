@@ -1,0 +1,125 @@
+"""/v1/identifiability and /v1/swaps: who is given away by a table, and a table that gives away less."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel
+
+from app.api.swapping.binning import BinsText, bins_from
+from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.forms import SeedHere
+from app.api.transport.incoming.tables import TABLE_BODY, TableHere
+from app.api.transport.once import Route
+from app.api.transport.replays import ProgressHere, can_be_long
+from app.service.swapping.identify import AttributeIdentifiability, count_identifiable
+from app.service.swapping.report import SwapReport
+from app.service.swapping.swap import SwapWishes, swap_table
+
+router = APIRouter(prefix="/v1", tags=["swapping"], route_class=Route)
+
+Names = Annotated[
+    list[str], Query(description="A column; repeat the parameter for more.", min_length=1)
+]
+NamesOrRest = Annotated[
+    list[str] | None,
+    Query(description="A column an intruder may know; repeated. Without it, all other columns."),
+]
+
+
+class IdentifiabilityView(BaseModel):
+    """One entry for each confidential column."""
+
+    attributes: list[AttributeIdentifiability]
+
+
+SWAP_ANSWER = table_answer("The swapped table.", SwapReport)
+
+
+@router.post("/identifiability", openapi_extra=TABLE_BODY)
+@can_be_long()
+def identify_records(
+    table: TableHere,
+    confidential: Names,
+    progress: ProgressHere,
+    non_confidential: NamesOrRest = None,
+    bins: BinsText = None,
+    rows: Annotated[bool, Query(description="Also the status and group of every row.")] = False,
+) -> IdentifiabilityView:
+    """Count the records whose confidential values their other columns give away."""
+    return IdentifiabilityView(
+        attributes=count_identifiable(
+            table,
+            confidential,
+            non_confidential,
+            bins_from(bins),
+            with_rows=rows,
+            progress=progress,
+        )
+    )
+
+
+@router.post("/swaps", openapi_extra=TABLE_BODY, responses=SWAP_ANSWER, response_class=Response)
+@can_be_long()
+def swap_values(
+    resources: ResourcesHere,
+    ask: AskHere,
+    kind: TableTypeHere,
+    table: TableHere,
+    confidential: Names,
+    progress: ProgressHere,
+    non_confidential: NamesOrRest = None,
+    bins: BinsText = None,
+    proportion: Annotated[
+        float, Query(description="Share of the uniquely identifiable records that change, (0, 1].")
+    ] = 0.5,
+    method: Annotated[
+        Literal["optimal", "greedy", "random"],
+        Query(description="The proven optimum, the published method, or its random baseline."),
+    ] = "optimal",
+    group_number: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=2**31,
+            description="Members that change in each collectively identifiable group: 1.",
+        ),
+    ] = None,
+    group_proportion: Annotated[
+        float | None, Query(gt=0, le=1, description="Their share, instead of their number.")
+    ] = None,
+    smoothing: Annotated[
+        float, Query(ge=0, le=1_000, description="Laplace pseudo-count of the posterior.")
+    ] = 0.0,
+    allowed_deviation: Annotated[
+        int,
+        Query(
+            ge=0,
+            le=2**31,
+            description="By how much `optimal` may move the marginal to lower its cost.",
+        ),
+    ] = 0,
+    tree: Annotated[bool, Query(description="Fit decision trees for the report.")] = False,
+    seed: SeedHere = None,
+) -> Response:
+    """Swap confidential values so that identification breaks and the distribution stays."""
+    swapped, report = swap_table(
+        table,
+        SwapWishes(
+            confidential=confidential,
+            non_confidential=non_confidential,
+            bins=bins_from(bins),
+            proportion=proportion,
+            method=method,
+            group_number=group_number,
+            group_proportion=group_proportion,
+            smoothing=smoothing,
+            allowed_deviation=allowed_deviation,
+            tree=tree,
+            seed=seed,
+        ),
+        progress,
+    )
+    return table_with_report(resources, ask, swapped, report, kind)

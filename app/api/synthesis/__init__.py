@@ -1,0 +1,1 @@
+"""Synthesis and utility over HTTP."""

@@ -1,1 +1,0 @@
-"""Tables in and out over HTTP: CSV, Parquet, Arrow stream and JSON columns, as streams."""

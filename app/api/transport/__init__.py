@@ -1,0 +1,1 @@
+"""What every route shares: who asks, problems, bodies, answers, downloads, requests done once."""

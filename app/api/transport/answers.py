@@ -1,0 +1,105 @@
+"""A table as the answer, in the format that the caller likes best, alone or with a report on it.
+
+A report is kept and named in the `Link` header; an answer in JSON has it beside the columns as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import orjson
+import pyarrow as pa
+from fastapi import Depends, Request, Response
+from fastapi.responses import StreamingResponse
+
+from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.negotiation import negotiate
+from app.service import results
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.tables.media import MediaType
+from app.tables.writing import write_batches
+
+SEED_HEADER = "X-Cornerwave-Seed"
+SEED_ANSWER = {
+    "description": "The seed used: the same request with it gives the same answer.",
+    "schema": {"type": "integer"},
+}
+LINK_ANSWER = {
+    "description": "Where the report is (`rel=describedby`).",
+    "schema": {"type": "string"},
+}
+
+
+def accepted_table(request: Request) -> MediaType:
+    """The format for the answer; NotAcceptable before any work is done."""
+    return negotiate(request.headers.get("accept"))
+
+
+TableTypeHere = Annotated[MediaType, Depends(accepted_table)]
+
+
+def table_answer(
+    description: str, report: type[results.Report] | None = None
+) -> dict[int | str, dict[str, Any]]:
+    """`responses` of a route that answers with a table and a seed, and a report where there is one."""
+    headers = {SEED_HEADER: SEED_ANSWER}
+    if report is None:
+        return {200: {"description": description, "content": TABLE_TYPES, "headers": headers}}
+    both = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Table"},
+            {
+                "type": "object",
+                "required": ["report"],
+                "properties": {"report": {"$ref": f"#/components/schemas/{report.__name__}"}},
+            },
+        ]
+    }
+    return {
+        200: {
+            "description": f"{description} As JSON with its report in the member `report`.",
+            "content": TABLE_TYPES | {MediaType.JSON.value: {"schema": both}},
+            "headers": headers | {"Link": LINK_ANSWER},
+        }
+    }
+
+
+def table_response(table: pa.Table, kind: MediaType, seed: int) -> Response:
+    """The whole table, streamed; what fails, fails before the first byte."""
+    return _streamed(_begun(table, kind), kind, seed)
+
+
+def table_with_report(
+    resources: Resources,
+    ask: Ask,
+    table: pa.Table,
+    report: results.Report,
+    kind: MediaType,
+    rest: Iterable[pa.Table] = (),
+) -> Response:
+    """The whole table, streamed, and its report, kept; the rows of `rest`, made as they leave, follow."""
+    chunks = _begun(table, kind, rest)
+    if kind is MediaType.JSON:
+        # The table's own object goes on behind the report: {"report": …, "columns": …}.
+        opening = b'{"report":' + orjson.dumps(report) + b","
+        chunks = itertools.chain([opening, next(chunks)[len(b"{") :]], chunks)
+    response = _streamed(chunks, kind, report.seed)
+    report_id = results.keep_report(resources, ask, report)
+    response.headers["Link"] = f'</v1/reports/{report_id}>; rel="describedby"'
+    return response
+
+
+def _begun(
+    table: pa.Table, kind: MediaType, rest: Iterable[pa.Table] = ()
+) -> Iterator[bytes | memoryview]:
+    """The bytes of the table, the first of them made: a table too large for JSON fails here."""
+    batches = (batch for each in itertools.chain([table], rest) for batch in each.to_batches())
+    chunks = write_batches(lambda then: map(then, batches), table.schema, kind)
+    return itertools.chain([next(chunks, b"")], chunks)
+
+
+def _streamed(chunks: Iterator[bytes | memoryview], kind: MediaType, seed: int) -> Response:
+    return StreamingResponse(chunks, media_type=kind.value, headers={SEED_HEADER: str(seed)})

@@ -1,0 +1,144 @@
+"""A table as a download: streamed, with an ETag.
+
+Every few megabytes it is asked whether a download may go on; when it may not, the connection is cut,
+so that the part that has left cannot be taken for the whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from enum import StrEnum
+from itertools import islice
+
+from anyio import CancelScope, CapacityLimiter, to_thread
+from fastapi import Request, Response
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.tables.media import MediaType
+
+RANGED = (MediaType.CSV, MediaType.PARQUET)
+EXTENSION = {
+    MediaType.CSV: "csv",
+    MediaType.PARQUET: "parquet",
+    MediaType.ARROW: "arrows",
+    MediaType.JSON: "json",
+    MediaType.XLSX: "xlsx",
+}
+CHECKED_BYTES = 8 * 2**20
+"""How much may leave until the right to it is asked for again."""
+
+CHUNKS_AT_ONCE = 4
+"""Chunks made for each change of thread, which costs as much as sending one of them. A reader that
+takes nothing has twice as many waiting."""
+
+
+class CsvCells(StrEnum):
+    """How texts are written in CSV: as they are, or so that no spreadsheet takes one for a formula."""
+
+    PLAIN = "plain"
+    SAFE = "safe"
+
+
+def csv_cells(request: Request, wished: CsvCells | None) -> CsvCells:
+    """As wished; else safe for a browser, whose user is likely to open the file in a spreadsheet."""
+    if wished is not None:
+        return wished
+    headers = request.headers
+    browser = "sec-fetch-mode" in headers or "text/html" in headers.get("accept", "")
+    return CsvCells.SAFE if browser else CsvCells.PLAIN
+
+
+def entity_tag(fingerprint: str, media_type: MediaType, cells: CsvCells = CsvCells.PLAIN) -> str:
+    """A strong ETag: the same exactly when the bytes are."""
+    safe = "-safe" if media_type is MediaType.CSV and cells is CsvCells.SAFE else ""
+    return f'"{fingerprint}{safe}-{EXTENSION[media_type]}"'
+
+
+def is_unchanged(request: Request, etag: str) -> bool:
+    """Whether the caller has these bytes already (If-None-Match)."""
+    known = request.headers.get("if-none-match", "")
+    return known.strip() == "*" or etag in {
+        tag.strip().removeprefix("W/") for tag in known.split(",")
+    }
+
+
+def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, str]:
+    """What every answer with rows says of itself."""
+    return {
+        "ETag": etag,
+        "Vary": "Accept, Authorization, Sec-Fetch-Mode",
+        "Cache-Control": "private, no-cache",
+        "Accept-Ranges": "bytes" if media_type in RANGED else "none",
+        "Content-Disposition": f'attachment; filename="{name}.{EXTENSION[media_type]}"',
+    }
+
+
+def watched(
+    chunks: Iterator[memoryview], go_on: Callable[[], None]
+) -> Generator[memoryview, None, None]:
+    """The same chunks; `go_on` is asked before the first and every `CHECKED_BYTES`, and may raise."""
+    left = CHECKED_BYTES
+    try:
+        for chunk in chunks:
+            if left >= CHECKED_BYTES:
+                go_on()
+                left = 0
+            left += len(chunk)
+            yield chunk
+    finally:
+        _close(chunks)
+
+
+def streamed(
+    chunks: Iterator[memoryview], media_type: MediaType, headers: dict[str, str], status: int = 200
+) -> Response:
+    """All the bytes. The first chunks are made here, so that what fails at once is a problem."""
+    first = list(islice(chunks, CHUNKS_AT_ONCE))
+    # A thread of its own: the wait for memory must not take one that other requests need, nor one
+    # that another download needs to give memory back.
+    own = CapacityLimiter(1)
+
+    async def body() -> AsyncGenerator[memoryview, None]:
+        ready = first
+        making: asyncio.Future[list[memoryview]] | None = None
+        try:
+            while ready:
+                # The next chunks are made while these are sent.
+                making = asyncio.ensure_future(
+                    to_thread.run_sync(lambda: list(islice(chunks, CHUNKS_AT_ONCE)), limiter=own)
+                )
+                for chunk in ready:
+                    yield chunk
+                # Shielded: a thread cannot be cancelled, only waited for.
+                ready = await asyncio.shield(making)
+        finally:
+            with CancelScope(shield=True):
+                if making is not None:
+                    # Waited for, because what is being made cannot be closed; its failure, if it
+                    # was not told above, concerns nobody any more.
+                    await asyncio.gather(making, return_exceptions=True)
+            _close(chunks)
+
+    return ClosedStream(body(), status, headers, media_type.value)
+
+
+class ClosedStream(StreamingResponse):
+    """Closes its body when it ends, however it ends.
+
+    Starlette leaves the body of a client that went away to the garbage collector, and with it the
+    threads that make the next blocks.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            assert isinstance(self.body_iterator, AsyncGenerator)
+            await self.body_iterator.aclose()
+
+
+def _close(chunks: Iterator[memoryview]) -> None:
+    if (stop := getattr(chunks, "close", None)) is not None:
+        stop()

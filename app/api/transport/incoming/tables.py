@@ -1,0 +1,237 @@
+"""Tables of a request: the body itself, or the parts of a multipart form.
+
+A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
+stateless method never lies on the disk in clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Annotated, Any, TypeVar
+
+import pyarrow as pa
+from fastapi import Depends, Request
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.incoming.reading import ReadingHere
+from app.api.transport.incoming.turns import Turns
+from app.api.transport.replays import replay_of
+from app.errors import InvalidParameter, TooLarge, UnsupportedMediaType
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.tables.media import OFFERED, MediaType
+from app.tables.reading import read_table
+from app.tables.reading_as import ReadingWishes
+
+T = TypeVar("T")
+
+EXTENSIONS = {
+    ".csv": MediaType.CSV,
+    ".parquet": MediaType.PARQUET,
+    ".arrow": MediaType.ARROW,
+    ".arrows": MediaType.ARROW,
+    ".json": MediaType.JSON,
+    ".xlsx": MediaType.XLSX,
+}
+FORM_BYTES = 512 * 2**20
+"""A form is held in memory, so it may be no larger than this, whatever the upload limit."""
+
+
+async def get_body(
+    request: Request, resources: ResourcesHere, ask: AskHere
+) -> AsyncGenerator[RequestBody, None]:
+    """The request's body as a file; nothing is read before the caller is known and has its turn."""
+    async with _turn(request, ask):
+        yield await request_body(request, resources.limits.upload_bytes)
+
+
+def _turn(request: Request, ask: Ask) -> AbstractAsyncContextManager[None]:
+    """A turn to upload; a job's body has been uploaded already."""
+    if replay_of(request) is not None:
+        return nullcontext()
+    uploads: Turns = request.app.state.uploads
+    return uploads.turn(ask.caller.id)
+
+
+BodyHere = Annotated[RequestBody, Depends(get_body)]
+
+
+def get_table(
+    request: Request, resources: ResourcesHere, body: BodyHere, wishes: ReadingHere
+) -> pa.Table:
+    """The request's body as one table, for a stateless method."""
+    return read_table(
+        body,
+        request.headers.get("content-type"),
+        request.headers.get("content-encoding"),
+        resources.limits,
+        resources.spool_dir,
+        wishes=wishes,
+    )
+
+
+TableHere = Annotated[pa.Table, Depends(get_table)]
+
+
+class _InMemory(MultiPartParser):
+    """Starlette's parser, which would write larger parts to a temporary file."""
+
+    spool_max_size = FORM_BYTES
+
+
+@dataclass(frozen=True)
+class TableForm:
+    """A multipart form: tables in some parts, JSON or text in others."""
+
+    files: dict[str, Sequence[UploadFile]]
+    fields: dict[str, Sequence[str]]
+    resources: Resources
+    wishes: ReadingWishes
+
+    def table(self, name: str) -> pa.Table:
+        """The one table in the part `name`."""
+        tables = self.tables(name)
+        if len(tables) != 1:
+            raise InvalidParameter(f"give one table in the part {name!r}", parameter=name)
+        return tables[0]
+
+    def tables(self, name: str) -> list[pa.Table]:
+        """The tables in the parts `name`, in order; at least one."""
+        if not self.files.get(name):
+            raise InvalidParameter(
+                f"the form needs a table in a part named {name!r}, sent as a file", parameter=name
+            )
+        limits, spool = self.resources.limits, self.resources.spool_dir
+        return [
+            read_table(part.file, content_type_of(part), None, limits, spool, wishes=self.wishes)
+            for part in self.files[name]
+        ]
+
+    def values(self, name: str, kind: type[T]) -> list[T]:
+        """The JSON in the parts `name`, each as a `kind`."""
+        adapter: TypeAdapter[T] = TypeAdapter(kind)
+        try:
+            return [adapter.validate_json(text) for text in self.fields.get(name, ())]
+        except ValidationError as wrong:
+            first = wrong.errors(include_input=False, include_context=False, include_url=False)[0]
+            where = ".".join([name, *map(str, first["loc"])])
+            raise InvalidParameter(
+                f"The part `{where}` cannot be used: {first['msg']}.", parameter=name
+            ) from None
+
+    def value(self, name: str, kind: type[T], default: T | None = None) -> T | None:
+        """The JSON in the one part `name` as a `kind`, or the default."""
+        found = self.values(name, kind)
+        if len(found) > 1:
+            raise InvalidParameter(f"give the part {name!r} once", parameter=name)
+        return found[0] if found else default
+
+
+async def get_form(
+    request: Request, resources: ResourcesHere, ask: AskHere, wishes: ReadingHere
+) -> AsyncGenerator[TableForm, None]:
+    """The request's multipart form; its parts are let go of when the request is over."""
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise UnsupportedMediaType(
+            "The body must be multipart/form-data", supported=["multipart/form-data"]
+        )
+    limit = min(FORM_BYTES, resources.limits.upload_bytes)
+    async with _turn(request, ask):
+        parser = _InMemory(request.headers, _bounded(request, limit), max_files=256, max_fields=256)
+        try:
+            form = await parser.parse()
+        except (MultiPartException, KeyError, UnicodeDecodeError):
+            raise InvalidParameter("the multipart form is malformed", parameter="body") from None
+        try:
+            known = form_parts(request.scope["route"].openapi_extra)
+            yield _sorted_parts(form, known, resources, wishes)
+        finally:
+            await form.close()
+
+
+def _sorted_parts(
+    form: FormData, known: Sequence[str], resources: Resources, wishes: ReadingWishes
+) -> TableForm:
+    """Files and fields by name; InvalidParameter for a part that the route does not know."""
+    files: dict[str, list[UploadFile]] = {}
+    fields: dict[str, list[str]] = {}
+    for name, part in form.multi_items():
+        if name not in known:
+            raise InvalidParameter(
+                f"There is no part {name[:100]!r} in this form; it takes {', '.join(known)}.",
+                parameter=name[:100],
+            )
+        if isinstance(part, UploadFile):
+            files.setdefault(name, []).append(part)
+        else:
+            fields.setdefault(name, []).append(part)
+    return TableForm(dict(files), dict(fields), resources, wishes)
+
+
+FormHere = Annotated[TableForm, Depends(get_form)]
+
+
+async def _bounded(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
+    received = 0
+    async for chunk in request.stream():
+        received += len(chunk)
+        if received > limit:
+            raise TooLarge(f"A form may have {limit} bytes", limit_bytes=limit)
+        yield chunk
+
+
+def content_type_of(part: UploadFile) -> str | None:
+    """What the part says it is, or what its file name says where the client did not know."""
+    if part.content_type and part.content_type != "application/octet-stream":
+        return part.content_type
+    return EXTENSIONS.get(PurePath(part.filename or "").suffix.lower())
+
+
+class Table(BaseModel):
+    """A table as JSON: its columns by name, all of the same length."""
+
+    columns: dict[str, list[float | str | bool | None]]
+
+
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+
+_COLUMNS = {"schema": {"$ref": "#/components/schemas/Table"}}
+
+TABLE_TYPES: dict[str, Any] = {
+    media.value: _COLUMNS if media is MediaType.JSON else _BYTES for media in OFFERED
+}
+"""The formats, for the OpenAPI document; CSV, which a caller without a wish gets, comes first."""
+
+TABLE_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": TABLE_TYPES}}
+"""`openapi_extra` of a route whose body is a table."""
+
+
+def form_body(
+    tables: Sequence[str], fields: dict[str, str], optional: dict[str, str] | None = None
+) -> dict[str, Any]:
+    """`openapi_extra` of a route whose body is a form: its tables, and its fields with their meaning.
+
+    `optional` are further tables, with their meaning. A part of another name is refused.
+    """
+    properties: dict[str, Any] = {
+        name: {"type": "string", "format": "binary", "description": text}
+        for name, text in (dict.fromkeys(tables, "A table.") | (optional or {})).items()
+    }
+    properties |= {name: {"type": "string", "description": text} for name, text in fields.items()}
+    schema = {"type": "object", "required": list(tables), "properties": properties}
+    return {
+        "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
+    }
+
+
+def form_parts(openapi_extra: dict[str, Any]) -> list[str]:
+    """The parts of a form, as `form_body` told them to the document."""
+    schema = openapi_extra["requestBody"]["content"]["multipart/form-data"]["schema"]
+    return list(schema["properties"])

@@ -1,0 +1,300 @@
+"""Errors as RFC 9457 problems: the only place that knows HTTP statuses.
+
+FastAPI's own 422 repeats the rejected value, its 404 is not a problem document and its 500 is plain
+text; the handlers here replace all of them. Refusals go to the audit log on their way out.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.exc import DataError, SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from app import errors
+from app.errors import DomainError, Refusal
+from app.service.logs import NOBODY, record_refusal
+from app.service.outages import outage_of
+
+log = logging.getLogger("cornerwave.requests")
+PROBLEM_TYPE = "application/problem+json"
+
+STATUS: dict[type[DomainError], int] = {
+    errors.DomainError: 400,
+    errors.InvalidParameter: 422,
+    errors.InvalidTable: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Refusal: 403,
+    errors.Unauthenticated: 401,
+    errors.RateLimited: 429,
+    errors.UnsupportedMediaType: 415,
+    errors.NotAcceptable: 406,
+    errors.TooLarge: 413,
+    errors.BodyTooSlow: 408,
+    errors.Busy: 503,
+    errors.Unavailable: 503,
+    errors.StorageFull: 507,
+    errors.JobLost: 500,
+}
+"""An error has the status of the nearest class above it that stands here."""
+
+TRANSPORT = {
+    400: ("bad-request", "The request is malformed", "Check that the body is what it claims."),
+    404: ("not-found", errors.NotFound.title, errors.NotFound.remedy),
+    405: (
+        "method-not-allowed",
+        "The address does not take this method",
+        "The `Allow` header lists the methods.",
+    ),
+    415: (
+        errors.UnsupportedMediaType.slug,
+        errors.UnsupportedMediaType.title,
+        errors.UnsupportedMediaType.remedy,
+    ),
+    416: (
+        "range-not-satisfiable",
+        "The range asked for is not part of the answer",
+        "Ask for bytes that the answer has; `bytes` says how many there are.",
+    ),
+    422: (
+        "invalid-request",
+        "A parameter or the body does not have the form it must have",
+        "Each entry of `errors` says where and what; /docs shows the form.",
+    ),
+    431: (
+        "head-too-large",
+        "The request line or the headers are too long",
+        "Send what is long in the body.",
+    ),
+    500: (
+        "internal-error",
+        "The service failed",
+        "Report the request id to whoever runs the service; nothing of the data is in the log.",
+    ),
+}
+"""Problems that are HTTP's or the service's own: slug, title, remedy."""
+
+DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 422, 429, 431, 500, 503, 507)
+"""The statuses that every operation documents beside its success."""
+
+PLACES = 100
+"""Of the places in which a request is wrong, those that are told."""
+
+
+class ErrorPlace(BaseModel):
+    """Where in the request something is wrong, and what; never the value."""
+
+    where: str
+    problem: str
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem; members beyond these are the typed fields of its type."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(pattern="^/problems/[a-z-]+$", description="An address that opens a page.")
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str = Field(pattern=r"^[^a-z][\s\S]*\.$", description="Full sentences.")
+    request_id: str
+    errors: list[ErrorPlace] = []
+
+
+PROBLEM_ANSWER: dict[str, Any] = {
+    "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+}
+"""A problem as a documented answer."""
+
+
+def status_of(error: type[DomainError]) -> int:
+    """The HTTP status of a domain error."""
+    return next(STATUS[above] for above in error.__mro__ if above in STATUS)
+
+
+def problem_types() -> dict[str, tuple[int, str, str, str]]:
+    """Every slug: status, title, what it means, what to do."""
+    known = {
+        slug: (status, title, title + ".", remedy)
+        for status, (slug, title, remedy) in TRANSPORT.items()
+    }
+    pending: list[type[DomainError]] = [DomainError]
+    while pending:
+        error = pending.pop()
+        pending.extend(error.__subclasses__())
+        if error is not DomainError:
+            meaning = " ".join((error.__doc__ or error.title).split())
+            known.setdefault(error.slug, (status_of(error), error.title, meaning, error.remedy))
+    return dict(sorted(known.items()))
+
+
+def problem_response(
+    request: Request,
+    status: int,
+    slug: str,
+    title: str,
+    detail: str,
+    members: dict[str, Any] | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """A problem document, or the error of a foreign protocol where one is spoken."""
+    for prefix, shape in getattr(request.app.state, "error_shapes", {}).items():
+        if request.url.path.startswith(prefix):
+            status, said = shape(status, slug, detail)
+            return Response(orjson.dumps(said), status, headers, "application/json; charset=utf-8")
+    body = {
+        "type": f"/problems/{slug}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "request_id": request_id_of(request),
+        **(members or {}),
+    }
+    return Response(orjson.dumps(body), status, headers, PROBLEM_TYPE)
+
+
+def kept_problem(kept: dict[str, Any], request_id: str) -> Problem:
+    """The problem of something that failed after its request was over."""
+    slug = kept["slug"]
+    return Problem(
+        type=f"/problems/{slug}",
+        title=kept["title"],
+        status=problem_types()[slug][0],
+        detail=kept["detail"],
+        request_id=request_id,
+        **kept["fields"],
+    )
+
+
+def request_id_of(request: Request) -> str:
+    """The id that the outermost middleware gave this request."""
+    return str(request.scope.get("state", {}).get("request_id", NOBODY))
+
+
+Shape = Callable[[int, str, str], tuple[int, dict[str, Any]]]
+"""Status, slug and detail of a problem → the status and the body that a foreign protocol has for it."""
+
+
+def install(app: FastAPI, foreign: Mapping[str, Shape]) -> None:
+    """Make every error of this app a problem document, but below addresses of foreign protocols."""
+    app.state.error_shapes = foreign
+    app.add_exception_handler(DomainError, _domain_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(DataError, _unkept_character)
+    for failure in (SQLAlchemyError, OSError):
+        app.add_exception_handler(failure, _outage)
+
+
+async def _domain_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, DomainError)
+    if isinstance(error, Refusal):
+        await run_in_threadpool(log_refusal, request, error)
+    return problem_of(request, error)
+
+
+def problem_of(request: Request, error: DomainError) -> Response:
+    """A domain error as a problem document."""
+    return problem_response(
+        request,
+        status_of(type(error)),
+        error.slug,
+        error.title,
+        error.detail,
+        dict(error.fields),
+        headers_of(error),
+    )
+
+
+def headers_of(error: DomainError) -> dict[str, str]:
+    """What HTTP wants to be said of an error beside its body."""
+    if isinstance(error, errors.RateLimited | errors.Busy | errors.Unavailable):
+        return {"Retry-After": str(error.fields.get("seconds", 60))}
+    if isinstance(error, errors.Unauthenticated):
+        return {"WWW-Authenticate": "Bearer"}
+    return {}
+
+
+def log_refusal(request: Request, error: Refusal) -> None:
+    """Keep in the audit log that a request was refused."""
+    # Beyond the first, refusals for too many requests would let a caller flood the log.
+    if isinstance(error, errors.RateLimited) and not error.fields.get("first", False):
+        return
+    record_refusal(
+        request.app.state.resources,
+        request.scope.get("state", {}).get("caller", NOBODY),
+        request_id_of(request),
+        f"{request.method} {request.url.path}"[:500],
+        error,
+    )
+
+
+async def _validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    slug, title, _ = TRANSPORT[422]
+    said = {"errors": _places(error)}
+    return problem_response(request, 422, slug, title, where_wrong(error), said)
+
+
+def where_wrong(error: RequestValidationError) -> str:
+    """The first places in which a request is wrong, in a sentence."""
+    wrong = "; ".join(f"{place['where']}: {place['problem']}" for place in _places(error)[:3])
+    return f"This cannot be used: {wrong}."
+
+
+def _places(error: RequestValidationError) -> list[dict[str, str]]:
+    return [
+        {"where": ".".join(str(step) for step in found["loc"]), "problem": _message(found)}
+        for found in error.errors()[:PLACES]
+    ]
+
+
+def _message(found: dict[str, Any]) -> str:
+    # These messages of pydantic repeat what was sent.
+    if found["type"] in ("union_tag_invalid", "value_error", "assertion_error"):
+        return "not one of the forms that are allowed here"
+    return str(found["msg"])
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    slug, title, remedy = TRANSPORT.get(error.status_code, TRANSPORT[400])
+    details = {404: f"Nothing answers at {request.url.path}.", 405: remedy}
+    return problem_response(
+        request,
+        error.status_code,
+        slug,
+        title,
+        details.get(error.status_code, remedy),
+        headers=dict(error.headers or {}),
+    )
+
+
+def failure_of(request: Request) -> Response:
+    """What is answered where the service itself failed."""
+    slug, title, remedy = TRANSPORT[500]
+    return problem_response(request, 500, slug, title, remedy)
+
+
+async def _outage(request: Request, error: Exception) -> Response:
+    """A failure of the database or the disk is told as one; any other stays a failure of ours."""
+    outage = outage_of(error)
+    if outage is None:
+        raise error
+    said = {"request_id": request_id_of(request), "failure": type(error).__name__}
+    log.warning("outage", extra=said)
+    return problem_of(request, outage)
+
+
+async def _unkept_character(request: Request, _error: Exception) -> Response:
+    """PostgreSQL keeps no NUL in a text; nothing with one can exist, wherever it was sent."""
+    slug, title, _ = TRANSPORT[422]
+    return problem_response(request, 422, slug, title, "A text contains a NUL character.")

@@ -1,0 +1,1 @@
+"""The mathematics of a copy: noise, path, shape and grid [li2012]."""

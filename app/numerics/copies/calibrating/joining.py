@@ -1,0 +1,142 @@
+"""Categorical columns that tell of numbers together what they do not tell apart, joined to columns of their own.
+
+Main effects miss them: where a number is large if two categories are equal, each of the two tells nothing of it,
+and who knows the record knows the number. Looked at are all pairs of columns, and all columns together.
+
+| here | meaning |
+|---|---|
+| R | what the main effects leave of the numbers, (n, d), missing cells at 0 |
+| s_c, s'_c | Σ R of a number over the rows of cell c of the columns, in one half of the rows and in the other |
+| q_c, q'_c | Σ R² likewise |
+| n_c | rows of the cell |
+| T | Σ_c s_c·s'_c/n_c, a quarter of what the cells explain of Σ R²; 0 in the mean where they explain nothing |
+
+Chance alone makes T larger than √(2Vx) + 2bx less often than e^-x, where V = Σ_c q_c·q'_c/n_c² is its variance and
+b the root of the largest term of V.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from app.numerics.copies.calibrating.frequent import LEAST
+
+Matrix = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
+Columns = tuple[int, ...]
+
+SURE = 20.0
+"""x of the bound above."""
+
+TELLING = 0.01
+"""Share of a number's variance below which what columns tell together costs less of the promise than is measured."""
+
+CLEARLY = 0.9
+"""All columns, which have many cells, are joined where no pair tells so much of what they tell."""
+
+MOST_JOINED = 4
+
+WORK = 2**23
+"""Sums that are added up, at most, but for `FEWEST` rows of each set of columns."""
+
+MOST_ROWS = 8_192
+FEWEST = 2_048
+
+
+def rows_looked_at(c: int, d: int) -> int:
+    """How many rows tell which of c columns are to be joined for d numbers."""
+    return int(np.clip(WORK // max(c * (c + 1) * d, 1), FEWEST, MOST_ROWS))
+
+
+def telling_together(R: Matrix, variances: Matrix, codes: Codes) -> list[Columns]:
+    """The columns of codes (n, c) that tell more of a number together, the most telling first.
+
+    R is of numbers with these variances (d,).
+    """
+    c = codes.shape[1]
+    sets: list[Columns] = list(combinations(range(c), 2))
+    if c > 2:
+        sets.append(tuple(range(c)))
+    unit = np.sqrt(variances)
+    left = R / np.where(unit > 0, unit, 1.0)
+    cells = {columns: _cells(codes, columns) for columns in sets}
+    found: list[Columns] = []
+    while cells and len(found) < MOST_JOINED:
+        told = {
+            columns: told_together(left, own) * (1.0 if len(columns) == 2 else CLEARLY)
+            for columns, own in cells.items()
+        }
+        best = max(told, key=lambda columns: told[columns])
+        if told[best] < TELLING:
+            break
+        found.append(best)
+        left = left - _means(left, cells.pop(best))
+    return found
+
+
+def joined_columns(codes: Codes, sets: Sequence[Columns], most: float) -> list[Codes]:
+    """For each set of columns of codes (n, c) one that joins them, (n,): rows of rare cells are one category.
+
+    With `most` categories in all; sets that would have more are left out.
+    """
+    found = []
+    for columns in sets:
+        joined = _frequent(_cells(codes, columns))
+        if (categories := int(joined.max()) + 1) <= most:
+            most -= categories
+            found.append(joined)
+    return found
+
+
+def told_together(R: Matrix, cells: Places) -> float:
+    """The largest share of a number's variance that the cells (n,) surely explain of R (n, d), in units of their spread."""
+    n, d = R.shape
+    values = np.count_nonzero(R, axis=0)
+    if n < 2 or not values.any():
+        return 0.0
+    m = int(cells.max()) + 1
+    sums = _sums(np.hstack([R, R**2]), cells + m * (np.arange(n) % 2), 2 * m).reshape(2, m, 2 * d)
+    rows = np.maximum(np.bincount(cells, minlength=m), 1)[:, None]
+    T = (sums[0, :, :d] * sums[1, :, :d] / rows).sum(axis=0)
+    terms = sums[0, :, d:] * sums[1, :, d:] / rows**2
+    V, b = terms.sum(axis=0), np.sqrt(terms.max(axis=0))
+    share = 4 * T * n / np.maximum(values, 1) ** 2
+    return float(share[np.sqrt(2 * V * SURE) + 2 * b * SURE < T].max(initial=0.0))
+
+
+def _cells(codes: Codes, columns: Columns) -> Places:
+    """Each row's cell of these columns."""
+    cells = codes[:, columns[0]].astype(np.intp)
+    for column in columns[1:]:
+        cells = cells * (int(codes[:, column].max(initial=0)) + 1) + codes[:, column]
+        if len(columns) > 2:  # products of many columns are too large to count
+            cells = np.unique(cells, return_inverse=True)[1]
+    return cells
+
+
+def _frequent(cells: Places) -> Codes:
+    """Cells from 0 on, those with fewer than `LEAST` rows as one."""
+    _, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    rare = counts < LEAST
+    numbered = np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1)
+    return numbered[places].astype(np.int32)
+
+
+def _means(R: Matrix, cells: Places) -> Matrix:
+    """Of each row's cell, (n, d)."""
+    m = int(cells.max()) + 1
+    rows = np.maximum(np.bincount(cells, minlength=m), 1)[:, None]
+    return np.asarray((_sums(R, cells, m) / rows)[cells])
+
+
+def _sums(values: Matrix, cells: Places, m: int) -> Matrix:
+    """Of the rows of each cell, (m, d)."""
+    n = len(cells)
+    Z = sparse.csr_matrix((np.ones(n), cells, np.arange(n + 1)), shape=(n, m))
+    return np.asarray(Z.T @ values)

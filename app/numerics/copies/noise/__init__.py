@@ -1,0 +1,1 @@
+"""Noise: what is drawn, to the bit, and the same compiled."""

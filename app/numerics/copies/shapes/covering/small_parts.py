@@ -1,0 +1,106 @@
+"""Whether few rows that come later are hidden by noise whose shape others gave.
+
+A shape made of a handful of rows would give them away, so few rows use the newest shape as it is. Each
+must then lie near the rows that it was made of, and all of them together must not spread further than it: a
+hundred small parts at the edge would be a large one that the noise does not hide.
+
+| here | meaning |
+|---|---|
+| x | a row less the centre of the shape, by the cells that it has |
+| u | L⁻¹x, missing cells at their regression on the others under S = L·Lᵀ: uᵀu = x_oᵀ·S_oo⁻¹·x_o |
+| A | Σ u·uᵀ over all rows of small parts |
+| G | what A is expected to be of rows with the covariance S: n·I without gaps |
+| ρ | √d + 4 |
+| T | L'⁻¹L, from a shape S to the one that follows it, S' = L'·L'ᵀ |
+
+Of normal rows with the covariance S, uᵀu ≤ ρ² and A ⪯ (√G + ρ·I)² but for a chance of e⁻⁸. Where that holds
+of n rows, w·X varies by at most (1 + ρ/√n)² of wᵀSw, in every direction w.
+
+A larger part brings another shape, and small parts before it keep theirs. They are not forgotten: T·A·Tᵀ and
+T·G·Tᵀ are their rows, and what hides them, in the measure of the new shape, and the next small part is added to
+them. Else a harmless large part before each small one would make every small part the first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from app.numerics.copies.shapes.shape import shape_factor
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SmallParts:
+    """All rows of small parts in the measure of a shape: A, G, and the largest uᵀu of a row, each under its own."""
+
+    squares: Matrix
+    expected: Matrix
+    largest: float
+
+    @classmethod
+    def none(cls, d: int) -> SmallParts:
+        """No row yet."""
+        return cls(np.zeros((d, d)), np.zeros((d, d)), 0.0)
+
+    def merged(self, other: SmallParts) -> SmallParts:
+        """Both together."""
+        return SmallParts(
+            self.squares + other.squares,
+            self.expected + other.expected,
+            max(self.largest, other.largest),
+        )
+
+    def under(self, before: Matrix, after: Matrix) -> SmallParts:
+        """The same rows, and what hides them, in the measure of another shape; L of both."""
+        unit = np.sqrt((after**2).sum(axis=1))[:, None]
+        T = solve_triangular(after / unit, before / unit, lower=True)
+        return SmallParts(T @ self.squares @ T.T, T @ self.expected @ T.T, self.largest)
+
+    @property
+    def covered(self) -> bool:
+        """Whether every row is near, and all of them spread no further than what hides them."""
+        d = len(self.squares)
+        reach = math.sqrt(d) + 4.0
+        if not self.largest <= reach**2:
+            return False
+        spread, U = np.linalg.eigh(self.expected)
+        limit = U * (np.sqrt(np.maximum(spread, 0.0)) + reach) ** 2 @ U.T
+        return bool(np.linalg.eigvalsh(limit - self.squares)[0] >= 0) if d else True
+
+
+def small_part(rows: Matrix, centre: Matrix, L: Matrix) -> SmallParts:
+    """Rows (n, d) of one small part, missing cells NaN, under the shape of this centre and factor."""
+    d = len(L)
+    deviation = rows - centre
+    found = SmallParts.none(d)
+    present = ~np.isnan(deviation)
+    patterns, which = np.unique(present, axis=0, return_inverse=True)
+    unit = np.sqrt((L**2).sum(axis=1))
+    C = L / unit[:, None]
+    for number, pattern in enumerate(patterns):
+        if pattern.any():
+            x = (deviation[which.ravel() == number] / unit)[:, pattern]
+            found = found.merged(_of_pattern(x, C[pattern]))
+    return found
+
+
+def _of_pattern(x: Matrix, C: Matrix) -> SmallParts:
+    """Rows that all have the same cells; C (o, d) is L of these, in the scale of the columns.
+
+    x_o = C·z for the standard normals z of a row, and u is the expectation of z given x_o.
+    """
+    inner = shape_factor(C @ C.T)
+    projection = solve_triangular(inner, C, lower=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        whitened = solve_triangular(inner, x.T, lower=True, check_finite=False)
+        lengths = (whitened**2).sum(axis=0)
+        u = projection.T @ whitened
+        squares = u @ u.T
+    largest = float(lengths.max()) if np.isfinite(squares).all() else math.inf
+    return SmallParts(squares, x.shape[0] * (projection.T @ projection), largest)

@@ -1,0 +1,98 @@
+"""A sketch of a table: its k smallest fingerprints, by which two tables are compared [beyer2007].
+
+Fingerprints are spread evenly whatever the rows are, so the smallest are a random sample of the
+different rows, and the same rows are in the samples of two tables. Below the smaller of the largest
+fingerprints kept, both sketches know every row of their tables: there rows are compared exactly.
+
+| here | meaning |
+|---|---|
+| k | `SIZE`, how many fingerprints are kept |
+| τ | the largest fingerprint that both sketches would have kept |
+| c_A(f), c_B(f) | how often f occurs in each table |
+| share | Σ_{f ≤ τ} min(c_A, c_B) over the smaller of Σ_{f ≤ τ} c_A and Σ_{f ≤ τ} c_B |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+
+SIZE = 8_192
+LARGEST = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True, repr=False)
+class Sketch:
+    """The smallest fingerprints of a table, ascending, and how often each occurs.
+
+    where:
+        whole  nothing was left out: these are all fingerprints that the table has
+    """
+
+    fingerprints: Words
+    counts: Counts
+    whole: bool
+
+    @classmethod
+    def none(cls) -> Sketch:
+        """Of no rows."""
+        return cls(np.empty(0, np.uint64), np.empty(0, np.int64), True)
+
+    @property
+    def reach(self) -> np.uint64:
+        """Up to here every fingerprint of the table is in the sketch."""
+        return LARGEST if self.whole else np.uint64(self.fingerprints[-1])
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What two sketches have in common.
+
+    where:
+        share  of the rows of the smaller table, those that the other has too
+        rows   how many rows of the smaller table were compared: its share has a standard error of
+               √(share·(1-share)/rows)
+    """
+
+    share: float
+    rows: int
+
+
+def with_rows(known: Sketch, fingerprints: Words) -> Sketch:
+    """The sketch of the rows known and of further ones."""
+    near = fingerprints if known.whole else fingerprints[fingerprints <= known.reach]
+    distinct, counts = np.unique(near, return_counts=True)
+    return merged(known, Sketch(distinct, counts.astype(np.int64), True))
+
+
+def merged(first: Sketch, second: Sketch) -> Sketch:
+    """The sketch of the rows of both; the same as if all had come at once."""
+    reach = min(first.reach, second.reach)
+    together = np.concatenate([first.fingerprints, second.fingerprints])
+    distinct, place = np.unique(together, return_inverse=True)
+    counts = np.zeros(len(distinct), np.int64)
+    np.add.at(counts, place, np.concatenate([first.counts, second.counts]))
+    kept = min(SIZE, int(np.searchsorted(distinct, reach, side="right")))
+    whole = first.whole and second.whole and len(distinct) <= SIZE
+    return Sketch(distinct[:kept], counts[:kept], whole)
+
+
+def overlap(first: Sketch, second: Sketch) -> Overlap:
+    """The share of the smaller table's rows that both tables have."""
+    reach = min(first.reach, second.reach)
+    first_near = first.fingerprints <= reach
+    second_near = second.fingerprints <= reach
+    _, ours, theirs = np.intersect1d(
+        first.fingerprints[first_near],
+        second.fingerprints[second_near],
+        assume_unique=True,
+        return_indices=True,
+    )
+    both = int(np.minimum(first.counts[ours], second.counts[theirs]).sum())
+    rows = min(int(first.counts[first_near].sum()), int(second.counts[second_near].sum()))
+    return Overlap(both / rows if rows else 0.0, rows)

@@ -1,0 +1,84 @@
+"""Audits for those who oversee: which data sets were attacked, with what verdict, and every picture.
+
+Who oversees reads. To have copies attacked takes the rows, and so the owner or an administrator.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.model import Role
+from app.portal.owner.audits import MOST, audit_page
+from app.portal.pages_of_datasets import After, page_of_datasets
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.access import require
+from app.service.attacks.audit import newest_audits, read_audit
+from app.service.datasets import catalogue, levels
+from app.service.sharing import recipients
+
+
+def require_overseer(ask: AskHere) -> None:
+    """Refuse those who oversee nothing."""
+    require(ask, Role.AUDITOR)
+
+
+router = APIRouter(
+    prefix="/portal/audits",
+    route_class=Page,
+    include_in_schema=False,
+    dependencies=[Depends(require_overseer)],
+)
+
+
+@router.get("")
+def show_overseen(
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    after: After = "",
+) -> Response:
+    """Every data set, and what its last audit found."""
+    listed = page_of_datasets(
+        resources,
+        ask,
+        after,
+        lambda one: next(iter(newest_audits(resources, ask, one.id, limit=1)), None),
+    )
+    owners = {one.owner for one, _, _ in listed.entries}
+    return page(
+        request,
+        "administration/audits.html",
+        title="Audits",
+        listed=listed,
+        names=recipients.names_of(resources, ask, owners),
+    )
+
+
+@router.get("/{dataset_id}")
+def show_audits(
+    dataset_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """The audits of a data set."""
+    dataset = catalogue.show_dataset(resources, ask, dataset_id)
+    return page(
+        request,
+        "administration/audits_of.html",
+        title=f"Audits of {dataset.name}",
+        dataset=dataset,
+        levels=levels.list_levels(resources, ask, dataset_id),
+        audits=newest_audits(resources, ask, dataset_id, limit=MOST),
+        base=f"/portal/audits/{dataset_id}",
+        names=recipients.names_of(resources, ask, {dataset.owner}),
+    )
+
+
+@router.get("/{dataset_id}/{audit_id}")
+def show_audit(
+    dataset_id: str, audit_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """An audit: its verdict, its pictures, and every attack."""
+    dataset = catalogue.show_dataset(resources, ask, dataset_id)
+    audit = read_audit(resources, ask, dataset_id, audit_id)
+    return audit_page(request, dataset, audit, overseen=True)

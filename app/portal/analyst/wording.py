@@ -1,0 +1,54 @@
+"""What a level means, in a sentence."""
+
+from __future__ import annotations
+
+from app.model import Column, Kind, Level
+from app.portal.rendering import PAGES, percent
+
+KINDS = {
+    Kind.NUMERIC: "number",
+    Kind.DATE: "date",
+    Kind.CATEGORICAL: "category",
+    Kind.IDENTIFIER: "identifier",
+    Kind.PASSTHROUGH: "as it is",
+}
+
+WHAT_HAPPENS = {
+    Kind.NUMERIC: "Noise is added to each number.",
+    Kind.DATE: "Noise is added, in days.",
+    Kind.CATEGORICAL: "The record is kept whole, or replaced by that of another row.",
+    Kind.IDENTIFIER: "It never leaves.",
+    Kind.PASSTHROUGH: "It is released as it is.",
+}
+
+
+def meaning(level: Level) -> str:
+    """What a level promises."""
+    return (
+        f"Whoever guesses a value from this copy as well as a straight line can is left with at least"
+        f" {percent(level.privacy)} of its variance."
+    )
+
+
+PLURALS = {
+    "number": "numbers",
+    "date": "dates",
+    "category": "categories",
+    "identifier": "identifiers",
+}
+
+
+def kinds(columns: tuple[Column, ...]) -> list[str]:
+    """How many columns there are of each kind, in the order in which they first come."""
+    found: dict[str, int] = {}
+    for column in columns:
+        found[KINDS[column.kind]] = found.get(KINDS[column.kind], 0) + 1
+    return [f"{n} {name if n == 1 else PLURALS.get(name, name)}" for name, n in found.items()]
+
+
+PAGES.filters |= {
+    "meaning": meaning,
+    "kinds": kinds,
+    "kind": lambda column: KINDS[column.kind],
+    "what_happens": lambda column: WHAT_HAPPENS[column.kind],
+}

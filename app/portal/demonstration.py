@@ -1,0 +1,88 @@
+"""The demonstration: made by a button, looked at, removed by a button."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.numerics.arrays import FloatArray
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.demonstration import making
+from app.service.demonstration.pooling import Attacked, Pooled, pool_copies
+
+router = APIRouter(prefix="/portal/demonstration", route_class=Page, include_in_schema=False)
+
+SHOWN_COLUMN = "income"
+POINTS = 500
+"""Rows whose guesses are shown beside the truth."""
+
+
+@router.get("")
+def show_demonstration(
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    noise: Annotated[str, Query(max_length=20)] = "together",
+) -> Response:
+    """The demonstration, or a button that makes it."""
+    return page(
+        request,
+        "demonstration.html",
+        title="Demonstration",
+        shown=making.find_demonstration(resources, ask),
+        recipients=len(making.TRUST),
+        noise=noise,
+    )
+
+
+@router.post("")
+def make_demonstration(resources: ResourcesHere, ask: AskHere) -> Response:
+    """Make it."""
+    making.make_demonstration(resources, ask)
+    return RedirectResponse("/portal/demonstration?done=made", 303)
+
+
+@router.post("/remove")
+def remove_demonstration(resources: ResourcesHere, ask: AskHere) -> Response:
+    """Remove it."""
+    making.remove_demonstration(resources, ask)
+    return RedirectResponse("/portal/demonstration?done=removed", 303)
+
+
+@router.get("/pooled")
+def show_pooled(
+    resources: ResourcesHere,
+    ask: AskHere,
+    recipient: Annotated[list[str], Query(max_length=100)],
+) -> Response:
+    """What pooling the copies of these recipients gains: what the pictures are drawn from."""
+    found = pool_copies(resources, ask, recipient)
+    return Response(orjson.dumps(_document(found)), media_type="application/json")
+
+
+def _document(found: Pooled) -> dict[str, Any]:
+    column = found.columns.index(SHOWN_COLUMN)
+    places = np.linspace(0, len(found.truth) - 1, min(POINTS, len(found.truth))).astype(int)
+
+    def told(attacked: Attacked) -> dict[str, Any]:
+        return {"left": attacked.left, "guesses": _figures(attacked.guesses[places, column])}
+
+    return {
+        "who": [one.who for one in found.holders],
+        "promised": [one.level.privacy for one in found.holders],
+        "alone": found.alone,
+        "column": SHOWN_COLUMN,
+        "truth": _figures(found.truth[places, column]),
+        "together": told(found.together),
+        "independent": told(found.independent),
+    }
+
+
+def _figures(values: FloatArray) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]

@@ -1,0 +1,107 @@
+"""Audits: copies attacked by a job, watched while it runs, and shown with a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.errors import InvalidParameter
+from app.model import Dataset
+from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.attacks.audit import Wish, newest_audits, read_audit
+from app.service.attacks.findings import Audit
+from app.service.attacks.later import ask_for_audit
+from app.service.datasets.levels import list_levels
+from app.service.jobs.watching import show_job
+from app.service.seeds import seed_or_new
+from app.store.database.jobs import JobState
+
+router = APIRouter(prefix=f"{ONE}/audits", route_class=Page, include_in_schema=False)
+
+MOST = 200
+
+
+@router.get("")
+def show_audits(
+    request: Request,
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    job: Annotated[str, Query(max_length=60)] = "",
+) -> Response:
+    """Past audits, one that runs, and the form that begins another."""
+    return page(
+        request,
+        "owner/audits.html",
+        title=f"Audits of {dataset.name}",
+        dataset=dataset,
+        levels=list_levels(resources, ask, dataset.id),
+        audits=newest_audits(resources, ask, dataset.id, limit=MOST),
+        running=show_job(resources, ask, job).job if job else None,
+    )
+
+
+@router.post("")
+def begin_audit(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    level: Annotated[list[str] | None, Form(max_length=200)] = None,
+) -> Response:
+    """Have the copies of some levels attacked."""
+    if not level:
+        raise InvalidParameter("Choose at least one level.", parameter="level")
+    wish = Wish(levels=tuple(level), seed=seed_or_new(None))
+    job_id = ask_for_audit(resources, ask, dataset.id, wish)
+    return RedirectResponse(f"{PREFIX}/{dataset.id}/audits?job={job_id}", 303)
+
+
+@router.get("/jobs/{job_id}")
+def watch_audit(job_id: str, dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response:
+    """How far an audit is, for the script that waits for it."""
+    watched = show_job(resources, ask, job_id)
+    job, came_of_it = watched.job, watched.outcome
+    audits = f"{PREFIX}/{dataset.id}/audits"
+    subject = came_of_it.get("subject")
+    said = {
+        "state": job.state.value,
+        "ended": job.state.ended,
+        "step": job.step,
+        "done": job.done,
+        "total": job.total,
+        "problem": came_of_it.get("detail"),
+        "address": None,
+    }
+    if job.state is JobState.DONE:
+        said["address"] = f"{audits}/{subject}" if subject else audits
+    return Response(orjson.dumps(said), media_type="application/json")
+
+
+@router.get("/{audit_id}")
+def show_audit(
+    audit_id: str, request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """An audit: its verdict, its pictures, and every attack."""
+    audit = read_audit(resources, ask, dataset.id, audit_id)
+    return audit_page(request, dataset, audit, overseen=False)
+
+
+def audit_page(request: Request, dataset: Dataset, audit: Audit, *, overseen: bool) -> Response:
+    """The page of an audit: among the owner's tabs, or where all that is overseen is."""
+    return page(
+        request,
+        "owner/audit.html",
+        title=f"An audit of {dataset.name}",
+        dataset=dataset,
+        audit=audit,
+        overseen=overseen,
+        findings=sorted(audit.findings, key=lambda one: one.left - one.promised),
+        points=orjson.dumps([asdict(point) for point in audit.by_copies]).decode(),
+    )

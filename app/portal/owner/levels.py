@@ -1,0 +1,150 @@
+"""Levels: chosen on a slider beside what they would risk and keep, named, offered and removed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import TypeAdapter
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.errors import InvalidParameter, NotFound
+from app.model import Dataset, Kind, Level
+from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.asking import Ask
+from app.service.copies.preview.examples import EXAMPLES
+from app.service.copies.preview.recommending import MOST_COLUMNS, recommendations
+from app.service.copies.preview.report import LevelPreview
+from app.service.copies.preview.run import MOST_LEVELS, Wish, preview_levels
+from app.service.datasets import levels
+from app.service.resources import Resources
+
+router = APIRouter(prefix=ONE, route_class=Page, include_in_schema=False)
+
+WRITTEN = TypeAdapter(LevelPreview)
+SEED = 0
+"""The same for all levels of a page: they differ by their noise's size, not by chance."""
+
+SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.CATEGORICAL)
+"""Columns of which a preview shows examples."""
+
+Name = Annotated[str, Form(max_length=1_000)]
+
+
+@router.get("/levels")
+def show_levels(
+    request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """The slider, and the levels that have a name."""
+    named = levels.list_levels(resources, ask, dataset.id)
+    return page(
+        request,
+        "owner/levels.html",
+        title=f"Levels of {dataset.name}",
+        dataset=dataset,
+        levels=named,
+        examples=min(EXAMPLES, sum(one.kind in SHOWN for one in dataset.columns)),
+        analyses=_most_analyses(dataset),
+        start=round(100 * named[0].privacy) if named else 50,
+    )
+
+
+@router.post("/preview")
+def preview(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    privacy: Annotated[list[float], Query(min_length=1, max_length=MOST_LEVELS)],
+) -> Response:
+    """What levels would risk and keep; nothing of it is kept."""
+    wish = Wish(privacies=tuple(privacy), seed=SEED)
+    found = preview_levels(resources, ask, dataset.id, wish)
+    said = {"levels": [_tried(level) for level in found.levels]}
+    return Response(orjson.dumps(said), media_type="application/json")
+
+
+def _most_analyses(dataset: Dataset) -> int:
+    """How many usual analyses of it can be judged, at most: the page keeps room for so many."""
+    numbers = sum(one.kind.noised for one in dataset.columns)
+    together = ("means", "correlations", "a tree", "a regression")
+    return len(together) + (min(numbers, MOST_COLUMNS) if numbers > 1 else 0)
+
+
+def _tried(level: LevelPreview) -> dict[str, object]:
+    """A level, and of each usual analysis the columns for which its copy does not keep it.
+
+    Levels are tried a few at a time, so that the page puts together which of them is recommended.
+    """
+    alone = recommendations([level])
+    keeps = [{"analysis": one.analysis, "but": one.but} for one in alone]
+    said: dict[str, object] = WRITTEN.dump_python(level, mode="json")
+    return said | {"keeps": keeps}
+
+
+@router.post("/levels")
+def save_level(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    percent: Annotated[int, Form(ge=1, le=99)],
+    name: Name = "",
+    offered: Annotated[bool, Form()] = False,
+) -> Response:
+    """Give the level of the slider a name."""
+    said = name.strip()
+    if not said:
+        raise InvalidParameter("Give the level a name.", parameter="name")
+    levels.put_level(
+        resources,
+        ask,
+        dataset.id,
+        said,
+        noise_variance=None,
+        privacy=percent / 100,
+        offered=offered,
+    )
+    return _back(dataset.id, "saved")
+
+
+@router.post("/levels/offer")
+def offer_level(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    name: Name,
+    offered: Annotated[bool, Form()] = False,
+) -> Response:
+    """Say whether those who find the data set may ask for a level."""
+    level = _named(resources, ask, dataset.id, name)
+    levels.put_level(
+        resources,
+        ask,
+        dataset.id,
+        name,
+        noise_variance=level.noise_variance,
+        privacy=None,
+        offered=offered,
+    )
+    return _back(dataset.id, "offered" if offered else "withheld")
+
+
+@router.post("/levels/remove")
+def remove_level(dataset: OwnHere, resources: ResourcesHere, ask: AskHere, name: Name) -> Response:
+    """Forget a level that nobody has."""
+    levels.remove_level(resources, ask, dataset.id, name)
+    return _back(dataset.id, "removed")
+
+
+def _named(resources: Resources, ask: Ask, dataset_id: str, name: str) -> Level:
+    for level in levels.list_levels(resources, ask, dataset_id):
+        if level.name == name:
+            return level
+    raise NotFound(f"There is no level {name!r}.")
+
+
+def _back(dataset_id: str, done: str) -> Response:
+    return RedirectResponse(f"{PREFIX}/{dataset_id}/levels?done={done}", 303)

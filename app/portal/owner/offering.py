@@ -1,0 +1,105 @@
+"""Offers: an owner's own, and other terms in answer to what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Response
+from fastapi.responses import RedirectResponse
+
+from app.agreement import Agreement, Item, Party
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.errors import InvalidParameter, NotFound
+from app.model import Level
+from app.portal.days import end_of
+from app.portal.owner.owning import ONE, FieldsHere, OwnHere
+from app.portal.visits import Page
+from app.service.asking import Ask
+from app.service.datasets.levels import list_levels
+from app.service.resources import Resources
+from app.service.sharing.agreements import lookup, negotiating, states
+from app.service.sharing.agreements.parties import party_of
+from app.service.sharing.agreements.states import Message
+from app.service.sharing.agreements.terms import Draft, DraftItem
+
+router = APIRouter(route_class=Page, include_in_schema=False)
+
+LONGEST_PURPOSE = 2_000
+
+
+@dataclass(frozen=True)
+class Offerable:
+    """What was asked for of a data set, and the levels that may be offered instead."""
+
+    item: Item
+    levels: list[Level]
+
+
+def offerable(resources: Resources, ask: Ask, agreement: Agreement) -> list[Offerable]:
+    """What the provider may offer instead; nothing where it is not its turn to offer."""
+    provides = party_of(ask, agreement) is Party.PROVIDER
+    if not provides or states.after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
+        return []
+    try:
+        return [
+            Offerable(item, list_levels(resources, ask, item.dataset))
+            for item in agreement.terms.items
+        ]
+    except NotFound:  # a data set was removed since it was asked for
+        return []
+
+
+@router.post("/portal/agreements/{agreement_id}/offer")
+def offer_other_terms(
+    agreement_id: str, fields: FieldsHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Answer a request with other levels, or another end."""
+    terms = lookup.show_agreement(resources, ask, agreement_id).terms
+    items = tuple(
+        DraftItem(item.dataset, fields.get(f"level-{place}", item.level), item.columns)
+        for place, item in enumerate(terms.items)
+    )
+    draft = Draft(
+        items,
+        terms.purpose,
+        terms.legal_basis,
+        terms.text,
+        ends_at=end_of(fields.get("until", "")),
+        refresh=terms.refresh,
+        deliveries=terms.deliveries,
+        traceable="traceable" in fields,
+    )
+    negotiating.send(
+        resources,
+        ask,
+        agreement_id,
+        Message.OFFER,
+        draft=draft,
+        version=_version(fields),
+        reason=fields.get("reason", "").strip() or None,
+    )
+    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
+
+
+@router.post(f"{ONE}/offers")
+def offer(dataset: OwnHere, fields: FieldsHere, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Offer somebody an agreement."""
+    purpose = fields.get("purpose", "").strip()
+    if not purpose:
+        raise InvalidParameter("Say what the copy is for.", parameter="purpose")
+    draft = Draft(
+        (DraftItem(dataset.id, fields.get("level", "")),),
+        purpose[:LONGEST_PURPOSE],
+        ends_at=end_of(fields.get("until", "")),
+        traceable="traceable" in fields,
+    )
+    made = negotiating.open_agreement(resources, ask, draft, fields.get("recipient", ""))
+    return RedirectResponse(f"/portal/agreements/{made.id}?done=offered", 303)
+
+
+def _version(fields: Mapping[str, str]) -> int:
+    said = fields.get("version", "")
+    if not said.isdecimal() or len(said) > 9:
+        raise InvalidParameter("The form names no version.", parameter="version")
+    return int(said)

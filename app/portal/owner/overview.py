@@ -1,0 +1,92 @@
+"""An owner's data sets, and the first page of one: what it is, what is missing yet, its columns."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.model import Kind
+from app.portal.owner.column_wishes import changed_columns
+from app.portal.owner.owning import ONE, PREFIX, FieldsHere, OwnHere, require_owner
+from app.portal.pages_of_datasets import After, page_of_datasets
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.datasets import catalogue, levels
+from app.service.datasets import columns as saying
+from app.service.sharing import grants
+
+router = APIRouter(route_class=Page, include_in_schema=False)
+
+
+@router.get(PREFIX, dependencies=[Depends(require_owner)])
+def list_owned(
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    after: After = "",
+) -> Response:
+    """One's own data sets; all of them for administrators."""
+    return page(
+        request,
+        "owner/owned.html",
+        title="Your data sets",
+        listed=page_of_datasets(
+            resources, ask, after, lambda one: len(grants.list_grants(resources, ask, one.id))
+        ),
+    )
+
+
+@router.get(ONE)
+def show_owned(
+    request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """What a data set is, and what to do next."""
+    return page(
+        request,
+        "owner/overview.html",
+        title=dataset.name,
+        dataset=dataset,
+        levels=levels.list_levels(resources, ask, dataset.id),
+        grants=grants.list_grants(resources, ask, dataset.id),
+        kinds=list(Kind),
+    )
+
+
+@router.post(f"{ONE}/description")
+def describe(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    description: Annotated[str, Form(max_length=20_000)] = "",
+    listed: Annotated[bool, Form()] = False,
+) -> Response:
+    """Say what a data set is, and whether others find it."""
+    catalogue.describe_dataset(
+        resources, ask, dataset.id, description=description.strip(), listed=listed
+    )
+    return _back(dataset.id, "described")
+
+
+@router.post(f"{ONE}/columns")
+def correct_columns(
+    dataset: OwnHere, fields: FieldsHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Say what columns are, until the first copy exists."""
+    wishes = changed_columns(dataset.columns, fields)
+    if wishes:
+        saying.put_columns(resources, ask, dataset.id, wishes)
+    return _back(dataset.id, "corrected" if wishes else "unchanged")
+
+
+@router.post(f"{ONE}/remove")
+def remove(dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Forget a data set for good."""
+    catalogue.remove_dataset(resources, ask, dataset.id)
+    return RedirectResponse(f"{PREFIX}?done=removed", 303)
+
+
+def _back(dataset_id: str, done: str) -> Response:
+    return RedirectResponse(f"{PREFIX}/{dataset_id}?done={done}", 303)

@@ -1,0 +1,101 @@
+"""Who has what of a data set: rights given by hand, agreements, copies that were drawn."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.agreement import Agreement, State, is_in_force
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.model import Caller, Grant, Role
+from app.portal.days import end_of
+from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.asking import Ask
+from app.service.copies.lookup import read_history
+from app.service.datasets.levels import list_levels
+from app.service.resources import Resources
+from app.service.sharing import grants, recipients
+from app.service.sharing.agreements import lookup
+
+router = APIRouter(prefix=f"{ONE}/people", route_class=Page, include_in_schema=False)
+
+MOST = 500
+"""Agreements, copies and names to choose from that one page shows."""
+
+Chosen = Annotated[str, Form(max_length=200)]
+
+
+@router.get("")
+def show_people(
+    request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Rights, requests to decide, agreements and copies."""
+    given = grants.list_grants(resources, ask, dataset.id)
+    agreed = lookup.agreements_about(resources, ask, dataset.id, after="", limit=MOST)
+    drawn = read_history(resources, ask, dataset.id, after=0, limit=MOST)
+    levels = list_levels(resources, ask, dataset.id)
+    now = datetime.now(UTC)
+    mentioned = {one.recipient for one in given} | {one.consumer for one in agreed}
+    return page(
+        request,
+        "owner/people.html",
+        title=f"Who has what of {dataset.name}",
+        dataset=dataset,
+        levels=levels,
+        grants=given,
+        now=now,
+        to_decide=[one for one in agreed if _waits_for_owner(one)],
+        agreements=[one for one in agreed if not _waits_for_owner(one)],
+        in_force={one.id for one in agreed if is_in_force(one, now)},
+        drawn=drawn,
+        called={level.noise_variance: level.name for level in levels},
+        names=recipients.names_of(
+            resources, ask, mentioned | {one.caller for one in drawn} | {dataset.owner}
+        ),
+        choices=_recipients(resources, ask),
+    )
+
+
+@router.post("")
+def grant(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    recipient: Chosen = "",
+    level: Chosen = "",
+    until: Annotated[str, Form(max_length=40)] = "",
+) -> Response:
+    """Give somebody a level."""
+    given = Grant(dataset.id, recipient, level, expires_at=end_of(until))
+    grants.put_grant(resources, ask, given)
+    return _back(dataset.id, "granted")
+
+
+@router.post("/withdraw")
+def withdraw(
+    dataset: OwnHere, resources: ResourcesHere, ask: AskHere, recipient: Chosen = ""
+) -> Response:
+    """Take a right back."""
+    grants.withdraw_grant(resources, ask, dataset.id, recipient)
+    return _back(dataset.id, "withdrawn")
+
+
+def _waits_for_owner(agreement: Agreement) -> bool:
+    return agreement.state in (State.REQUESTED, State.ACCEPTED, State.VERIFIED)
+
+
+def _recipients(resources: Resources, ask: Ask) -> list[Caller]:
+    """Who may be given something."""
+    found = recipients.list_recipients(resources, ask, after="", limit=MOST)
+    able = [one.caller for one in found if not one.revoked_at]
+    chosen = [caller for caller in able if caller.role is Role.RECIPIENT]
+    return sorted(chosen, key=lambda caller: caller.name.lower())
+
+
+def _back(dataset_id: str, done: str) -> Response:
+    return RedirectResponse(f"{PREFIX}/{dataset_id}/people?done={done}", 303)

@@ -1,0 +1,98 @@
+"""Rows: appended from a file, retired by key or by number."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.incoming.reading import ReadingHere
+from app.api.transport.incoming.tables import BodyHere
+from app.errors import InvalidParameter
+from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.service.copies.later_parts.placing import Uncovered
+from app.service.datasets import append, retire
+from app.tables.reading import read_batches
+
+router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
+
+LONGEST_LIST = 2**19
+
+
+@router.get("")
+def show_rows(request: Request, dataset: OwnHere, retired: int | None = None) -> Response:
+    """How many rows there are, and forms that change that."""
+    title = f"Rows of {dataset.name}"
+    return page(request, "owner/rows.html", title=title, dataset=dataset, retired=retired)
+
+
+@router.post("")
+def append_file(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    body: BodyHere,
+    reading: ReadingHere,
+    uncovered: Uncovered = Uncovered.REFUSE,
+    allow_versions: bool = False,
+    allow_overlap: bool = False,
+) -> Response:
+    """Append the rows of a file."""
+    with read_batches(
+        body,
+        None,
+        None,
+        resources.limits,
+        resources.spool_dir,
+        wished=append.expected_storage(resources, ask, dataset.id),
+        wishes=reading,
+    ) as stream:
+        part, now, notices = append.append_rows(
+            resources,
+            ask,
+            dataset.id,
+            stream,
+            uncovered,
+            reading.dates,
+            allow_versions=allow_versions,
+            allow_overlap=allow_overlap,
+        )
+    said = {
+        "appended": part.rows,
+        "waiting": part.waiting,
+        "rows": now.released_rows,
+        "notices": [notice.detail for notice in notices],
+    }
+    return Response(orjson.dumps(said), 201, media_type="application/json")
+
+
+@router.post("/retire")
+def retire_rows(
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    by: Annotated[str, Form(max_length=10)] = "keys",
+    which: Annotated[str, Form(max_length=LONGEST_LIST)] = "",
+) -> Response:
+    """Withdraw rows; later downloads leave them out."""
+    said = [text.strip() for text in re.split(r"[\r\n]+", which) if text.strip()]
+    if not said:
+        raise InvalidParameter("Name at least one row.", parameter="which")
+    if by == "keys":
+        retired, _ = retire.retire_rows(resources, ask, dataset.id, rows=None, keys=said)
+    else:
+        retired, _ = retire.retire_rows(resources, ask, dataset.id, rows=_numbers(said), keys=None)
+    return RedirectResponse(f"{PREFIX}/{dataset.id}/rows?retired={retired}", 303)
+
+
+def _numbers(said: list[str]) -> list[int]:
+    words = [word for line in said for word in re.split(r"[\s,;]+", line) if word]
+    if not all(word.isdecimal() and len(word) < 19 for word in words):
+        raise InvalidParameter("The numbers of rows count from 0.", parameter="which")
+    return [int(word) for word in words]

@@ -1,0 +1,64 @@
+"""Every page of the portal, and what stands around them."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from app.portal import demonstration, files, home, provider, signing_in
+from app.portal.administration import audits as overseen
+from app.portal.administration import callers, jobs, log, service
+from app.portal.analyst import asking, catalogue, dataset, downloads
+from app.portal.error_pages import ErrorPages
+from app.portal.owner import (
+    audits,
+    history,
+    levels,
+    offering,
+    overview,
+    people,
+    registering,
+    rows,
+    traces,
+)
+from app.portal.policy import Policy
+from app.portal.workbench import pages as workbench
+
+ROUTERS = (
+    signing_in.router,
+    signing_in.signed_in,
+    provider.router,
+    home.router,
+    catalogue.router,
+    dataset.router,
+    downloads.router,
+    offering.router,
+    asking.router,
+    registering.router,
+    overview.router,
+    levels.router,
+    people.router,
+    rows.router,
+    audits.router,
+    traces.router,
+    history.router,
+    demonstration.router,
+    workbench.router,
+    jobs.router,
+    log.router,
+    overseen.router,
+    callers.router,
+    service.router,
+)
+
+
+def install(app: FastAPI) -> None:
+    """Add the pages to the app."""
+    files.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+
+
+def surround(app: FastAPI) -> None:
+    """Add what must stand around all else: last, so that it is outermost."""
+    app.add_middleware(ErrorPages)
+    app.add_middleware(Policy)

@@ -1,0 +1,113 @@
+"""Signing in and out: with a key, or by a link that works once."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.problems import request_id_of, status_of
+from app.errors import RateLimited, Unauthenticated
+from app.portal.rendering import page
+from app.portal.visits import Page, VisitHere, begin, forget, own_address, require_own_origin
+from app.service.logs import NOBODY, record_refusal
+from app.service.sharing import sessions
+
+router = APIRouter(prefix="/portal", include_in_schema=False)
+signed_in = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
+
+BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
+SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS", "Linux")
+NAMES = {"Edg": "Edge", "OPR": "Opera", "Mac OS": "macOS"}
+
+
+@router.get("/sign-in")
+def show_sign_in(request: Request, after: Annotated[str, Query(alias="next")] = "") -> Response:
+    """Where a key is typed in."""
+    return page(
+        request,
+        "sign_in.html",
+        title="Sign in",
+        after=own_address(after),
+        wrong=None,
+        by_provider=_by_provider(request),
+    )
+
+
+@router.post("/sign-in")
+def sign_in(
+    request: Request,
+    resources: ResourcesHere,
+    key: Annotated[str, Form(max_length=1_000)] = "",
+    after: Annotated[str, Form(alias="next", max_length=2_000)] = "",
+) -> Response:
+    """Exchange a key for a session."""
+    require_own_origin(request)
+    try:
+        new = sessions.sign_in(
+            resources,
+            key.strip(),
+            address=_address(request),
+            browser=browser_of(request),
+            request_id=request_id_of(request),
+        )
+    except RateLimited:
+        raise
+    except Unauthenticated as wrong:
+        record_refusal(resources, NOBODY, request_id_of(request), "POST /portal/sign-in", wrong)
+        said = wrong.detail if key.strip() else "Type or paste your key."
+        return page(
+            request,
+            "sign_in.html",
+            status=status_of(type(wrong)),
+            title="Sign in",
+            after=own_address(after),
+            wrong=said,
+            by_provider=_by_provider(request),
+        )
+    return begin(request, RedirectResponse(own_address(after), 303), new)
+
+
+@router.get("/sign-in/once/{token}")
+def follow_link(
+    token: str,
+    request: Request,
+    resources: ResourcesHere,
+    after: Annotated[str, Query(alias="next", max_length=2_000)] = "",
+) -> Response:
+    """Follow the link that the service printed when it started."""
+    new = sessions.follow_link(
+        resources,
+        token,
+        address=_address(request),
+        browser=browser_of(request),
+        request_id=request_id_of(request),
+    )
+    return begin(request, RedirectResponse(own_address(after), 303), new)
+
+
+@signed_in.post("/sign-out")
+def sign_out(visit: VisitHere, resources: ResourcesHere, ask: AskHere) -> Response:
+    """End this session."""
+    sessions.end_session(resources, ask, ask.caller.id, visit.session.id)
+    return forget(RedirectResponse("/portal/sign-in?done=signed-out", 303))
+
+
+def browser_of(request: Request) -> str:
+    """What the browser says it is, in two words: enough to know one's own sessions."""
+    said = request.headers.get("user-agent", "")
+    browser = next((name for name in BROWSERS if re.search(rf"\b{name}[/;]", said)), "A program")
+    system = next((name for name in SYSTEMS if name in said), None)
+    words = [NAMES.get(browser, browser), *([NAMES.get(system, system)] if system else [])]
+    return " on ".join(words)
+
+
+def _by_provider(request: Request) -> bool:
+    return request.app.state.provider is not None
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else "unknown"

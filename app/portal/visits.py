@@ -1,0 +1,152 @@
+"""Who looks at a page, known from its session; and that a form was sent from one of our own pages.
+
+A write needs three things at once: the session's cookie, which browsers send to this site alone
+(SameSite); an `Origin` that is this site; and a token that only a page of this session can know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import quote, urlsplit
+
+from fastapi import Depends, Request, Response
+from fastapi.responses import RedirectResponse
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+
+from app.api.transport.problems import request_id_of
+from app.errors import ForeignForm, TooLarge, Unauthenticated
+from app.model import Session
+from app.service.asking import Ask
+from app.service.permission import count_request
+from app.service.resources import Resources
+from app.service.sharing.sessions import NewSession, known_session
+
+SESSION_COOKIE = "cornerwave_session"
+TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
+SAFE = ("GET", "HEAD")
+FORM_TYPE = "application/x-www-form-urlencoded"
+FORM_BYTES = 2**20
+"""What a form without a file may have."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request of somebody who is signed in."""
+
+    ask: Ask
+    session: Session
+    form_token: str
+
+
+class Page(APIRoute):
+    """A route for those who are signed in; the others are led to where they can sign in."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_visit(request: Request) -> Response:
+            require_own_origin(request)
+            visit = await run_in_threadpool(_visit, request)
+            if visit is None:
+                if request.method in SAFE and "text/html" in request.headers.get("accept", ""):
+                    return RedirectResponse(f"/portal/sign-in?next={quote(_here(request))}", 303)
+                raise Unauthenticated("You are not signed in, or your session has ended.")
+            request.state.visit, request.state.ask = visit, visit.ask
+            if request.method not in SAFE:
+                await _require_token(request, visit)
+            return await handle(request)
+
+        return handle_visit
+
+
+def _visit(request: Request) -> Visit | None:
+    token = request.cookies.get(SESSION_COOKIE)
+    if not token:
+        return None
+    resources: Resources = request.app.state.resources
+    session = known_session(resources, token)
+    if session is None:
+        return None
+    request.state.caller = session.caller.id
+    count_request(resources, session.caller)
+    return Visit(Ask(session.caller, request_id_of(request)), session, form_token(token))
+
+
+def get_visit(request: Request) -> Visit:
+    """Who looks, as `Page` found."""
+    visit: Visit = request.state.visit
+    return visit
+
+
+VisitHere = Annotated[Visit, Depends(get_visit)]
+
+
+def form_token(session_token: str) -> str:
+    """What forms of a session carry; it follows from the session's token and tells nothing of it."""
+    return hmac.new(session_token.encode(), b"cornerwave form", hashlib.sha256).hexdigest()
+
+
+def require_own_origin(request: Request) -> None:
+    """Refuse a write that another site's page, or a page of unknown origin, has sent."""
+    if request.method in SAFE:
+        return
+    origin = request.headers.get("origin")
+    own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if not own or site not in ("same-origin", "none"):
+        raise ForeignForm("The form was sent from another site, or from a page without an address.")
+
+
+async def _require_token(request: Request, visit: Visit) -> None:
+    """The token of a form is its field; that of a script, which may send a file, is a header."""
+    said = request.headers.get(TOKEN_HEADER, "")
+    if not said and request.headers.get("content-type", "").startswith(FORM_TYPE):
+        await read_form(request)
+        said = str((await request.form()).get(TOKEN_FIELD, ""))
+    if not hmac.compare_digest(said.encode(), visit.form_token.encode()):
+        raise ForeignForm("The form does not carry the token of your session.")
+
+
+async def read_form(request: Request) -> None:
+    """Have a form without files read, unless it is longer than any of ours."""
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal() or int(length) > FORM_BYTES:
+        raise TooLarge(f"A form may have {FORM_BYTES} bytes.", limit_bytes=FORM_BYTES)
+    await request.form()
+
+
+def begin(request: Request, response: Response, new: NewSession) -> Response:
+    """The response, with the session's cookie: no script reads it, no other site has it sent."""
+    response.set_cookie(
+        SESSION_COOKIE,
+        new.token,
+        path="/portal",
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+def forget(response: Response) -> Response:
+    """The response, after which the browser has no session."""
+    response.delete_cookie(SESSION_COOKIE, path="/portal", httponly=True, samesite="lax")
+    return response
+
+
+def _here(request: Request) -> str:
+    query = request.url.query
+    return request.url.path + (f"?{query}" if query else "")
+
+
+def own_address(text: str) -> str:
+    """Where to go after signing in: a page of ours, whatever was asked for."""
+    parts = urlsplit(text)
+    fits = parts.path == "/portal" or parts.path.startswith("/portal/")
+    leads_away = parts.scheme or parts.netloc or "\\" in text or ".." in parts.path
+    return "/portal" if leads_away or not fits else text

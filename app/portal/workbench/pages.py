@@ -1,0 +1,201 @@
+"""The pages of the workbench: choose a tool, drop a file, watch, look, download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Annotated, Any
+
+import orjson
+import pyarrow as pa
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse, StreamingResponse
+
+from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.downloads import EXTENSION
+from app.api.transport.incoming.tables import FormHere, form_body
+from app.api.transport.problems import kept_problem, problem_types
+from app.errors import InvalidParameter, NotFound
+from app.portal.rendering import page
+from app.portal.visits import Page
+from app.portal.workbench import swapping, synthesis, working
+from app.portal.workbench.bench import TOOLS, Tool, tool_named
+from app.service.asking import Ask
+from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
+from app.service.resources import Resources
+from app.store.database.jobs import JobState
+from app.tables.media import MediaType
+from app.tables.reading_as import FOUND_OUT
+from app.tables.writing import write_batches
+
+router = APIRouter(prefix="/portal/workbench", route_class=Page, include_in_schema=False)
+
+FORMATS = {
+    "csv": MediaType.CSV,
+    "parquet": MediaType.PARQUET,
+    "arrow": MediaType.ARROW,
+    "xlsx": MediaType.XLSX,
+}
+RECENT = 50
+PARTS = form_body(
+    [],
+    {"options": "What was chosen.", "readings": "How each file is read, by part, in order."},
+    dict.fromkeys(("table", "original", "disguised"), "A table."),
+)
+CHOICES = {"methods": synthesis.METHODS, "swaps": swapping.METHODS}
+
+
+@router.get("")
+def show_bench(request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+    """The tools, and what one did lately."""
+    found = list_jobs(resources, ask, None, after="", limit=RECENT)
+    mine = [one for one in found if _is_mine(one, ask)]
+    return page(
+        request,
+        "workbench/bench.html",
+        title="Workbench",
+        tools=TOOLS.values(),
+        works=mine[:10],
+        keep_days=resources.jobs.keep_days,
+    )
+
+
+@router.get("/work/{job_id}")
+def show_work(job_id: str, request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+    """How far a work is, or what came of it."""
+    watched = _mine(resources, ask, job_id)
+    job, problem = watched.job, None
+    done = job.state is JobState.DONE
+    if job.state is JobState.FAILED:
+        problem = kept_problem(watched.outcome, job.request_id)
+    return page(
+        request,
+        "workbench/work.html",
+        title=job.subject,
+        job=job,
+        tool=_tool_of(watched).name,
+        download_says=_tool_of(watched).gives,
+        shown=working.shown_of(resources, watched) if done else None,
+        problem=problem,
+        remedy=problem_types()[watched.outcome["slug"]][3] if problem else None,
+        expires=(job.finished_at or job.created_at) + timedelta(days=resources.jobs.keep_days),
+    )
+
+
+@router.get("/work/{job_id}/state")
+def show_state(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """How far a work is, for the script that watches it."""
+    watched = _mine(resources, ask, job_id)
+    job = watched.job
+    said = {
+        "ended": job.state.ended,
+        "step": job.step,
+        "done": job.done,
+        "total": job.total,
+        "cancelling": job.cancel_asked,
+        "remaining_seconds": watched.remaining_seconds,
+    }
+    return _json(said)
+
+
+@router.post("/work/{job_id}/cancel")
+def cancel(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Have a work end."""
+    _mine(resources, ask, job_id)
+    cancel_job(resources, ask, job_id)
+    return RedirectResponse(f"/portal/workbench/work/{job_id}", 303)
+
+
+@router.get("/work/{job_id}/content")
+def download(
+    job_id: str,
+    resources: ResourcesHere,
+    ask: AskHere,
+    name: Annotated[str, Query(alias="format")] = "csv",
+) -> Response:
+    """What came of a work: its table in any format, or its report."""
+    watched = _mine(resources, ask, job_id)
+    if name == "report":
+        report = working.part_of(resources, watched, "report")
+        return _file(
+            iter([report]), "application/json", f"{_tool_of(watched).name}.json", len(report)
+        )
+    kind = FORMATS.get(name)
+    if kind is None:
+        raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
+    stored = working.part_of(resources, watched, "table")
+    with pa.ipc.open_stream(stored) as stream:
+        schema, batches = stream.schema, iter(list(stream))
+    written = write_batches(lambda then: map(then, batches), schema, kind)
+    return _file(written, kind.value, f"{_tool_of(watched).name}.{EXTENSION[kind]}", len(stored))
+
+
+@router.post("/look", openapi_extra=PARTS)
+def look(form: FormHere, _ask: AskHere) -> Response:
+    """What columns a table has; nothing of it is kept."""
+    table = form.table("table")
+    columns = [
+        {"name": one.name, "number": bool(pa.types.is_floating(one.type))} for one in table.schema
+    ]
+    return _json({"rows": table.num_rows, "columns": columns})
+
+
+@router.get("/{tool}")
+def show_tool(tool: str, request: Request, resources: ResourcesHere) -> Response:
+    """The form of a tool."""
+    chosen = tool_named(tool)
+    return page(
+        request,
+        "workbench/tool.html",
+        title=chosen.title,
+        tool=chosen,
+        keep_days=resources.jobs.keep_days,
+        choices=CHOICES,
+        found_out=FOUND_OUT,
+    )
+
+
+@router.post("/{tool}", openapi_extra=PARTS)
+def begin(tool: str, form: FormHere, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Begin a work; where it can be watched."""
+    chosen = tool_named(tool)
+    options = form.value("options", dict[str, Any], {})
+    chosen.options(options or {})
+    for part, several in chosen.tables.items():
+        if not form.files.get(part):
+            raise InvalidParameter(f"Choose a file for “{part}” first.", parameter=part)
+        if len(form.files[part]) > 1 and not several:
+            raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
+    readings = working.told_readings(form)
+    job_id = working.begin(resources, ask, chosen, form, options, readings)
+    return _json({"work": f"/portal/workbench/work/{job_id}"})
+
+
+def _mine(resources: Resources, ask: Ask, job_id: str) -> Watched:
+    """A work of the caller's own: what others brought is nobody else's, administrators included."""
+    watched = show_job(resources, ask, job_id)
+    if not _is_mine(watched, ask):
+        raise NotFound("There is no such work of yours.")
+    return watched
+
+
+def _is_mine(watched: Watched, ask: Ask) -> bool:
+    return watched.job.kind == working.KIND and watched.job.caller == ask.caller.id
+
+
+def _tool_of(watched: Watched) -> Tool:
+    return next(tool for tool in TOOLS.values() if tool.title == watched.job.subject)
+
+
+def _json(said: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(said), media_type="application/json")
+
+
+def _file(
+    chunks: Iterator[bytes] | Iterator[memoryview], kind: str, name: str, expected: int
+) -> Response:
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Expected-Bytes": str(expected),
+    }
+    return StreamingResponse(chunks, media_type=kind, headers=headers)

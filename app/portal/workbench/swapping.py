@@ -1,0 +1,113 @@
+"""Swap confidential values, so that identification breaks and the distribution stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import orjson
+import pyarrow as pa
+from pydantic import Field
+
+from app.api.transport.forms import Form, Seed
+from app.model import Limits
+from app.portal.workbench.finished import Finished, Listed, Picture, Shown, bars
+from app.service.jobs.progress import Progress
+from app.service.swapping.report import AttributeReport
+from app.service.swapping.swap import SwapWishes, swap_table
+from app.tables.arrays.coded import Bins
+
+MOST_SHOWN = 12
+METHODS = {
+    "optimal": "Optimal: the proven optimum",
+    "greedy": "Greedy: the published method",
+    "random": "Random: its baseline",
+}
+
+
+class SwapForm(Form):
+    """Which columns, how many of the identifiable records, and how."""
+
+    confidential: list[str] = Field(min_length=1)
+    proportion: float = Field(0.5, gt=0, le=1)
+    method: Literal["optimal", "greedy", "random"] = "optimal"
+    number_bins: int | None = Field(None, ge=2, le=1000)
+    seed: Seed | None = None
+
+    def wishes(self, table: pa.Table) -> SwapWishes:
+        numeric = [one.name for one in table.schema if pa.types.is_floating(one.type)]
+        bins = {} if self.number_bins is None else dict.fromkeys(numeric, Bins(self.number_bins))
+        return SwapWishes(
+            confidential=self.confidential,
+            non_confidential=None,
+            bins=bins,
+            proportion=self.proportion,
+            method=self.method,
+            seed=self.seed,
+        )
+
+
+def run_swap(
+    tables: Mapping[str, list[pa.Table]], form: SwapForm, _limits: Limits, progress: Progress
+) -> Finished:
+    """The swapped table."""
+    (table,) = tables["table"]
+    swapped, report = swap_table(table, form.wishes(table), progress)
+    before = sum(one.before.identifiable for one in report.attributes)
+    after = sum(one.still_disclosed for one in report.attributes)
+    pictures = [
+        bars(
+            "Given away",
+            "Share of the records that are identifiable and show their true value: now; marked, and in brackets, as the table came.",
+            [
+                (one.column, _share(one, one.still_disclosed), _share(one, one.before.identifiable))
+                for one in report.attributes
+            ],
+        ),
+        *(_marginal(one) for one in report.attributes),
+    ]
+    shown = Shown(
+        verdict=f"{before:,} values were given away, {after:,} still are."
+        if before
+        else "Nothing was given away, so nothing was changed.",
+        figures=(
+            ("Changed", float(sum(one.changed for one in report.attributes))),
+            ("Seed", str(report.seed)),
+        ),
+        notes=report.notes,
+        listed=[
+            Listed(
+                "What the swap did",
+                ("column", "identifiable before", "after", "still disclosed", "changed", "moved"),
+                [
+                    (
+                        one.column,
+                        float(one.before.identifiable),
+                        float(one.after.identifiable),
+                        float(one.still_disclosed),
+                        float(one.changed),
+                        float(one.deviation),
+                    )
+                    for one in report.attributes
+                ],
+            )
+        ],
+        pictures=pictures,
+    )
+    return Finished(swapped, orjson.dumps(report), shown)
+
+
+def _share(one: AttributeReport, count: int) -> float:
+    return count / max(one.before.records, 1)
+
+
+def _marginal(one: AttributeReport) -> Picture:
+    common = sorted(one.marginal, key=lambda each: -each.before)[:MOST_SHOWN]
+    return {
+        "form": "categories",
+        "title": one.column,
+        "says": "Shares of its values, as they came and as they are now.",
+        "names": [str(each.category) for each in common],
+        "before": [round(_share(one, each.before), 6) for each in common],
+        "after": [round(_share(one, each.after), 6) for each in common],
+    }

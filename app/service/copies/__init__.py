@@ -1,0 +1,1 @@
+"""Copies: issued once, released for ever the same."""

@@ -1,0 +1,61 @@
+"""Compiled noise, ahead of the first request that could use it.
+
+What was compiled is kept on disk for the next start. Until it is ready, and where it cannot be made,
+copies are made by its definition: the same bytes, more slowly. Nobody waits and nothing fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import threading
+from importlib.resources import files
+from pathlib import Path
+
+from app.numerics.copies.noise import steps
+
+VARIABLE = "NUMBA_CACHE_DIR"
+SOURCES = ("kernels.py", "record_kernels.py")
+
+log = logging.getLogger("cornerwave.start")
+
+
+def compile_ahead(home: Path) -> threading.Thread:
+    """Begin to compile, or to load what is kept under `home`, beside everything else.
+
+    The thread is not a daemon: a compiler that is cut off while the process ends would abort it.
+    """
+    thread = threading.Thread(target=compile_now, args=(home,), name="compiling")
+    thread.start()
+    return thread
+
+
+def compile_now(home: Path) -> bool:
+    """The same, in the caller's thread; whether compiled functions are in use."""
+    if steps.compiled():
+        return True
+    os.environ.setdefault(VARIABLE, str(_folder(home)))
+    try:
+        steps.compile_steps()
+    except Exception as error:  # whatever the compiler meets, copies are made without it
+        log.warning("noise is not compiled", extra={"failure": type(error).__name__})
+        return False
+    return True
+
+
+def _folder(home: Path) -> Path:
+    """A folder for code compiled from these very sources; a passing one where `home` is of no use.
+
+    numba tells sources apart by size and time alone, which two versions may share.
+    """
+    sources = [files("app.numerics.copies.noise").joinpath(name).read_bytes() for name in SOURCES]
+    folder = home / "compiled" / hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        log.warning("compiled code cannot be kept", extra={"folder": str(folder)})
+        return Path(tempfile.mkdtemp(prefix="cornerwave-compiled-"))

@@ -1,0 +1,1 @@
+"""What the first copy freezes, and what it is made of."""

@@ -1,0 +1,143 @@
+"""A sample of rows for what is frozen beside the shapes: donors, and how numbers and categories depend.
+
+The rows are those with the lowest words of a keystream of the data set's secret: nobody can tell which
+before, and the same rows are chosen again after a restore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
+
+from app.model import Column, Kind
+from app.numerics.copies.records import MOST_DONORS, part_words
+from app.service.copies.freezing.part_rows import number_rows
+from app.tables.stream import category_text
+
+FloatArray = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+MOST_ROWS = MOST_DONORS
+MOST_CELLS = 20_000_000
+"""A table of more than 305 columns is sampled by fewer rows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Sample:
+    """Rows of the numeric and categorical columns, in the order of their words.
+
+    where:
+        table    categories as text, or coded as they were read; numbers as they are
+        numbers  names of the numeric columns, in the data set's order
+        records  names of the categorical columns, likewise
+    """
+
+    table: pa.Table
+    numbers: tuple[str, ...]
+    records: tuple[str, ...]
+
+    def matrix(self, without: str | None = None) -> FloatArray:
+        """The numbers, (n, d), NaN where missing; perhaps without a column."""
+        names = [name for name in self.numbers if name != without]
+        return number_rows(self.table, names)
+
+    def codes(self, without: str | None = None) -> tuple[Codes, list[int]]:
+        """The categories as codes, (n, c), a missing one being a category; and how many each has."""
+        names = [name for name in self.records if name != without]
+        codes = np.empty((self.table.num_rows, len(names)), dtype=np.int32)
+        sizes = []
+        for place, name in enumerate(names):
+            coded = coded_values(self.table.column(name))
+            codes[:, place] = coded.indices.to_numpy(zero_copy_only=False)
+            sizes.append(max(len(coded.dictionary), 1))
+        return codes, sizes
+
+
+def sampled_columns(columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the numeric and of the categorical columns."""
+    numbers = tuple(column.name for column in columns if column.kind.noised)
+    records = tuple(column.name for column in columns if column.kind is Kind.CATEGORICAL)
+    return numbers, records
+
+
+def sample_key(secret: bytes) -> bytes:
+    """The key of the words that choose rows."""
+    info = b"cornerwave sample v1"
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
+
+
+def sample_of(
+    batches: Iterable[pa.RecordBatch], columns: Sequence[Column], key: bytes, rows: int
+) -> Sample:
+    """The sample of all these rows, which have the numeric and categorical columns among others.
+
+    `rows` is how many there are.
+    """
+    numbers, records = sampled_columns(columns)
+    table = _lowest_rows(batches, key, most_rows(len(numbers) + len(records)), rows)
+    for name in records:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, category_text(table.column(name)))
+    return Sample(table.select([*numbers, *records]), numbers, records)
+
+
+def _lowest_rows(batches: Iterable[pa.RecordBatch], key: bytes, most: int, rows: int) -> pa.Table:
+    """The rows with the `most` lowest words, in their order; all of them where there are fewer.
+
+    Words are uniform, so that where the lowest end is known before: a batch keeps what lies below,
+    with six standard deviations to spare.
+    """
+    share = min(1.0, (most + 6.0 * most**0.5) / max(rows, 1))
+    seen = 0
+    words: list[NDArray[np.uint64]] = []
+    held: list[pa.Table] = []
+    for batch in batches:
+        here = part_words(key, 0, seen, batch.num_rows)
+        seen += batch.num_rows
+        if share < 1:
+            low = here < np.uint64(share * 2.0**64)
+            words.append(here[low])
+            held.append(_of_their_own(batch.filter(pa.array(low))))
+        else:
+            words.append(here)
+            held.append(_of_their_own(batch))
+    order = np.argsort(np.concatenate(words), kind="stable")[:most]
+    return pa.concat_tables(held).unify_dictionaries().combine_chunks().take(order)
+
+
+def _of_their_own(batch: pa.RecordBatch) -> pa.Table:
+    """Rows to be held; lists of values longer than they are stay behind."""
+    columns = [
+        values.dictionary_decode().dictionary_encode()
+        if pa.types.is_dictionary(values.type) and len(values.dictionary) > len(values)
+        else values
+        for values in batch.columns
+    ]
+    return pa.table(columns, names=batch.schema.names)
+
+
+def most_rows(columns: int) -> int:
+    """How many rows a sample of that many columns has, at most."""
+    return min(MOST_ROWS, MOST_CELLS // max(columns, 1))
+
+
+def coded_values(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
+    """The values as places in a list of those that occur, a missing one among them."""
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not pa.types.is_dictionary(whole.type):
+        return whole.dictionary_encode(null_encoding="encode")
+    # Values that only other rows have are left out of the list.
+    listed = len(whole.dictionary)
+    places = whole.indices.fill_null(listed).to_numpy(zero_copy_only=False)
+    occurs = np.zeros(listed + 1, dtype=bool)
+    occurs[places] = True
+    own = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    known = whole.dictionary.cast(pa.large_string()).filter(pa.array(occurs[:listed]))
+    missing = pa.nulls(int(occurs[listed]), pa.large_string())
+    return pa.DictionaryArray.from_arrays(own[places], pa.concat_arrays([known, missing]))

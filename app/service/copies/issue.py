@@ -1,0 +1,264 @@
+"""Issuing copies: at most one draw for each variance, written to the history before it can be used.
+
+The history entry is the copy: it is committed here, and only what is committed can be downloaded
+(invariant 1). The data set is locked from the look at the history to the commit (invariant 2), so a
+variance is drawn once whoever asks at once (invariant 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from sqlalchemy import Connection
+
+from app.errors import Hidden, InvalidParameter, NotFound, Refusal
+from app.model import Copy, Dataset, Grant, HistoryEntry, Role
+from app.numerics.copies.multilevel import sequential_order
+from app.numerics.copies.noise.definition import RECIPE
+from app.service.access import grant_for, visible
+from app.service.asking import Ask, new_id, work
+from app.service.copies.advice import Advice, advise_each
+from app.service.copies.chain import whole_chain
+from app.service.copies.freezing.freeze import frozen_now, look_ahead
+from app.service.copies.freezing.frozen import Frozen, open_frozen
+from app.service.copies.freezing.pool import open_pool
+from app.service.copies.freezing.shape import open_shapes
+from app.service.copies.lookup import copy_of, granted_variance, refuse_auditors
+from app.service.copies.slots import given_slot, is_traceable, own_variance
+from app.service.datasets.levels import checked_variance
+from app.service.datasets.statistics import open_statistics
+from app.service.resources import Resources
+from app.store.database import datasets, history, levels
+from app.store.database.engine import reading
+
+MOST_IN_A_BATCH = 1_000
+
+
+class Algorithm(StrEnum):
+    """How a batch is drawn: in the order asked (algorithm 1 of li2012), or ascending (2).
+
+    Both give the same distribution. Drawn in ascending order on an empty history, every copy is the
+    one before it plus independent noise, and costs one more draw than it.
+    """
+
+    PARALLEL = "parallel"
+    SEQUENTIAL = "sequential"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A copy asked for: by the name of a level or, for owners, by its variance."""
+
+    level: str | None = None
+    noise_variance: float | None = None
+
+
+@dataclass(frozen=True)
+class Issued:
+    """A copy, and whether this request was the first to ask for its variance.
+
+    where:
+        advice  for those who answer for the data set
+    """
+
+    copy: Copy
+    first: bool
+    advice: Advice | None = None
+
+
+def issue_copy(resources: Resources, ask: Ask, dataset_id: str, wanted: Wanted) -> Issued:
+    """The copy of a level or variance, drawn now if it never was."""
+    issued = _issue(resources, ask, dataset_id, [wanted], Algorithm.PARALLEL)
+    return _advised(resources, ask, dataset_id, issued)[0]
+
+
+def issue_batch(
+    resources: Resources,
+    ask: Ask,
+    dataset_id: str,
+    wanted: Sequence[Wanted],
+    algorithm: Algorithm,
+) -> list[Issued]:
+    """Copies of several levels, in the order asked: all of them, or none where one is refused."""
+    if not 0 < len(wanted) <= MOST_IN_A_BATCH:
+        raise InvalidParameter(
+            f"a batch has 1 to {MOST_IN_A_BATCH} levels", parameter="levels", limit=MOST_IN_A_BATCH
+        )
+    issued = _issue(resources, ask, dataset_id, wanted, algorithm)
+    return _advised(resources, ask, dataset_id, issued)
+
+
+def _advised(
+    resources: Resources, ask: Ask, dataset_id: str, issued: Sequence[Issued]
+) -> list[Issued]:
+    """The same, with advice for owners."""
+    with reading(resources.engine) as connection:
+        dataset, grant = visible(connection, ask, dataset_id)
+    if grant is not None:
+        return list(issued)
+    advice = advise_each(resources, dataset, [one.copy.noise_variance for one in issued])
+    if advice is None:
+        return list(issued)
+    return [replace(one, advice=of_it) for one, of_it in zip(issued, advice, strict=True)]
+
+
+def _issue(
+    resources: Resources,
+    ask: Ask,
+    dataset_id: str,
+    wanted: Sequence[Wanted],
+    algorithm: Algorithm,
+) -> list[Issued]:
+    refuse_auditors(ask)
+    with reading(resources.engine) as connection:
+        # Without the lock first: most requests are for copies that exist.
+        known = _known(resources, connection, ask, dataset_id, wanted)
+    if known is not None:
+        return known
+    look = look_ahead(resources, dataset_id)
+    with work(resources, ask) as under_way:
+        connection = under_way.connection
+        datasets.lock(connection, dataset_id)
+        dataset, grant = visible(connection, ask, dataset_id)
+        levelled = [_variance(connection, ask, dataset, grant, one) for one in wanted]
+        variances = levelled
+        if grant is not None and is_traceable(connection, ask, dataset_id):
+            variances = [given_slot(connection, ask, dataset_id, one) for one in levelled]
+        frozen = frozen_now(resources, connection, dataset, under_way.now, look)
+        entries = list(whole_chain(resources, connection, dataset_id, frozen.hash).entries)
+        # Nothing is drawn that could not be released: every part has its shape, records have donors.
+        parts = datasets.parts(connection, dataset_id)
+        open_shapes(resources, connection, dataset_id, parts)
+        open_pool(resources, connection, dataset_id, frozen)
+        before = len(entries)
+        largest = open_statistics(resources, connection, dataset_id).largest
+        # A level comes before its slots, which are traced by what they add to it.
+        to_draw = variances if variances == levelled else [*levelled, *variances]
+        for variance in _drawing_order(to_draw, algorithm):
+            if all(entry.noise_variance != variance for entry in entries):
+                applied = _between_neighbours(frozen.applied(variance), variance, entries)
+                frozen.check_carried(applied, largest)
+                entry = history.append(
+                    connection,
+                    entries,
+                    dataset=dataset_id,
+                    copy=new_id("cp"),
+                    noise_variance=variance,
+                    applied_variance=applied,
+                    recipe=RECIPE,
+                    first_hash=frozen.hash,
+                    at=under_way.now,
+                    caller=ask.caller.id,
+                )
+                entries.append(entry)
+        for one in wanted:
+            if one.level is not None:
+                levels.mark_issued(connection, dataset_id, one.level, under_way.now)
+        under_way.record(
+            "copy.issue", dataset_id, drawn=len(entries) - before, sequence=len(entries)
+        )
+    drawn = {entry.noise_variance: entry for entry in entries}
+    # After the commit: nobody waits while the copies are described.
+    with reading(resources.engine) as connection:
+        return [
+            Issued(
+                _described(connection, ask, dataset, frozen, drawn[variance]),
+                drawn[variance].sequence > before,
+            )
+            for variance in variances
+        ]
+
+
+def _known(
+    resources: Resources,
+    connection: Connection,
+    ask: Ask,
+    dataset_id: str,
+    wanted: Sequence[Wanted],
+) -> list[Issued] | None:
+    """The copies, when every one was drawn before and every level asked for knows that."""
+    dataset, grant = visible(connection, ask, dataset_id)
+    variances = [_variance(connection, ask, dataset, grant, one) for one in wanted]
+    if grant is not None and is_traceable(connection, ask, dataset_id):
+        slotted = [own_variance(connection, ask, dataset_id, one) for one in variances]
+        variances = [one for one in slotted if one is not None]
+        if len(variances) < len(slotted):
+            return None
+    frozen = open_frozen(resources, connection, dataset_id)
+    if frozen is None:
+        return None
+    entries = [history.at_variance(connection, dataset_id, variance) for variance in variances]
+    known = [entry for entry in entries if entry is not None]
+    if len(known) < len(entries):
+        return None
+    for one in wanted:
+        level = None if one.level is None else levels.one(connection, dataset_id, one.level)
+        if level is not None and not level.issued:
+            return None
+    return [
+        Issued(_described(connection, ask, dataset, frozen, entry), first=False) for entry in known
+    ]
+
+
+def _described(
+    connection: Connection, ask: Ask, dataset: Dataset, frozen: Frozen, entry: HistoryEntry
+) -> Copy:
+    """The copy as this caller may have it: by its right to this very level, where it has several."""
+    _, grant = visible(connection, ask, dataset.id)
+    if grant is not None:
+        grant = grant_for(connection, ask, dataset.id, entry.noise_variance) or grant
+    return copy_of(connection, dataset, grant, frozen, entry)
+
+
+def _variance(
+    connection: Connection, ask: Ask, dataset: Dataset, grant: Grant | None, wanted: Wanted
+) -> float:
+    """The variance asked for, where this caller may have it."""
+    if (wanted.level is None) == (wanted.noise_variance is None):
+        raise InvalidParameter("give either level or noise_variance", parameter="level")
+    if wanted.noise_variance is not None:
+        if ask.caller.role is not Role.ADMIN and dataset.owner != ask.caller.id:
+            raise Refusal("only the data set's owner may ask by noise_variance; ask for a level")
+        return checked_variance(wanted.noise_variance, "noise_variance")
+    assert wanted.level is not None
+    level = levels.one(connection, dataset.id, wanted.level)
+    if grant is None and level is None:
+        raise NotFound(f"the data set has no level {wanted.level!r}")
+    if grant is not None:
+        # A level below the grant and one that nobody defined look the same.
+        least = granted_variance(connection, grant)
+        if level is None or level.noise_variance < least:
+            raise Hidden(
+                f"there is no level {wanted.level!r} for this caller; its grant is for level"
+                f" {grant.level!r} and what is more perturbed"
+            )
+    assert level is not None
+    return checked_variance(level.noise_variance, "level")
+
+
+def _between_neighbours(
+    applied: float, noise_variance: float, entries: Sequence[HistoryEntry]
+) -> float:
+    """a(v) as it was computed, but above the a of every smaller v and below that of every larger.
+
+    a grows with v, and rounding must not undo it where two v lie within a few units of the last place.
+    """
+    for entry in entries:
+        if entry.noise_variance < noise_variance:
+            applied = max(applied, math.nextafter(entry.applied_variance, math.inf))
+    above = [e.applied_variance for e in entries if e.noise_variance > noise_variance]
+    if above and applied >= min(above):
+        raise InvalidParameter(
+            "this variance is so near to one already drawn that doubles do not tell them apart",
+            parameter="noise_variance",
+        )
+    return applied
+
+
+def _drawing_order(variances: Sequence[float], algorithm: Algorithm) -> list[float]:
+    if algorithm is Algorithm.PARALLEL:
+        return list(variances)
+    return [variances[position] for position in sequential_order(variances)]

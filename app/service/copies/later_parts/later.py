@@ -1,0 +1,75 @@
+"""What is known of the rows since the first copy, for the parts to come: it lies beside the newest shape.
+
+Noise is not bound to it. It decides only what is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.model import Part
+from app.numerics.copies.shapes.covering.small_parts import SmallParts
+
+FRESH = 8
+"""Parts are judged again when an eighth of their rows is new: every row is read so often, not with each append."""
+
+
+@dataclass(frozen=True, repr=False)
+class Later:
+    """Small parts, and parts that are still to be judged together with others.
+
+    where:
+        small  all small parts since the first copy, in the measure of the newest shape
+        since  number of the first part that is still to be judged together with others
+        asked  number after the newest of them that was judged with those before it
+    """
+
+    small: SmallParts
+    since: int
+    asked: int
+
+    @classmethod
+    def read(cls, kept: Mapping[str, NDArray[Any]], d: int, part: int) -> Later:
+        """Of what lies beside the shape of this part; nothing is known with the first copy."""
+        small = SmallParts.none(d)
+        if "squares" in kept:
+            small = SmallParts(kept["squares"], kept["expected"], float(kept["largest"]))
+        if "since" not in kept:
+            return cls(small, part + 1, part + 1)
+        return cls(small, int(kept["since"]), int(kept["asked"]))
+
+    def arrays(self) -> dict[str, Any]:
+        """What `read` reads."""
+        return {**asdict(self.small), "since": np.int64(self.since), "asked": np.int64(self.asked)}
+
+    def judging(
+        self, before: Sequence[Part], new: Sequence[Part], least: int, enough: int
+    ) -> tuple[list[Part], Later]:
+        """The parts to be judged together now that these come, perhaps none, and what is known then.
+
+        Parts of `enough` rows are judged alone, and others no more once so many were judged together. Fewer
+        than `least` tell nothing yet.
+        """
+        old = [one for one in before if one.number >= self.since and _awaits(one, enough)]
+        old = [one for one in old if one not in new]
+        fresh = [one for one in new if one.rows < enough]
+        judged = _rows(one for one in old if one.number < self.asked)
+        rows = _rows(old) + _rows(fresh)
+        if not fresh or rows < least or FRESH * (rows - judged) < judged:
+            return [], self
+        asked = max(one.number for one in new) + 1
+        since = asked if rows >= enough else self.since
+        return [*old, *fresh], replace(self, since=since, asked=asked)
+
+
+def _awaits(part: Part, enough: int) -> bool:
+    return not part.waiting and part.rows < enough
+
+
+def _rows(parts: Iterable[Part]) -> int:
+    return sum(part.rows for part in parts)

@@ -1,0 +1,169 @@
+"""Where a part that comes after the first copy gets the shape of its noise from.
+
+A part of at least 10·(d+1) complete rows has a shape of its own, joined to the newest before it. A
+smaller one uses the newest as it is, if that covers its rows, and all small parts since the first copy together are
+covered by theirs; a shape made of a handful of rows would give them away. Rows that are not covered are refused, or wait sealed until so many have come together
+that they make a shape. What is known of a part's rows never changes the noise of a part that has some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import reduce
+
+import numpy as np
+from sqlalchemy import Connection
+
+from app.errors import RowsUncovered
+from app.model import Part
+from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
+from app.numerics.copies.shapes.row_moments import RowMoments
+from app.numerics.copies.shapes.shape import rows_for_a_shape, shape_factor
+from app.service.copies.freezing.frozen import Frozen
+from app.service.copies.freezing.part_rows import Ordinals, number_rows, part_batches, part_moments
+from app.service.copies.freezing.shape import (
+    Shape,
+    following,
+    keep_shape,
+    newest_shape,
+    open_shapes,
+    use_shape,
+)
+from app.service.copies.later_parts.later import Later
+from app.service.copies.later_parts.relating import check_relation, enough_rows, least_rows
+from app.service.resources import Resources
+from app.store.database import datasets
+
+NONE_RETIRED: Ordinals = np.empty(0, dtype=np.int64)
+
+
+class Uncovered(StrEnum):
+    """What becomes of rows that the frozen noise would not hide."""
+
+    REFUSE = "refuse"
+    WAIT = "wait"
+
+
+def place(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    part: Part,
+    frozen: Frozen,
+    uncovered: Uncovered,
+) -> Part:
+    """The part, waiting or not, its shape frozen; the caller holds the lock and adds it.
+
+    Parts that waited are released when this one completes their number. RowsUncovered when the rows
+    are not covered and may not wait, RowsTellMore when their categories tell too much of their numbers.
+    """
+    needed = rows_for_a_shape(len(frozen.numeric))
+    parts = datasets.parts(connection, dataset_id)
+    newest, later = newest_shape(resources, connection, dataset_id, parts)
+    moments = part_moments(resources, part, frozen.numeric, NONE_RETIRED)
+    judging = _Judging(resources, connection, dataset_id, parts, frozen)
+    if moments.complete_rows >= needed:
+        known = judging.together([part], newest, later, shaped=True)
+        shape = _keep_following(resources, connection, dataset_id, part, newest, moments, known)
+        check_relation(resources, connection, dataset_id, [part], NONE_RETIRED, frozen, shape)
+        return part
+    small = _with_rows(resources, part, frozen.numeric, newest, later.small)
+    if small.covered:
+        known = judging.together([part], newest, replace(later, small=small))
+        use_shape(resources, connection, dataset_id, part.number, newest, known)
+        return part
+    if uncovered is Uncovered.REFUSE:
+        raise RowsUncovered(
+            f"These rows lie so far outside the rows before them, or spread so much further than they"
+            f" with those of small parts before, that the frozen noise would not hide them. {needed} complete rows at once would be accepted; these are"
+            f" {moments.complete_rows}.",
+            rows_needed=needed,
+            complete_rows=moments.complete_rows,
+        )
+    waiting = [one for one in parts if one.waiting]
+    retired = np.array(datasets.retired(connection, dataset_id, 0, part.first_row), dtype=np.int64)
+    together = reduce(
+        RowMoments.merged,
+        (part_moments(resources, one, frozen.numeric, retired) for one in waiting),
+        moments,
+    )
+    if together.complete_rows < needed:
+        return replace(part, waiting=True)
+    together_parts = [*waiting, part]
+    known = judging.together(together_parts, newest, later, shaped=True)
+    shape = _keep_following(resources, connection, dataset_id, part, newest, together, known)
+    check_relation(resources, connection, dataset_id, together_parts, retired, frozen, shape)
+    for one in waiting:
+        use_shape(resources, connection, dataset_id, one.number, shape)
+    datasets.release_waiting(connection, dataset_id)
+    return part
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """Whether parts relate numbers and categories as the first rows did, together with parts before them."""
+
+    resources: Resources
+    connection: Connection
+    dataset_id: str
+    before: Sequence[Part]
+    frozen: Frozen
+
+    def together(
+        self, new: Sequence[Part], newest: Shape, later: Later, *, shaped: bool = False
+    ) -> Later:
+        """What is known when these have come; RowsTellMore when all tell too much.
+
+        Parts that have a shape of their own (`shaped`) are also judged alone, elsewhere.
+        """
+        if self.frozen.calibration is None:
+            return later
+        least, enough = least_rows(self.frozen), enough_rows(self.frozen)
+        parts, known = later.judging(self.before, new, least, enough)
+        if parts and not (shaped and len(parts) == len(new)):
+            self._check(parts, new, newest)
+        return known
+
+    def _check(self, parts: Sequence[Part], new: Sequence[Part], newest: Shape) -> None:
+        where = self.resources, self.connection, self.dataset_id
+        first, end = parts[0].first_row, max(one.end_row for one in parts)
+        retired = np.array(datasets.retired(self.connection, self.dataset_id, first, end), np.int64)
+        shape = newest
+        if parts[0] not in new:
+            shape = open_shapes(*where, [parts[0]])[parts[0].number]
+        check_relation(*where, parts, retired, self.frozen, shape, several=True)
+
+
+def _keep_following(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    part: Part,
+    newest: Shape,
+    rows: RowMoments,
+    later: Later,
+) -> Shape:
+    """A shape that follows the newest; small parts before it go on to be counted."""
+    centre, matrix = following(newest.centre, newest.matrix, rows)
+    return keep_shape(
+        resources,
+        connection,
+        dataset_id,
+        part.number,
+        centre=centre,
+        matrix=matrix,
+        before=newest.hash,
+        later=replace(later, small=later.small.under(newest.factor, shape_factor(matrix))),
+    )
+
+
+def _with_rows(
+    resources: Resources, part: Part, numeric: Sequence[str], newest: Shape, small: SmallParts
+) -> SmallParts:
+    """The small parts with one more."""
+    for batch in part_batches(resources.blobs, part, numeric, NONE_RETIRED):
+        rows = number_rows(batch, numeric)
+        small = small.merged(small_part(rows, newest.centre, newest.factor))
+    return small

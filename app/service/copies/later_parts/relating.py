@@ -1,0 +1,130 @@
+"""Whether later rows relate numbers and categories as those did that the applied variance follows from.
+
+a(v) is measured when the first copy is issued. Where a later part's categories tell more of its numbers,
+the same a would leave less than is promised, so such rows are refused. Few rows tell little, and a promise may fall
+short by what so few can tell; so parts are also judged together with the later parts before them, until these are
+enough rows to tell nearly all (`later`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from app.errors import RowsTellMore
+from app.model import Column, Part
+from app.numerics.copies.calibrating.applied import applied_variance
+from app.numerics.copies.calibrating.calibration import recalibrated
+from app.numerics.copies.calibrating.frequent import LEAST, frequent_categories
+from app.numerics.copies.shapes.row_moments import row_moments
+from app.numerics.copies.shapes.shape import joined, rows_for_a_shape
+from app.service.copies.freezing.frozen import Frozen
+from app.service.copies.freezing.part_rows import Ordinals, number_rows, part_batches
+from app.service.copies.freezing.pool import Pool, open_pool
+from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sampled_columns
+from app.service.copies.freezing.shape import Shape
+from app.service.datasets.secrets import open_secret
+from app.service.resources import Resources
+from app.store.database import datasets, history
+
+SLACK = 0.03
+"""What a finite sample may take from a promise, and 2/√n of it where n rows are few."""
+
+LEAST_TOGETHER = 100
+LEAST_ENOUGH, MOST_ENOUGH = 2_048, 16_384
+"""Rows that are judged by themselves: what they may take from a promise is 7.5 % at most."""
+
+USUAL = tuple(2.0**power for power in range(-6, 7))
+"""Variances of levels that may be defined later."""
+
+
+def enough_rows(frozen: Frozen) -> int:
+    """How many rows are judged by themselves and need no others: enough of every category that was frozen."""
+    if frozen.calibration is None:
+        return LEAST_ENOUGH
+    categories = len(frozen.calibration.fact_columns)
+    return int(np.clip(LEAST * categories, LEAST_ENOUGH, MOST_ENOUGH))
+
+
+def least_rows(frozen: Frozen) -> int:
+    """Fewer are not judged together: as many numbers as rows would tell every category, and so would outliers."""
+    travelling = 0 if frozen.calibration is None else len(frozen.calibration.travelling)
+    return max(LEAST_TOGETHER, rows_for_a_shape(len(frozen.numeric) + travelling))
+
+
+def check_relation(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    parts: Sequence[Part],
+    retired: Ordinals,
+    frozen: Frozen,
+    shape: Shape,
+    *,
+    several: bool = False,
+) -> None:
+    """RowsTellMore when the rows of these parts would be left with less than levels promise.
+
+    `shape` is that of their noise; of `several` parts with other shapes, the first of theirs, which the later ones
+    dominate. Whether all are wide enough for their rows is asked elsewhere: here it is widened to these.
+    """
+    pool = open_pool(resources, connection, dataset_id, frozen)
+    dataset = datasets.one(connection, dataset_id)
+    if pool is None or frozen.calibration is None or dataset is None:
+        return
+    secret = open_secret(resources, connection, dataset_id)
+    sample = _sample(resources, parts, retired, dataset.columns, secret)
+    if several and sample.table.num_rows < least_rows(frozen):
+        return  # The others were retired.
+    codes, sizes = _shown_codes(sample, pool)
+    S = shape.matrix
+    if several:
+        codes, sizes = frequent_categories(codes, sizes)
+        rows = row_moments(number_rows(sample.table, frozen.numeric))
+        S = joined(S, rows.imputed_covariance())
+    found = recalibrated(frozen.calibration, sample.matrix(), codes, sizes, S)
+    if found is None:
+        return
+    slack = SLACK + 2 / np.sqrt(len(codes))
+    issued = (entry.noise_variance for entry in history.of(connection, dataset_id))
+    for v in {*USUAL, *issued}:
+        a = applied_variance(frozen.calibration, v)
+        promised = (1 - slack) * v / (1 + v)
+        if applied_variance(found, promised / (1 - promised)) > a:
+            together = ", with those of parts appended before them," if several else ""
+            raise RowsTellMore(
+                f"In these rows{together} the categories tell more of the numbers, or the numbers more of the"
+                " categories, than in the rows that the first copy was made of. The noise of this data"
+                " set would leave less of them than its levels promise."
+            )
+
+
+def _sample(
+    resources: Resources,
+    parts: Sequence[Part],
+    retired: Ordinals,
+    columns: Sequence[Column],
+    secret: bytes,
+) -> Sample:
+    numbers, categories = sampled_columns(columns)
+    batches = (
+        batch
+        for part in parts
+        for batch in part_batches(resources.blobs, part, (*numbers, *categories), retired)
+    )
+    return sample_of(batches, columns, sample_key(secret), sum(part.rows for part in parts))
+
+
+def _shown_codes(sample: Sample, pool: Pool) -> tuple[NDArray[np.int32], list[int]]:
+    """The categories as codes; a record with a value that no donor has is never shown, and tells nothing."""
+    listed = np.ones(sample.table.num_rows, dtype=bool)
+    for name, values in pool.values.items():
+        listed &= pc.is_in(sample.table.column(name), value_set=values).to_numpy()
+    codes, sizes = sample.codes()
+    return np.where(listed[:, None], codes, np.array(sizes, dtype=np.int32)), [
+        size + 1 for size in sizes
+    ]

@@ -1,0 +1,167 @@
+"""Copies as they are: who may have which, what is said of one, and the history behind them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from app.errors import Hidden, NotFound, Refusal
+from app.model import Copy, Dataset, Grant, HistoryEntry, Role
+from app.service.access import grant_for, live_grants, overseen, visible
+from app.service.asking import Ask
+from app.service.copies.chain import Chain, whole_chain
+from app.service.copies.freezing.frozen import Frozen, open_frozen
+from app.service.copies.slots import is_anothers, is_traceable, own_variance
+from app.service.datasets.catalogue import released_columns
+from app.service.resources import Resources
+from app.store.database import datasets, history, levels, slots
+from app.store.database.engine import reading
+from app.store.database.history import HistoryNotWhole
+
+
+def show_copy(resources: Resources, ask: Ask, copy_id: str) -> Copy:
+    """What is said of a copy to those who may have it, and to auditors."""
+    with reading(resources.engine) as connection:
+        entry, dataset, grant = permitted(connection, ask, copy_id)
+        frozen, _ = released_history(resources, connection, dataset.id)
+        return copy_of(connection, dataset, grant, frozen, entry)
+
+
+def read_history(
+    resources: Resources, ask: Ask, dataset_id: str, *, after: int, limit: int
+) -> list[HistoryEntry]:
+    """Entries in order, for the data set's owner and for auditors."""
+    with reading(resources.engine) as connection:
+        overseen(connection, ask, dataset_id)
+        return history.page(connection, dataset_id, after=after, limit=limit)
+
+
+def permitted(
+    connection: Connection, ask: Ask, copy_id: str
+) -> tuple[HistoryEntry, Dataset, Grant | None]:
+    """The copy's entry and data set, for callers who may know of it.
+
+    A recipient may have its level and what is more perturbed; less perturbed copies, and those in
+    other recipients' slots, do not exist for it.
+    """
+    entry = history.of_copy(connection, copy_id)
+    if entry is None:
+        # Logged like one that is hidden, so that the time of the answer does not tell them apart.
+        overseer = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+        raise (NotFound if overseer else Hidden)(_no_copy(copy_id))
+    try:
+        dataset, grant = visible(connection, ask, entry.dataset)
+    except NotFound as hidden:
+        # The id of the data set is not the caller's to learn.
+        raise type(hidden)(_no_copy(copy_id)) from None
+    if grant is not None:
+        grant = grant_for(connection, ask, dataset.id, entry.noise_variance)
+        if grant is None or is_anothers(connection, ask, dataset.id, entry.noise_variance):
+            raise Hidden(_no_copy(copy_id))
+    return entry, dataset, grant
+
+
+def copy_at_level(resources: Resources, ask: Ask, dataset_id: str, name: str) -> Copy | None:
+    """The copy of a level that this caller was granted, if it was issued."""
+    with reading(resources.engine) as connection:
+        dataset, grant = visible(connection, ask, dataset_id)
+        level = levels.one(connection, dataset_id, name)
+        rights = [] if grant is None else live_grants(connection, ask, dataset_id)
+        if level is None or (grant is not None and name not in {one.level for one in rights}):
+            raise Hidden(f"there is no level {name!r} for this caller")
+        variance: float | None = level.noise_variance
+        if grant is not None:
+            grant = grant_for(connection, ask, dataset_id, level.noise_variance)
+            if is_traceable(connection, ask, dataset_id):
+                variance = own_variance(connection, ask, dataset_id, level.noise_variance)
+        entry = None if variance is None else history.at_variance(connection, dataset_id, variance)
+        frozen = open_frozen(resources, connection, dataset_id)
+        if entry is None or frozen is None:
+            return None
+        return copy_of(connection, dataset, grant, frozen, entry)
+
+
+def downloadable(
+    connection: Connection, ask: Ask, copy_id: str
+) -> tuple[HistoryEntry, Dataset, Grant | None]:
+    """The same, for callers who may also have its rows: not for auditors."""
+    found = permitted(connection, ask, copy_id)
+    refuse_auditors(ask)
+    return found
+
+
+def refuse_auditors(ask: Ask) -> None:
+    """An auditor sees that copies exist and how they were drawn, not what is in them."""
+    if ask.caller.role is Role.AUDITOR:
+        raise Refusal("an auditor reads histories and has no copies")
+
+
+def granted_variance(connection: Connection, grant: Grant) -> float:
+    """The variance of the level that a grant names; Refusal when the owner removed the level."""
+    level = levels.one(connection, grant.dataset, grant.level)
+    if level is None:
+        raise Refusal("the level of your grant does not exist any more")
+    return level.noise_variance
+
+
+def released_history(
+    resources: Resources, connection: Connection, dataset_id: str
+) -> tuple[Frozen, Chain]:
+    """What is frozen, and the whole history, of a data set of which a copy was issued."""
+    frozen = open_frozen(resources, connection, dataset_id)
+    if frozen is None:
+        raise HistoryNotWhole("a copy was issued and nothing is frozen")
+    return frozen, whole_chain(resources, connection, dataset_id, frozen.hash)
+
+
+def copy_of(
+    connection: Connection,
+    dataset: Dataset,
+    grant: Grant | None,
+    frozen: Frozen,
+    entry: HistoryEntry,
+) -> Copy:
+    """An entry as the copy that this caller may have.
+
+    A recipient learns what is promised and the grid, and nothing of the place among other draws.
+    """
+    columns = released_columns(dataset, grant)
+    names = frozenset(column.name for column in columns)
+    grid = frozen.grid(entry.applied_variance)
+    # Of its slot a recipient learns the level alone.
+    slot = slots.at_variance(connection, dataset.id, entry.noise_variance)
+    promised = entry.noise_variance if slot is None else slot.level_variance
+    called = [
+        level.name
+        for level in levels.at_variance(connection, dataset.id, promised)
+        if grant is None or level.name == grant.level
+    ]
+    return Copy(
+        id=entry.copy,
+        dataset=dataset.id,
+        noise_variance=entry.noise_variance if grant is None else promised,
+        applied_variance=entry.applied_variance if grant is None else None,
+        sequence=entry.sequence if grant is None else None,
+        hash=entry.hash if grant is None else None,
+        issued_at=entry.at,
+        rows=_rows(connection, dataset, grant),
+        columns=columns,
+        grid={name: exponent for name, exponent in grid.items() if name in names},
+        records=names.intersection(frozen.records),
+        levels=tuple(called),
+    )
+
+
+def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
+    """How many rows a download has now: those from the first on that the caller may have."""
+    if grant is None or grant.first_row == 0:
+        return dataset.released_rows
+    released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
+    withdrawn = datasets.retired(connection, dataset.id, grant.first_row, dataset.rows)
+    rows = sum(max(0, part.end_row - max(part.first_row, grant.first_row)) for part in released)
+    return rows - sum(
+        any(part.first_row <= row < part.end_row for part in released) for row in withdrawn
+    )
+
+
+def _no_copy(copy_id: str) -> str:
+    return f"there is no copy {copy_id!r} for this caller"

@@ -1,0 +1,1 @@
+"""What levels would do, before any of them is issued: their risk and their use side by side."""

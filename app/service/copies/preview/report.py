@@ -1,0 +1,155 @@
+"""A preview as its owner reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.numerics.attacks.findings import Finding
+from app.service.copies.advice import Advice
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What the attackers of an audit find in a copy of the level.
+
+    where:
+        recovered  the largest share of the variance of anything that one of them finds out
+        attackers  of each attacker the target that it leaves least of
+    """
+
+    verdict: str
+    recovered: float
+    attackers: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class ColumnMoved:
+    """A number in the copy beside the original; a date counts in days.
+
+    where:
+        bias          mean in the copy less mean in the original, in the rows looked at
+        largest_bias  what the bias of an issued copy stays below in 95 of 100 draws
+        compared_to   what `within` is a share of: the mean, or the standard deviation of a date or of a
+                      number with values of both signs
+        within        largest_bias as a share
+        spread        standard deviation in the copy over that in the original
+    """
+
+    column: str
+    mean: float
+    bias: float
+    largest_bias: float
+    compared_to: str
+    within: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Gaps between copy and original over pairs of columns: the mean, and the largest with its pair."""
+
+    mean: float
+    largest: float
+    between: tuple[str, str]
+    pairs: int
+
+
+@dataclass(frozen=True)
+class TableMoved:
+    """Total variation between the tables of a categorical column, 0 to 1."""
+
+    column: str
+    distance: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """Scores on original rows of a model trained on other rows: of the original, and of the copy."""
+
+    target: str
+    measure: str
+    trained_on_original: float
+    trained_on_copy: float
+    constant: float
+    tested_rows: int
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What a copy of the level keeps.
+
+    where:
+        quality       shapes of columns and trends of pairs in one number, 0 to 1
+        correlations  of two numbers, |Δρ|; `tables` of one category, `pairs_of_tables` of two
+    """
+
+    quality: float | None
+    means: tuple[ColumnMoved, ...]
+    correlations: Pairs | None
+    tables: tuple[TableMoved, ...]
+    pairs_of_tables: Pairs | None
+    regression: Model | None
+    tree: Model | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A column before and after: cells of the same rows, and how the values are spread.
+
+    where:
+        bins            edges for a number, one more than shares; values for a category
+        shares_before, shares_after  of the rows in each bin
+    """
+
+    column: str
+    before: tuple[str | None, ...]
+    after: tuple[str | None, ...]
+    bins: tuple[str, ...]
+    shares_before: tuple[float, ...]
+    shares_after: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LevelPreview:
+    """One level: what it costs, what it risks, what it keeps, how it looks."""
+
+    levels: tuple[str, ...]
+    noise_variance: float
+    privacy: float
+    advice: Advice
+    risk: Risk
+    utility: Utility
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The most private of the levels that keeps an analysis; none where even the least private does not.
+
+    where:
+        but  the columns in the way, at the least private level that does not keep it
+    """
+
+    analysis: str
+    privacy: float | None
+    levels: tuple[str, ...]
+    but: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Levels side by side, the least private first. Nothing of it is kept.
+
+    where:
+        rows           that a copy has now
+        rows_compared  that the utility was measured on
+        rows_attacked  that the attackers were given
+    """
+
+    dataset: str
+    rows: int
+    rows_compared: int
+    rows_attacked: int
+    seed: int
+    levels: tuple[LevelPreview, ...]
+    recommendations: tuple[Recommendation, ...]

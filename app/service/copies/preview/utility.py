@@ -1,0 +1,172 @@
+"""What a copy keeps of its original, for the usual analyses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from app.errors import InvalidParameter
+from app.model import Column, Kind
+from app.numerics.tables import MixedTable
+from app.numerics.utility.analyses import (
+    MOST_COMPARED,
+    Gaps,
+    Moved,
+    correlation_gaps,
+    moved,
+    pair_distances,
+    table_distances,
+)
+from app.numerics.utility.models import (
+    Halves,
+    Score,
+    halves,
+    regression_score,
+    regression_target,
+    tree_score,
+    tree_target,
+)
+from app.numerics.utility.prediction import Target
+from app.numerics.utility.quality import quality
+from app.service.copies.preview.report import ColumnMoved, Model, Pairs, TableMoved, Utility
+from app.service.copies.preview.sides import Side
+
+
+@dataclass(frozen=True, repr=False)
+class Questions:
+    """What is asked of every level alike: which models, on which rows, for a copy of how many rows.
+
+    where:
+        regression_known, tree_known  the scores of the models learnt from the original
+    """
+
+    regression: int | None
+    tree: Target | None
+    rows: Halves
+    copy_rows: int
+    seed: int
+    regression_known: Score | None
+    tree_known: Score | None
+
+
+def questions(before: Side, target: str | None, copy_rows: int, seed: int) -> Questions:
+    """The questions to these rows; InvalidParameter when there is no such target."""
+    if target is None:
+        regression, tree = regression_target(before.cells), tree_target(before.cells)
+    elif target in before.numbers:
+        regression = before.numbers.index(target)
+        tree = Target("numeric", regression)
+    elif target in before.categories:
+        regression = regression_target(before.cells)
+        tree = Target("categorical", before.categories.index(target))
+    else:
+        raise InvalidParameter(
+            f"There is no column {target!r} that a copy releases with noise, or as a category.",
+            parameter="target",
+        )
+    rows = halves(before.cells.records, np.random.default_rng(seed))
+    asked = Questions(regression, tree, rows, copy_rows, seed, None, None)
+    return replace(
+        asked,
+        regression_known=_regression_score(before, before, asked),
+        tree_known=_tree_score(before, before, asked),
+    )
+
+
+def measured_utility(
+    before: Side, after: Side, columns: dict[str, Column], asked: Questions
+) -> Utility:
+    """The utility of a copy beside its original."""
+    original, copy = before.cells, after.cells
+    distances = table_distances(original, copy)
+    found = quality(_first(original), _first(copy), np.random.default_rng(asked.seed)).mean
+    return Utility(
+        quality=found if math.isfinite(found) else None,
+        means=_means(before, after, columns, asked.copy_rows),
+        correlations=_pairs(correlation_gaps(original, copy), before.numbers),
+        tables=tuple(map(TableMoved, before.categories, distances)),
+        pairs_of_tables=_pairs(pair_distances(original, copy), before.categories),
+        regression=_regression(before, after, asked),
+        tree=_tree(before, after, asked),
+    )
+
+
+def _means(
+    before: Side, after: Side, columns: dict[str, Column], copy_rows: int
+) -> tuple[ColumnMoved, ...]:
+    found = []
+    for place, name in enumerate(before.numbers):
+        X, Y = (side.cells.numeric[:, place] for side in (before, after))
+        change = moved(X, Y)
+        if change is None:
+            continue
+        both_signs = float(np.nanmin(X)) < 0 < float(np.nanmax(X))
+        by_deviation = columns[name].kind is Kind.DATE or both_signs or change.mean == 0
+        found.append(_column_moved(name, change, len(X), copy_rows, by_deviation=by_deviation))
+    return tuple(found)
+
+
+def _column_moved(
+    name: str, change: Moved, rows: int, copy_rows: int, *, by_deviation: bool
+) -> ColumnMoved:
+    largest = change.largest_bias(round(copy_rows * change.values / rows))
+    unit = change.deviation if by_deviation else abs(change.mean)
+    return ColumnMoved(
+        column=name,
+        mean=change.mean,
+        bias=change.bias,
+        largest_bias=largest,
+        compared_to="standard deviation" if by_deviation else "mean",
+        within=largest / unit,
+        spread=change.deviation_in_copy / change.deviation,
+    )
+
+
+def _regression(before: Side, after: Side, asked: Questions) -> Model | None:
+    if asked.regression is None:
+        return None
+    target = before.numbers[asked.regression]
+    return _model(target, asked.regression_known, _regression_score(before, after, asked))
+
+
+def _tree(before: Side, after: Side, asked: Questions) -> Model | None:
+    if asked.tree is None:
+        return None
+    names = before.numbers if asked.tree.kind == "numeric" else before.categories
+    target = names[asked.tree.position]
+    return _model(target, asked.tree_known, _tree_score(before, after, asked))
+
+
+def _regression_score(before: Side, learnt: Side, asked: Questions) -> Score | None:
+    if asked.regression is None:
+        return None
+    return regression_score(before.cells, learnt.cells, asked.regression, asked.rows)
+
+
+def _tree_score(before: Side, learnt: Side, asked: Questions) -> Score | None:
+    if asked.tree is None:
+        return None
+    return tree_score(before.cells, learnt.cells, asked.tree, asked.rows, asked.seed % 2**31)
+
+
+def _model(target: str, known: Score | None, found: Score | None) -> Model | None:
+    if known is None or found is None:
+        return None
+    return Model(target, known.measure, known.score, found.score, known.constant, known.tested)
+
+
+def _pairs(gaps: Gaps | None, names: tuple[str, ...]) -> Pairs | None:
+    if gaps is None:
+        return None
+    i, j = gaps.between
+    return Pairs(gaps.mean, gaps.largest, (names[i], names[j]), gaps.pairs)
+
+
+def _first(table: MixedTable) -> MixedTable:
+    return MixedTable(
+        table.numeric[:, :MOST_COMPARED],
+        table.codes[:, :MOST_COMPARED],
+        table.categories[:MOST_COMPARED],
+    )

@@ -1,0 +1,1 @@
+"""Copies written once as Parquet files, and the URLs by which they are read."""

@@ -1,0 +1,219 @@
+"""Whose copy is this? A found table, traced to the recipients whose copies it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from app.errors import Conflict, InvalidTable
+from app.model import Caller, Dataset, HistoryEntry, Kind, Role
+from app.numerics.tracing.matching import Matches, matched_rows
+from app.numerics.tracing.regression import Share, shares
+from app.service.access import overseen
+from app.service.asking import Ask, work
+from app.service.copies.freezing.part_rows import number_rows
+from app.service.copies.freezing.shape import open_shapes
+from app.service.copies.lookup import released_history
+from app.service.copies.making.release import Selection, open_release
+from app.service.resources import Resources
+from app.store.database import datasets, history, levels, slots
+from app.store.database.engine import reading
+from app.store.database.slots import Slot
+
+FloatArray = NDArray[np.float64]
+
+MOST_ROWS = 20_000
+"""Of a found table, spread evenly; more would tell hardly more."""
+
+NAMED = 1e-3
+"""Chance of naming anybody wrongly below which a recipient is named."""
+
+
+@dataclass(frozen=True)
+class TracedCopy:
+    """What a found table has of one recipient's copy.
+
+    where:
+        weight        its share in the table: 1 for a copy as it is, 1/3 for one of three averaged
+        error_chance  that somebody without a part would be given so much, of all recipients together
+        named         whether that is below 1 in 1,000
+    """
+
+    recipient: str
+    level: str | None
+    weight: float
+    standard_error: float
+    error_chance: float
+    named: bool
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Whose copies a found table was made of.
+
+    where:
+        rows, matched  rows of the table that were looked at, and the most that one level's copies know again
+        columns        those in common, by which it was traced
+        copies         every copy in a slot, the surest first
+    """
+
+    dataset: str
+    rows: int
+    matched: int
+    columns: tuple[str, ...]
+    copies: tuple[TracedCopy, ...]
+    verdict: str
+
+
+@dataclass(frozen=True, repr=False)
+class _Group:
+    """The slots of one level: its own copy, theirs, and the covariance of its noise by column."""
+
+    level: str | None
+    base: HistoryEntry
+    slots: Sequence[tuple[Slot, HistoryEntry]]
+    noise: FloatArray
+
+
+def trace(resources: Resources, ask: Ask, dataset_id: str, found: pa.Table) -> Trace:
+    """Trace a found table, for the data set's owner and for auditors.
+
+    InvalidTable when it has no column of numbers in common with the copies, Conflict when no copy was
+    issued under a traceable agreement.
+    """
+    with reading(resources.engine) as connection:
+        dataset = overseen(connection, ask, dataset_id)
+        given = slots.of(connection, dataset_id)
+        entries = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
+        given = [slot for slot in given if slot.noise_variance in entries]
+        if not given:
+            raise Conflict("No copy of this data set was issued under a traceable agreement.")
+        frozen, _ = released_history(resources, connection, dataset_id)
+        names = _in_common(dataset, frozen.numeric, found)
+        parts = [part for part in datasets.parts(connection, dataset_id) if not part.waiting]
+        largest = max(parts, key=lambda part: part.rows)
+        shape = open_shapes(resources, connection, dataset_id, [largest])[largest.number].matrix
+        places = [frozen.numeric.index(name) for name in names]
+        groups = []
+        for variance in sorted({slot.level_variance for slot in given}):
+            base = entries[variance]
+            called = levels.at_variance(connection, dataset_id, variance)
+            groups.append(
+                _Group(
+                    called[0].name if called else None,
+                    base,
+                    [(s, entries[s.noise_variance]) for s in given if s.level_variance == variance],
+                    base.applied_variance * shape[np.ix_(places, places)],
+                )
+            )
+    rows = _found_rows(found, names)
+    reader = Ask(Caller(dataset.owner, "owner", Role.OWNER), ask.request_id)
+    matched, traced = 0, []
+    for group in groups:
+        count, told = _traced(resources, reader, group, names, rows)
+        matched = max(matched, count)
+        traced += [_judged(group, slot, share, len(groups)) for slot, share in told]
+    traced.sort(key=lambda one: (one.error_chance, -one.weight))
+    result = Trace(dataset_id, len(rows), matched, names, tuple(traced), _verdict(traced))
+    with work(resources, ask) as under_way:
+        under_way.record(
+            "copy.trace",
+            dataset_id,
+            rows=result.rows,
+            matched=matched,
+            named=sum(one.named for one in traced),
+        )
+    return result
+
+
+def _in_common(dataset: Dataset, numeric: Sequence[str], found: pa.Table) -> tuple[str, ...]:
+    names = tuple(
+        column.name
+        for column in dataset.columns
+        if column.name in numeric
+        and column.kind is Kind.NUMERIC
+        and column.name in found.column_names
+        and pa.types.is_floating(found.column(column.name).type)
+    )
+    if not names:
+        raise InvalidTable(
+            "The found table has no column of numbers in common with the copies of this data set."
+        )
+    return names
+
+
+def _found_rows(found: pa.Table, names: Sequence[str]) -> FloatArray:
+    rows = number_rows(found.select(list(names)).combine_chunks(), names)
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp)])
+
+
+def _traced(
+    resources: Resources, ask: Ask, group: _Group, names: tuple[str, ...], rows: FloatArray
+) -> tuple[int, list[tuple[Slot, Share]]]:
+    """How many rows a level's copies know again, and the share of each of its slots in them."""
+    base = _copied(resources, ask, group.base, names, None)
+    matches = matched_rows(rows, base, group.noise)
+    copies = [_copied(resources, ask, entry, names, matches) for _, entry in group.slots]
+    told = shares(rows[matches.found], base[matches.copy], copies, group.noise)
+    if told is None:
+        told = [Share(0.0, float("inf"), 1.0)] * len(copies)
+    owners = [slot for slot, _ in group.slots]
+    return len(matches.found), list(zip(owners, told, strict=True))
+
+
+def _copied(
+    resources: Resources,
+    ask: Ask,
+    entry: HistoryEntry,
+    names: tuple[str, ...],
+    matches: Matches | None,
+) -> FloatArray:
+    """These columns of a copy as it is released: all rows, or those that are matched."""
+    release = open_release(resources, ask, entry.copy, Selection(names))
+    taken = [np.empty((0, len(names)))]
+    order = None if matches is None else np.sort(matches.copy)
+    start = 0
+    for batch in release.batches():
+        values = number_rows(batch, names)
+        if order is not None:
+            first, last = np.searchsorted(order, (start, start + len(values)))
+            values = values[order[first:last] - start]
+        taken.append(values)
+        start += batch.num_rows
+    found = np.concatenate(taken)
+    if matches is None or order is None:
+        return found
+    if len(found) < len(order):
+        raise Conflict("Rows were retired while the table was traced; ask again.")
+    return np.asarray(found[np.searchsorted(order, matches.copy)])
+
+
+def _judged(group: _Group, slot: Slot, share: Share, levels_tried: int) -> TracedCopy:
+    chance = min(1.0, share.error_chance * levels_tried)
+    known = np.isfinite(share.standard_error)
+    return TracedCopy(
+        slot.recipient,
+        group.level,
+        share.weight,
+        share.standard_error if known else 0.0,
+        chance,
+        bool(chance < NAMED),
+    )
+
+
+def _verdict(traced: Sequence[TracedCopy]) -> str:
+    named = [one for one in traced if one.named]
+    if not named:
+        return "The table is not made of any copy that can be traced, or tells too little of it."
+    of = ", ".join(f"{one.recipient} ({one.weight:.2f})" for one in named)
+    chance = max(one.error_chance for one in named)
+    return (
+        f"The table is made of the copies of {of}; the chance that an innocent is named is"
+        f" {max(chance, 1e-12):.1e} at most."
+    )

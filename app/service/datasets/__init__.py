@@ -1,0 +1,1 @@
+"""Data sets: registered, added to, described; and their levels."""

@@ -1,0 +1,155 @@
+"""Data sets as they are: show, list, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from app.errors import Hidden, NotFound, Refusal
+from app.model import Column, Dataset, Grant, Kind, Role, Versions
+from app.service.access import live_grants, owned, owned_and_locked, visible
+from app.service.asking import Ask, work
+from app.service.copies.released.room import remove_objects
+from app.service.datasets.overlap import forget_sketches
+from app.service.datasets.versions import privacy_left
+from app.service.resources import Resources
+from app.store.database import datasets, key_books, levels, loose_blobs
+from app.store.database.clock import moment
+from app.store.database.engine import reading, writing
+
+
+def show_dataset(resources: Resources, ask: Ask, dataset_id: str) -> Dataset:
+    """One data set; a recipient sees the columns that can reach it."""
+    with reading(resources.engine) as connection:
+        dataset, grant = visible(connection, ask, dataset_id)
+        if grant is None:
+            return with_versions(connection, [dataset])[0]
+        return _as_granted(connection, ask, dataset)
+
+
+def show_owned(resources: Resources, ask: Ask, dataset_id: str) -> Dataset:
+    """One data set for its owner or an administrator; for all others there is none, whatever their right."""
+    with reading(resources.engine) as connection:
+        try:
+            dataset = owned(connection, ask, dataset_id)
+        except NotFound:
+            raise
+        except Refusal:
+            raise Hidden(f"there is no data set {dataset_id!r} for this caller") from None
+        return with_versions(connection, [dataset])[0]
+
+
+def list_datasets(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[Dataset]:
+    """Data sets by id: all for administrators and auditors, else one's own or those granted."""
+    role = ask.caller.role
+    with reading(resources.engine) as connection:
+        if role is not Role.RECIPIENT:
+            owner = ask.caller.id if role is Role.OWNER else None
+            found = datasets.page(connection, after=after, limit=limit, owner=owner)
+            return with_versions(connection, found)
+        granted = datasets.page(
+            connection,
+            after=after,
+            limit=limit,
+            granted_to=ask.caller.id,
+            now=moment(connection),
+        )
+        return [_as_granted(connection, ask, one) for one in granted]
+
+
+def describe_dataset(
+    resources: Resources,
+    ask: Ask,
+    dataset_id: str,
+    *,
+    description: str | None,
+    listed: bool | None,
+) -> Dataset:
+    """Say what a data set is, and whether others may find it and ask; None leaves things as they are."""
+    with work(resources, ask) as under_way:
+        dataset = owned_and_locked(under_way.connection, ask, dataset_id)
+        said = replace(
+            dataset,
+            description=dataset.description if description is None else description,
+            listed=dataset.listed if listed is None else listed,
+        )
+        datasets.describe(under_way.connection, dataset_id, said.description, listed=said.listed)
+        under_way.record("dataset.describe", dataset_id, listed=said.listed)
+        return with_versions(under_way.connection, [said])[0]
+
+
+def remove_dataset(resources: Resources, ask: Ask, dataset_id: str) -> None:
+    """Forget a data set: its rows, its secret and so every copy; its history remains."""
+    with work(resources, ask) as under_way:
+        owned_and_locked(under_way.connection, ask, dataset_id)
+        blobs = [part.blob for part in datasets.parts(under_way.connection, dataset_id)]
+        datasets.remove(under_way.connection, dataset_id)
+        forget_sketches(under_way.connection, dataset_id)
+        reason = loose_blobs.Reason.REMOVAL
+        loose_blobs.add(under_way.connection, blobs, reason, under_way.now)
+        under_way.record("dataset.remove", dataset_id)
+    # After the commit: what a failure here leaves behind, the next start removes.
+    with suppress(OSError):
+        for blob in blobs:
+            resources.blobs.delete(blob)
+        with writing(resources.engine) as connection:
+            for blob in blobs:
+                loose_blobs.forget(connection, blob)
+    remove_objects(resources, dataset_id)
+
+
+def with_versions(connection: Connection, found: Sequence[Dataset]) -> list[Dataset]:
+    """The data sets with what is known of versions of their keys, for those who answer for them."""
+    known: list[Dataset] = []
+    for dataset in found:
+        book = None if dataset.key_column is None else key_books.one(connection, dataset.id)
+        if book is None:
+            known.append(dataset)
+            continue
+        left = {
+            level.name: privacy_left(level, book.most_versions)
+            for level in levels.of(connection, dataset.id)
+        }
+        known.append(replace(dataset, versions=Versions(book.most_versions, left)))
+    return known
+
+
+def released_columns(dataset: Dataset, grant: Grant | None) -> tuple[Column, ...]:
+    """The columns that can leave: no identifiers, and for a recipient those of its grant."""
+    return tuple(
+        column
+        for column in dataset.columns
+        if column.kind is not Kind.IDENTIFIER
+        and (grant is None or grant.columns is None or column.name in grant.columns)
+    )
+
+
+def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
+    """What a recipient sees of a data set: the columns that one of its rights lets it have.
+
+    Of rows that are in no copy, withdrawn or waiting, it learns nothing, nor why a column got its
+    kind, which counts values that no copy may ever show.
+    """
+    names = {
+        column.name
+        for grant in live_grants(connection, ask, dataset.id)
+        for column in released_columns(dataset, grant)
+    }
+    return Dataset(
+        id=dataset.id,
+        name=dataset.name,
+        owner=dataset.owner,
+        rows=dataset.released_rows,
+        retired=0,
+        columns=tuple(
+            replace(column, because="") for column in dataset.columns if column.name in names
+        ),
+        key_column=None,
+        created_at=dataset.created_at,
+        frozen=dataset.frozen,
+        description=dataset.description,
+        listed=dataset.listed,
+    )

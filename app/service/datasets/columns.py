@@ -1,0 +1,98 @@
+"""Saying what columns are, until the first copy exists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow.compute as pc
+from sqlalchemy import Connection
+
+from app.errors import DatasetFrozen, InvalidParameter
+from app.model import Column, ColumnWish, Dataset, Kind, Storage
+from app.service.access import owned_and_locked
+from app.service.asking import Ask, work
+from app.service.datasets.read_again import read_again, refuse_changed
+from app.service.datasets.statistics import open_statistics, seal_statistics
+from app.service.resources import Resources
+from app.store.database import datasets
+from app.tables.kinds import as_wished, refuse_unknown
+from app.tables.stream import category_text
+
+
+def put_columns(
+    resources: Resources, ask: Ask, dataset_id: str, wishes: Mapping[str, ColumnWish]
+) -> Dataset:
+    """Change the columns named; DatasetFrozen once a copy was issued.
+
+    A column whose kind needs another storage is read again from the stored rows first.
+    """
+    with (
+        read_again(resources, ask, dataset_id, wishes) as rewritten,
+        work(resources, ask) as under_way,
+    ):
+        connection = under_way.connection
+        dataset = owned_and_locked(connection, ask, dataset_id)
+        if dataset.frozen:
+            raise DatasetFrozen("a copy of this data set was issued, so its columns stay")
+        if rewritten is not None:
+            refuse_changed(connection, rewritten, dataset)
+            rewritten.commit(resources, connection, under_way.now)
+            dataset = replace(dataset, columns=rewritten.columns)
+        refuse_unknown(wishes, tuple(column.name for column in dataset.columns))
+        columns = tuple(
+            as_wished(column, wishes[column.name]) if column.name in wishes else column
+            for column in dataset.columns
+        )
+        _keep_key_column(dataset, columns)
+        _count_categories(resources, connection, dataset, columns)
+        datasets.set_columns(connection, dataset_id, columns)
+        under_way.record("columns.put", dataset_id, columns=len(wishes))
+    return replace(dataset, columns=columns)
+
+
+def _keep_key_column(dataset: Dataset, columns: tuple[Column, ...]) -> None:
+    for column in columns:
+        if column.name == dataset.key_column and column.kind is not Kind.IDENTIFIER:
+            raise InvalidParameter(
+                f"column {column.name!r} is the key column and must stay an identifier",
+                column=column.name,
+            )
+
+
+def _count_categories(
+    resources: Resources,
+    connection: Connection,
+    dataset: Dataset,
+    columns: tuple[Column, ...],
+) -> None:
+    """Make sure that the categories of every categorical column are counted.
+
+    Text was counted when it came in; numbers that become categories are read once more.
+    """
+    statistics = open_statistics(resources, connection, dataset.id)
+    counted = dict(statistics.categories)
+    for column in columns:
+        if column.kind is not Kind.CATEGORICAL or column.name in counted:
+            continue
+        counts: Counter[str] = Counter()
+        if column.storage is Storage.NUMBER:
+            for part in datasets.parts(connection, dataset.id):
+                for batch in resources.blobs.read_rows(part.blob, 0, part.rows, [column.name]):
+                    found = pc.value_counts(category_text(batch.column(0).drop_null()))
+                    names, numbers = found.flatten()
+                    counts.update(dict(zip(names.to_pylist(), numbers.to_pylist(), strict=True)))
+        limit = resources.limits.categories
+        if column.storage is Storage.TEXT or len(counts) > limit:
+            raise InvalidParameter(
+                f"column {column.name!r} has more than {limit} different values and cannot be"
+                " categorical",
+                column=column.name,
+                limit=limit,
+            )
+        counted[column.name] = counts
+    if counted.keys() != statistics.categories.keys():
+        together = replace(statistics, categories=counted)
+        sealed = seal_statistics(resources, dataset.id, together)
+        datasets.set_statistics(connection, dataset.id, sealed)

@@ -1,0 +1,1 @@
+"""A made-up data set with recipients and copies, on which anybody can watch what the service is for."""

@@ -1,0 +1,163 @@
+"""The demonstration is made as an owner would make it: registered, levels, recipients, grants, copies.
+
+Each recipient asks for its copy itself. Its key is shown to nobody, so that nobody can ask in its name later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from app.errors import NotFound
+from app.model import Dataset, Grant, HistoryEntry, Level, Role
+from app.service.access import require
+from app.service.asking import Ask, work
+from app.service.copies.issue import Wanted, issue_copy
+from app.service.datasets.catalogue import describe_dataset, remove_dataset
+from app.service.datasets.levels import put_level
+from app.service.datasets.register import check_name, register_dataset
+from app.service.demonstration.households import as_file, household_rows
+from app.service.jobs.enqueue import INTERNAL
+from app.service.jobs.progress import SILENT, Progress
+from app.service.resources import Resources
+from app.service.sharing.grants import put_grant
+from app.service.sharing.recipients import create_recipient
+from app.store.database import callers, datasets, grants, history, levels
+from app.store.database.engine import reading
+from app.tables.media import MediaType
+from app.tables.reading import read_batches
+
+NAME = "Demonstration: made-up households"
+SAID = (
+    "Households that nobody lives in, made to show what happens when recipients pool their copies."
+)
+TRUST = {
+    "Ministry": 0.50,
+    "University": 0.55,
+    "Hospital": 0.60,
+    "City council": 0.65,
+    "Insurer": 0.70,
+    "Newspaper": 0.75,
+    "Market researcher": 0.80,
+    "Everybody": 0.85,
+}
+"""Who has a copy, and its level's privacy."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A recipient of the demonstration with the copy that it holds."""
+
+    id: str
+    who: str
+    level: Level
+    entry: HistoryEntry
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """The data set, and who holds which copy, the least perturbed first."""
+
+    dataset: Dataset
+    holders: tuple[Holder, ...]
+
+
+def make_demonstration(resources: Resources, ask: Ask, progress: Progress = SILENT) -> None:
+    """Make the caller's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
+    require(ask, Role.OWNER)
+    check_name(resources, ask, NAME)
+    body = as_file(household_rows(np.random.default_rng()))
+    parquet = MediaType.PARQUET.value
+    with read_batches(body, parquet, None, resources.limits, resources.spool_dir) as stream:
+        dataset, _, _ = register_dataset(
+            resources, ask, NAME, stream, {}, key_column=None, allow_overlap=True
+        )
+    try:
+        describe_dataset(resources, ask, dataset.id, description=SAID, listed=False)
+        for number, (who, privacy) in enumerate(TRUST.items()):
+            progress.tell("issuing copies", number, len(TRUST))
+            _share(resources, ask, dataset.id, who, privacy)
+    except BaseException:
+        _remove(resources, ask, dataset.id)
+        raise
+
+
+def ensure_demonstration(resources: Resources) -> None:
+    """Make the demonstration of the oldest administrator, unless it is there."""
+    with reading(resources.engine) as connection:
+        administrator = callers.with_role(connection, Role.ADMIN)[0]
+    ask = Ask(administrator, INTERNAL)
+    if find_demonstration(resources, ask) is None:
+        make_demonstration(resources, ask)
+
+
+def find_demonstration(resources: Resources, ask: Ask) -> Demonstration | None:
+    """The caller's demonstration, if it has one."""
+    require(ask, Role.OWNER)
+    with reading(resources.engine) as connection:
+        dataset = datasets.named(connection, ask.caller.id, NAME)
+        if dataset is None:
+            return None
+        holders = _holders(connection, dataset.id)
+    return Demonstration(dataset, holders) if holders else None
+
+
+def the_demonstration(resources: Resources, ask: Ask) -> Demonstration:
+    """The caller's demonstration; NotFound where it has none."""
+    found = find_demonstration(resources, ask)
+    if found is None:
+        raise NotFound("There is no demonstration of yours. Make one first.")
+    return found
+
+
+def remove_demonstration(resources: Resources, ask: Ask) -> None:
+    """Forget the caller's demonstration, and revoke the recipients that were made for it."""
+    _remove(resources, ask, the_demonstration(resources, ask).dataset.id)
+
+
+def _share(resources: Resources, ask: Ask, dataset_id: str, who: str, privacy: float) -> None:
+    level = f"privacy-{privacy:.0%}".removesuffix("%")
+    put_level(resources, ask, dataset_id, level, noise_variance=None, privacy=privacy)
+    made = create_recipient(resources, ask, f"{who}{_mark(dataset_id)}", Role.RECIPIENT)
+    put_grant(resources, ask, Grant(dataset_id, made.caller.id, level))
+    issue_copy(resources, Ask(made.caller, ask.request_id), dataset_id, Wanted(level=level))
+
+
+def _mark(dataset_id: str) -> str:
+    """How recipients of a demonstration are called behind their name: by this alone they are known as such."""
+    return f" (demonstration {dataset_id[-8:]})"
+
+
+def _made_for(connection: Connection, dataset_id: str) -> list[tuple[Grant, str]]:
+    """Grants to recipients that were made for a demonstration, with their short names."""
+    given = grants.of(connection, dataset_id)
+    names = callers.names(connection, [grant.recipient for grant in given])
+    mark = _mark(dataset_id)
+    return [
+        (grant, name.removesuffix(mark))
+        for grant in given
+        if (name := names[grant.recipient]).endswith(mark)
+    ]
+
+
+def _holders(connection: Connection, dataset_id: str) -> tuple[Holder, ...]:
+    named = {level.name: level for level in levels.of(connection, dataset_id)}
+    drawn = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
+    found = [
+        Holder(grant.recipient, who, level, drawn[level.noise_variance])
+        for grant, who in _made_for(connection, dataset_id)
+        if (level := named[grant.level]).noise_variance in drawn
+    ]
+    return tuple(sorted(found, key=lambda one: one.level.noise_variance))
+
+
+def _remove(resources: Resources, ask: Ask, dataset_id: str) -> None:
+    with work(resources, ask) as under_way:
+        connection = under_way.connection
+        made = _made_for(connection, dataset_id)
+        for grant, _ in made:
+            callers.revoke(connection, grant.recipient, under_way.now)
+        under_way.record("demonstration.remove", dataset_id, recipients=len(made))
+    remove_dataset(resources, ask, dataset_id)

@@ -1,0 +1,1 @@
+"""The distribution behind perturbed values, and surveys that never see one."""

@@ -1,0 +1,48 @@
+"""A column of a copy with the noise that it carries, for an estimate of the distribution behind it.
+
+What comes out must be a function of the copy alone, or an estimate would tell a recipient more than
+its copy does. So the variance of the original column is taken from the copy as well: a copy with noise
+of applied variance a has (1 + a) times that variance [li2012, section 3], and the noise a times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.errors import InvalidParameter, InvalidTable, TooLarge
+from app.numerics.arrays import FloatArray
+from app.numerics.deconvolution import Normal, noise_of_copy
+from app.service.asking import Ask, work
+from app.service.copies.making.release import Selection, open_release
+from app.service.resources import Resources
+
+MOST_ROWS = 20_000_000
+"""Rows of a copy that are read at once: 160 MB."""
+
+
+def column_of_copy(
+    resources: Resources, ask: Ask, copy_id: str, name: str
+) -> tuple[FloatArray, Normal]:
+    """The released numbers of one column, missing ones left out, and their noise.
+
+    For callers who may download the copy; that it was read is recorded. InvalidParameter when the
+    column is not numeric, InvalidTable when its numbers are all equal.
+    """
+    release = open_release(resources, ask, copy_id, Selection((name,)))
+    column = release.columns[0]
+    if len(release.columns) > 1 or column.name not in release.recipe.frozen.numeric:
+        raise InvalidParameter(
+            "an estimate is made of one numeric column with noise of its own", parameter="column"
+        )
+    if release.last - release.first > MOST_ROWS:
+        raise TooLarge(f"an estimate reads {MOST_ROWS} rows of a copy", limit_rows=MOST_ROWS)
+    with work(resources, ask) as under_way:
+        under_way.record("copy.estimate", release.entry.copy, dataset=release.dataset.id, columns=1)
+    blocks = [
+        batch.column(0).drop_null().to_numpy(zero_copy_only=False) for batch in release.batches()
+    ]
+    values = np.concatenate([np.empty(0), *blocks]).astype(np.float64)
+    if values.size == 0 or values.min() == values.max():
+        raise InvalidTable("All values are equal: there is no distribution to estimate.")
+    applied = release.entry.applied_variance
+    return values, noise_of_copy(applied, float(values.var()) / (1 + applied))

@@ -1,0 +1,214 @@
+"""What a copy tells, column by column and pair by pair: as released, and as the original may have been.
+
+All of it follows from a bounded sample of the copy and the noise that it carries, so it tells a
+recipient nothing that its copy does not. It is made once for a release and kept in this process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from app.model import Column, Kind
+from app.numerics.arrays import FloatArray
+from app.numerics.copies.attenuation import attenuation, corrected
+from app.numerics.deconvolution import noise_of_copy, uniform_edges
+from app.numerics.deconvolution.bands import LEVEL, em_with_band
+from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
+from app.numerics.utility.association import MOST_CATEGORIES
+from app.numerics.utility.pairs import Paired, associations
+from app.service.asking import Ask, work
+from app.service.copies.freezing.sample import coded_values
+from app.service.copies.making.release import Release, Selection, open_release
+from app.service.distributions.copy_sample import leading, sampled
+from app.service.resources import Resources
+
+BINS = 40
+CATEGORIES = 12
+"""Categories that are told one by one; the rest is told together."""
+
+MOST_PAIRED = 30
+"""Columns whose associations are told."""
+
+SEED = 20_260_101
+"""Of the draws behind the bands: the same copy has the same bands."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers on bins: shares as released, and the estimate of the original's.
+
+    where:
+        edges      (K+1,); of a date, days since 1970
+        estimated  None where the column carries no noise of its own: it is released as it was drawn
+        low, high  (K,), the ends of the band of the estimate, or of the released shares
+    """
+
+    column: Column
+    missing: float
+    edges: FloatArray
+    released: FloatArray
+    estimated: FloatArray | None
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The most frequent categories: shares, with the interval that chance gives."""
+
+    column: Column
+    missing: float
+    names: tuple[str, ...]
+    shares: FloatArray
+    low: FloatArray
+    high: FloatArray
+    others: float
+
+
+@dataclass(frozen=True)
+class Associations:
+    """Pairs of columns, (c, c): as released, and corrected for the noise. NaN where undefined."""
+
+    names: tuple[str, ...]
+    released: FloatArray
+    corrected: FloatArray
+
+
+@dataclass(frozen=True)
+class CopySummary:
+    """What is told of a copy, from so many of its rows."""
+
+    rows: int
+    sampled_rows: int
+    band: float
+    columns: tuple[Numbers | Categories, ...]
+    associations: Associations
+
+    @property
+    def nbytes(self) -> int:
+        """About what it takes to be kept."""
+        return 4_000 * len(self.columns) + 2 * self.associations.released.nbytes
+
+
+def summarise_copy(resources: Resources, ask: Ask, copy_id: str) -> CopySummary:
+    """The summary of a copy, for those who may download it; that it was read is recorded."""
+    release = open_release(resources, ask, copy_id, Selection())
+    with work(resources, ask) as under_way:
+        under_way.record(
+            "copy.summarise",
+            release.entry.copy,
+            dataset=release.dataset.id,
+            columns=len(release.columns),
+        )
+    name = ("summary", release.fingerprint)
+    known = resources.summaries.get(name)
+    if known is None:
+        known = _summary(release)
+        resources.summaries.put(name, known, name)
+    return known
+
+
+def first_rows(resources: Resources, ask: Ask, copy_id: str, rows: int) -> pa.Table:
+    """The first rows of a copy, for those who may download it; that they were read is recorded."""
+    release = open_release(resources, ask, copy_id, Selection())
+    with work(resources, ask) as under_way:
+        under_way.record("copy.look", release.entry.copy, dataset=release.dataset.id, rows=rows)
+    return leading(release, rows)
+
+
+def _summary(release: Release) -> CopySummary:
+    table = sampled(release)
+    applied, noised = release.entry.applied_variance, release.recipe.frozen.numeric
+    told: list[Numbers | Categories] = []
+    for column in release.columns:
+        values = table.column(column.name)
+        if _is_number(column, values):
+            told.append(_numbers(column, _floats(values), applied, column.name in noised))
+        else:
+            told.append(_categories(column, values))
+    return CopySummary(
+        rows=release.dataset.released_rows,
+        sampled_rows=table.num_rows,
+        band=LEVEL,
+        columns=tuple(told),
+        associations=_associations(release, table),
+    )
+
+
+def _numbers(column: Column, values: FloatArray, applied: float, has_noise: bool) -> Numbers:
+    there = values[~np.isnan(values)]
+    missing = 1.0 - there.size / max(values.size, 1)
+    if there.size < 2 or there.min() == there.max():
+        at = float(there[0]) if there.size else 0.0
+        one = np.ones(1 if there.size else 0)
+        return Numbers(column, missing, np.array([at - 0.5, at + 0.5]), one, None, one, one)
+    edges = uniform_edges(float(there.min()), float(there.max()), BINS)
+    shares = np.histogram(there, edges)[0] / there.size
+    if not has_noise:
+        return Numbers(column, missing, edges, shares, None, *_interval(shares, there.size))
+    noise = noise_of_copy(applied, float(there.var()) / (1 + applied))
+    histogram = histogram_on(there, edges, cells_per_bin=cells_per_bin(edges))
+    made = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))
+    return Numbers(column, missing, edges, shares, made.probabilities, made.low, made.high)
+
+
+def _categories(column: Column, values: pa.ChunkedArray) -> Categories:
+    there = values.drop_null()
+    missing = 1.0 - len(there) / max(len(values), 1)
+    counted = sorted(
+        ((entry["counts"], str(entry["values"])) for entry in there.value_counts().to_pylist()),
+        key=lambda pair: (-pair[0], pair[1]),
+    )
+    shown = counted[:CATEGORIES]
+    shares = np.array([count for count, _ in shown], dtype=np.float64) / max(len(there), 1)
+    names = tuple(name for _, name in shown)
+    others = max(0.0, 1.0 - float(shares.sum())) if len(counted) > len(shown) else 0.0
+    return Categories(column, missing, names, shares, *_interval(shares, len(there)), others)
+
+
+def _interval(shares: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of each share at `LEVEL`."""
+    z = 1.6448536269514722
+    n = max(count, 1)
+    centre = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def _associations(release: Release, table: pa.Table) -> Associations:
+    """Noise weakens what a column that carries it has to do with one that does not."""
+    names: list[str] = []
+    columns: list[Paired] = []
+    for column in release.columns:
+        values = table.column(column.name)
+        if column.kind is Kind.PASSTHROUGH or len(names) >= MOST_PAIRED:
+            continue
+        if _is_number(column, values):
+            columns.append(Paired.of_numbers(_floats(values)))
+        else:
+            coded = coded_values(values)
+            if not 2 <= len(coded.dictionary) <= MOST_CATEGORIES:
+                continue
+            codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+            columns.append(Paired.of_codes(codes, len(coded.dictionary)))
+        names.append(column.name)
+    as_released = associations(columns)
+    noised = np.isin(names, list(release.recipe.frozen.numeric))
+    factor = attenuation(release.entry.applied_variance)
+    undone = as_released.copy()
+    for i, j in np.argwhere(noised[:, None] != noised):
+        undone[i, j] = corrected(float(as_released[i, j]), factor)
+    return Associations(tuple(names), as_released, undone)
+
+
+def _is_number(column: Column, values: pa.ChunkedArray) -> bool:
+    return column.kind is not Kind.CATEGORICAL and not pa.types.is_large_string(values.type)
+
+
+def _floats(values: pa.ChunkedArray) -> FloatArray:
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.int32())
+    return np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,0 +1,244 @@
+"""The distribution behind perturbed values, for who holds the values and knows the noise.
+
+[wu2003, section 3.] Nothing is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy.typing as npt
+
+from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import FloatArray
+from app.numerics.deconvolution import (
+    DirectEstimate,
+    Estimate,
+    Histogram,
+    Noise,
+    Stopping,
+    Taper,
+    clear_period,
+    direct_estimate,
+    em_on_bins,
+    em_on_records,
+    support_behind,
+    uniform_edges,
+)
+from app.numerics.deconvolution.bins import (
+    cells_per_bin,
+    checked_edges,
+    checked_histogram,
+    checked_values,
+    histogram_on,
+    summed_over,
+    width_if_uniform,
+)
+from app.numerics.deconvolution.em import goes_by_fft
+
+MOST_BINS = 10_000
+FINE_BINS = 200
+MOST_ENTRIES = 1 << 25
+"""Records or cells times bins: a likelihood matrix of 256 MiB, which is kept between iterations."""
+MOST_WORK = 20_000_000_000
+"""Entries times iterations: about half a minute of one core."""
+FFT_WORK = 60
+"""Entries of a matrix that take as long as one place of a transform."""
+
+
+class Method(StrEnum):
+    """How the distribution is estimated."""
+
+    EM_ON_BINS = "em_on_bins"
+    EM_ON_RECORDS = "em_on_records"
+    DIRECT = "direct"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Where the estimate lives: given edges, or so many equal bins on a support, known or not.
+
+    where:
+        fine  so many equal bins to estimate on first, which are then summed over the bins asked for
+    """
+
+    count: int = 100
+    support: tuple[float, float] | None = None
+    edges: tuple[float, ...] | None = None
+    fine: int | None = None
+
+    def working(self, edges: FloatArray) -> FloatArray:
+        """The bins on which the estimate is made before it is summed over `edges`.
+
+        A density that is constant over a wide bin fits z badly, and the misfit goes into its
+        neighbours; unequal bins are therefore estimated on equal fine ones unless `fine` says else.
+        """
+        if self.fine is None and width_if_uniform(edges) is not None:
+            return edges
+        count = max(self.fine or FINE_BINS, edges.size - 1)
+        return uniform_edges(float(edges[0]), float(edges[-1]), count)
+
+
+@dataclass(frozen=True)
+class Series:
+    """The direct estimate's choices; `keep_clear` looks for a period without zeros of the noise."""
+
+    harmonics: int = 12
+    period: float | None = None
+    keep_clear: bool = False
+    amplification_limit: float | None = None
+    taper: Taper = "none"
+
+
+@dataclass(frozen=True)
+class EstimateWish:
+    """What an estimate is asked to be."""
+
+    noise: Noise
+    method: Method = Method.EM_ON_BINS
+    bins: Bins = field(default_factory=Bins)
+    stopping: Stopping = field(default_factory=Stopping)
+    start_from_direct: bool = False
+    smoothing_bins: float = 0.0
+    series: Series = field(default_factory=Series)
+
+
+@dataclass(frozen=True)
+class DistributionEstimate:
+    """The estimate on its bins; `iterative` and `direct` say how it came about, either or both."""
+
+    method: Method
+    records: float
+    edges: FloatArray
+    probabilities: FloatArray
+    iterative: Estimate | None = None
+    direct: DirectEstimate | None = None
+
+
+def estimate_distribution(
+    data: npt.ArrayLike | Histogram, wish: EstimateWish
+) -> DistributionEstimate:
+    """Estimate the distribution of X from values of X + Y, or from their histogram."""
+    known = checked_histogram(data) if isinstance(data, Histogram) else checked_values(data)
+    points = known.centres[known.counts > 0] if isinstance(known, Histogram) else known
+    if points.min() == points.max():
+        raise InvalidTable("All values are equal: there is no distribution to estimate.")
+    records = known.total if isinstance(known, Histogram) else float(known.size)
+    edges = chosen_edges(wish, points)
+    working = wish.bins.working(edges)
+    direct = iterative = None
+    if wish.method is Method.DIRECT or wish.start_from_direct:
+        direct = _direct(known, wish, working)
+    if wish.method is not Method.DIRECT:
+        iterative = _iterative(known, wish, working, direct)
+    made = iterative or direct
+    assert made is not None
+    return DistributionEstimate(
+        method=wish.method,
+        records=records,
+        edges=edges,
+        probabilities=summed_over(made.probabilities, working, edges),
+        iterative=iterative,
+        direct=direct,
+    )
+
+
+def chosen_edges(wish: EstimateWish, points: FloatArray) -> FloatArray:
+    """The edges (K+1,) that the wish names, on the support that it names or that z suggests."""
+    bins = wish.bins
+    if bins.edges is not None:
+        edges = checked_edges(bins.edges)
+        if bins.support is not None and not (
+            bins.support[0] <= edges[0] and edges[-1] <= bins.support[1]
+        ):
+            raise InvalidParameter("the bins reach outside the support", parameter="edges")
+        count = edges.size - 1
+    else:
+        count = bins.count
+        edges = None
+    if not 1 <= max(count, bins.fine or 1) <= MOST_BINS:
+        raise InvalidParameter(f"an estimate has 1 to {MOST_BINS} bins", parameter="bins")
+    if edges is None:
+        edges = uniform_edges(*(bins.support or support_behind(points, wish.noise)), count)
+    return edges
+
+
+def _direct(data: FloatArray | Histogram, wish: EstimateWish, edges: FloatArray) -> DirectEstimate:
+    series = wish.series
+    if series.keep_clear and series.period is not None:
+        raise InvalidParameter("give a period or keep_clear, not both", parameter="period")
+    size = data.centres.size if isinstance(data, Histogram) else data.size
+    _require_affordable(size * series.harmonics, "harmonics")
+    period = series.period
+    if series.keep_clear:
+        period = clear_period(wish.noise, float(edges[-1] - edges[0]), series.harmonics)
+    return direct_estimate(
+        data,
+        wish.noise,
+        edges,
+        harmonics=series.harmonics,
+        period=period,
+        amplification_limit=series.amplification_limit,
+        taper=series.taper,
+    )
+
+
+def _iterative(
+    data: FloatArray | Histogram,
+    wish: EstimateWish,
+    edges: FloatArray,
+    direct: DirectEstimate | None,
+) -> Estimate:
+    start = None if direct is None else direct.probabilities
+    bins, iterations = edges.size - 1, wish.stopping.most_iterations
+    if wish.method is Method.EM_ON_RECORDS:
+        if isinstance(data, Histogram):
+            raise InvalidParameter(
+                "a histogram has no records: estimate on bins", parameter="method"
+            )
+        _require_matrix(data.size * bins, "method")
+        _require_affordable(data.size * bins * iterations, "most_iterations")
+        return em_on_records(
+            data,
+            wish.noise,
+            edges,
+            stopping=wish.stopping,
+            start=start,
+            smoothing_bins=wish.smoothing_bins,
+        )
+    histogram = (
+        data
+        if isinstance(data, Histogram)
+        else histogram_on(data, edges, cells_per_bin=cells_per_bin(edges))
+    )
+    cells = histogram.centres.size
+    if goes_by_fft(histogram, edges):
+        _require_affordable(FFT_WORK * (cells + bins) * iterations, "most_iterations")
+    else:
+        _require_matrix(cells * bins, "bins")
+        _require_affordable(cells * bins * iterations, "most_iterations")
+    return em_on_bins(
+        histogram,
+        wish.noise,
+        edges,
+        stopping=wish.stopping,
+        start=start,
+        smoothing_bins=wish.smoothing_bins,
+    )
+
+
+def _require_matrix(entries: int, parameter: str) -> None:
+    if entries > MOST_ENTRIES:
+        raise InvalidParameter(
+            "so much is estimated on equal bins, or with fewer of them",
+            parameter=parameter,
+            most=MOST_ENTRIES,
+        )
+
+
+def _require_affordable(work: float, parameter: str) -> None:
+    if work > MOST_WORK:
+        raise InvalidParameter(
+            "this would take too long: ask for fewer iterations or bins", parameter=parameter
+        )

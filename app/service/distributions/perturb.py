@@ -1,0 +1,62 @@
+"""Perturb values or categories: by adding noise, or to the vectors of the one-step scheme.
+
+[wu2003, sections 2 and 4.] Nothing is kept. The seed makes a request repeatable, so it is as secret as the
+values: who knows it can take the noise off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import InvalidParameter, InvalidTable, TooLarge
+from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.deconvolution import Noise
+from app.numerics.deconvolution.bins import checked_edges, checked_values
+from app.numerics.indicator import MOST_BINS, Perturbation, index_of_bin, perturbed_vectors
+
+MOST_ENTRIES = 4_000_000
+"""Entries of all vectors of an answer together: about 16 MB of JSON."""
+
+
+def add_noise(values: npt.ArrayLike, noise: Noise, seed: int) -> FloatArray:
+    """z = x + y, (n,)."""
+    records = checked_values(values)
+    perturbed: FloatArray = records + noise.draws(np.random.default_rng(seed), records.size)
+    return perturbed
+
+
+def perturb_values(
+    values: npt.ArrayLike, edges: Sequence[float], perturbation: Perturbation, seed: int
+) -> IntArray:
+    """A noisy indicator vector for each value, (n, k), in steps of γ."""
+    bins = checked_edges(edges)
+    return _vectors(index_of_bin(values, bins), bins.size - 1, perturbation, seed)
+
+
+def perturb_categories(
+    answers: Sequence[str], categories: Sequence[str], perturbation: Perturbation, seed: int
+) -> IntArray:
+    """A noisy indicator vector for each answer, (n, k); InvalidTable if one is no category."""
+    places = {category: place for place, category in enumerate(categories)}
+    if len(places) != len(categories):
+        raise InvalidParameter("a category is named twice", parameter="categories")
+    if not answers:
+        raise InvalidTable("There are no answers to perturb.")
+    index = np.array([places.get(answer, -1) for answer in answers], dtype=np.int64)
+    if (index < 0).any():
+        raise InvalidTable("Some answers are none of the categories.", rows=int((index < 0).sum()))
+    return _vectors(index, len(categories), perturbation, seed)
+
+
+def _vectors(index: IntArray, bins: int, perturbation: Perturbation, seed: int) -> IntArray:
+    if not 2 <= bins <= MOST_BINS:
+        raise InvalidParameter(f"a vector has 2 to {MOST_BINS} bins", parameter="bins", bins=bins)
+    if index.size * bins > MOST_ENTRIES:
+        raise TooLarge(
+            f"an answer holds {MOST_ENTRIES} entries; send fewer values at once",
+            limit_entries=MOST_ENTRIES,
+        )
+    return perturbed_vectors(index, bins, perturbation, np.random.default_rng(seed))

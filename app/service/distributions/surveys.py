@@ -1,0 +1,156 @@
+"""Surveys of the one-step scheme: respondents send noisy vectors, only their totals are kept.
+
+[wu2003, section 4.] Whoever holds a key and the survey's id may respond; the owner, administrators and
+auditors read the estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
+from app.model import Role
+from app.numerics.deconvolution.bins import checked_edges
+from app.numerics.indicator import (
+    MOST_BINS,
+    Perturbation,
+    RunningTotals,
+    ShareEstimate,
+    checked_vectors,
+    estimated_shares,
+    totals_of,
+)
+from app.service.access import require
+from app.service.asking import Ask, new_id, work
+from app.service.distributions.perturbations import described, perturbation_of
+from app.service.naming import checked_name
+from app.service.resources import Resources
+from app.store.database import surveys
+from app.store.database.engine import reading
+from app.store.database.surveys import SurveyRecord
+
+
+@dataclass(frozen=True)
+class SurveyEstimate:
+    """The survey as it stands and the shares of its bins."""
+
+    survey: SurveyRecord
+    shares: ShareEstimate
+
+
+def create_survey(
+    resources: Resources,
+    ask: Ask,
+    name: str,
+    perturbation: Perturbation,
+    *,
+    categories: Sequence[str] | None,
+    edges: Sequence[float] | None,
+) -> SurveyRecord:
+    """Make a survey over categories, or over the bins between edges."""
+    require(ask, Role.OWNER)
+    checked_name("name", name)
+    bins = _checked_bins(categories, edges)
+    with work(resources, ask) as under_way:
+        if surveys.name_taken(under_way.connection, ask.caller.id, name):
+            raise NameTaken(f"there is a survey {name!r} already", parameter="name")
+        survey = SurveyRecord(
+            id=new_id("sv"),
+            name=name,
+            owner=ask.caller.id,
+            categories=None if categories is None else tuple(categories),
+            edges=None if edges is None else tuple(edges),
+            perturbation=described(perturbation),
+            created_at=under_way.now,
+            responses=0,
+            totals=(0,) * bins,
+        )
+        surveys.add(under_way.connection, survey)
+        under_way.record("survey.create", survey.id, name=name, bins=bins)
+    return survey
+
+
+def show_survey(resources: Resources, ask: Ask, survey_id: str) -> SurveyRecord:
+    """What the survey asks: who may respond must be able to read it, which is any caller."""
+    del ask
+    with reading(resources.engine) as connection:
+        survey = surveys.one(connection, survey_id)
+    if survey is None:
+        raise NotFound(_no_survey(survey_id))
+    return survey
+
+
+def list_surveys(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[SurveyRecord]:
+    """Surveys by id: all for administrators and auditors, else one's own."""
+    sees_all = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return surveys.page(
+            connection, after=after, limit=limit, owner=None if sees_all else ask.caller.id
+        )
+
+
+def add_responses(
+    resources: Resources, ask: Ask, survey_id: str, vectors: Sequence[Sequence[int]]
+) -> int:
+    """Count responses, all or none; how many the survey has now."""
+    survey = show_survey(resources, ask, survey_id)
+    perturbation = perturbation_of(survey.perturbation)
+    added = totals_of(checked_vectors(vectors, survey.bins, perturbation), perturbation)
+    with work(resources, ask) as under_way:
+        now = surveys.add_responses(
+            under_way.connection, survey_id, added.responses, added.totals.tolist()
+        )
+        if now is None:
+            raise NotFound(_no_survey(survey_id))
+        under_way.record("survey.respond", survey_id, responses=added.responses)
+    return now
+
+
+def estimate_survey(resources: Resources, ask: Ask, survey_id: str) -> SurveyEstimate:
+    """The shares of the bins with standard errors, from the totals alone."""
+    survey = show_survey(resources, ask, survey_id)
+    _require_reader(ask, survey)
+    totals = RunningTotals(survey.responses, np.asarray(survey.totals, dtype=np.int64))
+    return SurveyEstimate(survey, estimated_shares(totals, perturbation_of(survey.perturbation)))
+
+
+def remove_survey(resources: Resources, ask: Ask, survey_id: str) -> None:
+    """Forget a survey and its totals."""
+    with work(resources, ask) as under_way:
+        survey = surveys.one(under_way.connection, survey_id)
+        if survey is None:
+            raise NotFound(_no_survey(survey_id))
+        if ask.caller.role is not Role.ADMIN and survey.owner != ask.caller.id:
+            raise Refusal("only the survey's owner or an administrator may do this")
+        surveys.remove(under_way.connection, survey_id)
+        under_way.record("survey.remove", survey_id, responses=survey.responses)
+
+
+def _require_reader(ask: Ask, survey: SurveyRecord) -> None:
+    if ask.caller.role in (Role.ADMIN, Role.AUDITOR) or survey.owner == ask.caller.id:
+        return
+    # This caller may respond, so it knows the survey: nothing to hide but the estimate.
+    raise Refusal("only the survey's owner, an administrator or an auditor may read its estimate")
+
+
+def _checked_bins(categories: Sequence[str] | None, edges: Sequence[float] | None) -> int:
+    """How many bins the survey has; InvalidParameter unless exactly one of the two describes them."""
+    if (categories is None) == (edges is None):
+        raise InvalidParameter("give either categories or edges", parameter="categories")
+    if categories is not None:
+        if len(set(categories)) != len(categories):
+            raise InvalidParameter("a category is named twice", parameter="categories")
+        bins = len(categories)
+    else:
+        assert edges is not None
+        bins = checked_edges(edges).size - 1
+    if not 2 <= bins <= MOST_BINS:
+        raise InvalidParameter(f"a survey has 2 to {MOST_BINS} bins", parameter="bins", bins=bins)
+    return bins
+
+
+def _no_survey(survey_id: str) -> str:
+    return f"there is no survey {survey_id!r}"

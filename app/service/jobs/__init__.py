@@ -1,0 +1,1 @@
+"""Long work: kept in the transaction it follows from, run by workers, watched and cancelled."""

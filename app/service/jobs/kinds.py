@@ -1,0 +1,101 @@
+"""Kinds of jobs: what is done for one, and what happens when that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from app.service.jobs.progress import Progress
+from app.service.jobs.tally import Tally
+from app.store.blobs.job_files import JobFiles
+from app.store.database.jobs import Job
+from app.store.queue import Queue
+
+if TYPE_CHECKING:
+    from app.service.resources import Resources
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a job: plain values, kept sealed, and what it made, by its id."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    subject: str | None = None
+
+
+class TryAgain(Exception):
+    """The work failed by something that may pass: it is done again after a pause."""
+
+
+class Failed(Exception):
+    """The work came to its end with a problem, as the caller would have been told it."""
+
+    def __init__(
+        self,
+        slug: str,
+        title: str,
+        detail: str,
+        fields: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        may_pass: bool = False,
+    ) -> None:
+        super().__init__(slug)
+        self.slug, self.title, self.detail, self.fields = slug, title, detail, dict(fields)
+        self.may_pass = may_pass
+
+
+Handler = Callable[["Resources", Job, Progress], Outcome]
+
+PAUSES = (5.0, 30.0, 120.0, 600.0)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of jobs is done.
+
+    where:
+        pauses   seconds before the second, third … attempt; after the last of them there is none
+        every    seconds until the next one, for what is done again and again
+        cleanup  what goes when a job of this kind is over, however it ended
+    """
+
+    handler: Handler
+    pauses: tuple[float, ...] = PAUSES
+    every: float | None = None
+    cleanup: Callable[[Resources, Job], None] | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How often a job is begun at most."""
+        return len(self.pauses) + 1
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """How jobs are run here.
+
+    where:
+        queue          what wakes workers
+        files          bodies that wait for a job, and answers that came of one
+        lease_seconds  how long a worker may be silent until its job is given to another
+        patience       seconds that a caller who allows it waits before it gets a job in place of an answer
+        keep_days      how long a job that ended can be asked for
+        kinds          what can be done; `app.main` names them
+    """
+
+    queue: Queue
+    files: JobFiles
+    lease_seconds: float = 30.0
+    patience: float = 30.0
+    keep_days: int = 7
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+
+def clean_up(resources: Resources, job: Job) -> None:
+    """Remove what a job needs no more, now that it is over: its state says how it ended."""
+    kind = resources.jobs.kinds.get(job.kind)
+    if kind is not None and kind.cleanup is not None:
+        kind.cleanup(resources, job)

@@ -1,0 +1,158 @@
+"""How far long work is, and whether it shall go on.
+
+Functions that can last take a `progress` and tell it of every step; SILENT listens to nobody. Telling
+is also looking: the one who works learns that the job was cancelled by the exception that `tell` raises.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.numerics.threads import starting
+
+SHARES = 1_000
+"""Into how many shares work is divided whose parts count in units of their own."""
+
+RAISE_AGAIN_SECONDS = 2.0
+"""Long enough for the work to leave by the first exception, with all its `finally`."""
+
+
+class Cancelled(BaseException):
+    """The job was cancelled. No `except Exception` on the way may keep it from ending."""
+
+
+class Interrupted(BaseException):
+    """The process stops, or lost the job to another: this attempt ends, the job does not."""
+
+
+End = type[Cancelled] | type[Interrupted]
+
+
+class Progress:
+    """What a job tells of itself. It never goes back, not even when it is begun again."""
+
+    def __init__(self, step: str = "", done: int = 0, total: int = 0) -> None:
+        # No lock: the one who works may be interrupted anywhere, also with a lock in its hands.
+        self._told = (step, done, total)
+        self._end: End | None = None
+        self._gate = threading.Lock()
+        self._within: int | None = None
+        self._raised = -math.inf
+
+    def tell(self, step: str, done: int, total: int) -> None:
+        """Say what is being done, and how much of all there is to do is done.
+
+        `step` is a few words of ours, never of the data. Raises what `look` raises.
+        """
+        self.look()
+        _, before, of = self._told
+        # A step that counts anew, or in other units, must not look like a step back.
+        forward = total > 0 and done * max(of, 1) >= before * total
+        self._told = (step, min(done, total), total) if forward else (step, before, of)
+
+    def look(self) -> None:
+        """Cancelled or Interrupted, once the work shall end."""
+        if self._end is not None:
+            raise self._end
+
+    def share(self, first: int, last: int) -> Progress:
+        """Progress for a part of the work, which takes the shares `first` to `last` of SHARES."""
+        return Share(self, first, last)
+
+    def end(self, why: End) -> None:
+        """Have the work end; the first reason stands.
+
+        Said again some time later, it is raised again: an exception from outside is lost where it
+        meets a destructor, of which nothing comes out.
+        """
+        with self._gate:
+            self._end = self._end or why
+            now = time.monotonic()
+            if self._within is not None and now - self._raised > RAISE_AGAIN_SECONDS:
+                self._raised = now
+                with starting:
+                    _raise_in(self._within, self._end)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within the block the end comes at any moment, not only where the work looks for it.
+
+        For mathematics that lasts and looks nowhere: arrays in, arrays out. Whatever holds a lock, a file
+        or a transaction must not be in here, and threads are begun under `starting` alone. A call that never
+        comes back to Python is waited for.
+        """
+        self.look()
+        if self._within is not None:
+            yield  # within such a block already
+            return
+        with self._gate:
+            self.look()
+            self._within = threading.get_ident()
+        try:
+            yield
+        finally:
+            # From here on none is raised; one that was may still come while this waits for the gate.
+            # Past it, what has not come is called off.
+            self._within = None
+            self._gate.acquire()
+            if self._end is not None:
+                _raise_in(threading.get_ident(), None)
+            self._gate.release()
+        self.look()
+
+    @property
+    def told(self) -> tuple[str, int, int]:
+        """The step, what is done, and all there is to do."""
+        return self._told
+
+
+class Share(Progress):
+    """A part of other work."""
+
+    def __init__(self, whole: Progress, first: int, last: int) -> None:
+        super().__init__()
+        self._whole, self._first, self._last = whole, first, last
+
+    def tell(self, step: str, done: int, total: int) -> None:
+        part = done / total if total > 0 else 0.0
+        at = self._first + round(min(part, 1.0) * (self._last - self._first))
+        self._whole.tell(step, at, SHARES)
+
+    def look(self) -> None:
+        self._whole.look()
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        with self._whole.interruptible():
+            yield
+
+
+class Silent(Progress):
+    """Progress of work that nobody watches."""
+
+    def tell(self, step: str, done: int, total: int) -> None:
+        pass
+
+    def look(self) -> None:
+        pass
+
+    def share(self, first: int, last: int) -> Progress:
+        return self
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        yield
+
+
+SILENT: Progress = Silent()
+
+
+def _raise_in(thread: int, why: End | None) -> None:
+    """Raise in another thread as soon as it runs Python; None calls off what was not raised yet."""
+    exception = None if why is None else ctypes.py_object(why)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), exception)

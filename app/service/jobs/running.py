@@ -1,0 +1,224 @@
+"""One job, from taking it to its end.
+
+It is taken by a lease and ended by the same token (store/database/jobs.py). Whatever happens in
+between (a failure, a stop, SIGKILL), the row says what there is to do next.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Unavailable
+from app.service.jobs.enqueue import enqueue, wake
+from app.service.jobs.kinds import Failed, Kind, TryAgain, clean_up
+from app.service.jobs.progress import Cancelled, Interrupted, Progress
+from app.service.jobs.pulse import Pulse
+from app.service.outages import outage_of
+from app.service.places import places_of
+from app.service.resources import Resources
+from app.store.database import callers, jobs
+from app.store.database.engine import reading, writing
+from app.store.database.jobs import Job, JobState
+
+FINISHING_TRIES, FINISHING_PAUSE = 5, 0.5
+"""How often, and after which seconds, the end of a job is written when the database fails."""
+
+log = logging.getLogger("cornerwave.jobs")
+
+
+def run_job(resources: Resources, pulse: Pulse, job_id: str) -> None:
+    """Work on a job, if it is to be had; nothing is raised."""
+    try:
+        job, kind = _claimed(resources, job_id)
+    except SQLAlchemyError as error:
+        log.warning("not claimed", extra={"job": job_id, "failure": type(error).__name__})
+        return
+    if job is None or kind is None:
+        return
+    began = time.monotonic()
+    resources.jobs.tally.begun()
+    end = "lost"
+    try:
+        with pulse.of(job) as progress:
+            end = _attempt(resources, job, kind, progress)
+    finally:
+        resources.jobs.tally.over(job.kind, end, time.monotonic() - began)
+        log.info(
+            "job",
+            extra={
+                "job": job.id,
+                "kind": job.kind,
+                "end": end,
+                "attempt": job.attempts,
+                "seconds": round(time.monotonic() - began, 3),
+                "request_id": job.request_id,
+            },
+        )
+
+
+def _claimed(resources: Resources, job_id: str) -> tuple[Job | None, Kind | None]:
+    """The job under a lease of ours; nothing where it is another's, not due, or over."""
+    now = datetime.now(UTC)
+    until = now + timedelta(seconds=resources.jobs.lease_seconds)
+    with writing(resources.engine) as connection:
+        seen = jobs.one(connection, job_id)
+        kind = None if seen is None else resources.jobs.kinds.get(seen.kind)
+        if seen is None or kind is None:
+            return None, None
+        job = jobs.claim(connection, job_id, secrets.token_hex(16), now, until, kind.attempts)
+        if job is None:
+            lost = JobLost("Every worker that took this job was lost.", attempts=seen.attempts)
+            gone = _sealed(resources, job_id, _told(_as_failed(lost)))
+            if jobs.give_up(connection, job_id, now, kind.attempts, gone):
+                clean_up(resources, replace(seen, state=JobState.FAILED))
+        return job, kind
+
+
+def _attempt(resources: Resources, job: Job, kind: Kind, progress: Progress) -> str:
+    """Do the work; how it ended, in a word."""
+    try:
+        if job.cancel_asked:
+            raise Cancelled
+        _require_right(resources, job)
+        outcome = kind.handler(resources, job, progress)
+    except Cancelled:
+        return _ended(resources, job, kind, JobState.CANCELLED, None)
+    except Interrupted:
+        return _put_back(resources, job, 0.0, counted=False)
+    except Exception as error:
+        failed, may_pass = _judged(job, error)
+        if may_pass and job.attempts <= len(kind.pauses):
+            return _put_back(resources, job, kind.pauses[job.attempts - 1], counted=True)
+        return _ended(resources, job, kind, JobState.FAILED, _told(failed))
+    kept = {"value": outcome.value, "subject": outcome.subject}
+    return _ended(resources, job, kind, JobState.DONE, kept, max(1, progress.told[2]))
+
+
+def _judged(job: Job, error: Exception) -> tuple[Failed, bool]:
+    """An error as it is told, and whether another attempt may fare better."""
+    if isinstance(error, Failed):
+        return error, error.may_pass
+    if isinstance(error, TryAgain):
+        return Failed(Unavailable.slug, *GAVE_UP), True
+    known = error if isinstance(error, DomainError) else outage_of(error)
+    if known is not None:
+        return _as_failed(known), isinstance(known, Busy | Unavailable)
+    log.error("failed", extra={"job": job.id, "failure": places_of(error)})
+    return Failed("internal-error", *OUR_FAILURE), False
+
+
+GAVE_UP = (
+    Unavailable.title,
+    "What the work needs did not work, and it was tried as often as it may be.",
+)
+OUR_FAILURE = (
+    "The service failed",
+    "Report the request id to whoever runs the service; nothing of the data is in the log.",
+)
+
+
+def _require_right(resources: Resources, job: Job) -> None:
+    """Unauthenticated or a Refusal where the caller is not who it was when it asked."""
+    if job.caller is None:
+        return
+    with reading(resources.engine) as connection:
+        record = callers.one(connection, job.caller)
+    if record is None or record.revoked_at is not None:
+        raise Unauthenticated("The caller was revoked before its job was run.")
+    if record.caller.role.value != job.role:
+        raise Refusal("The caller's role has changed since it asked for this job.")
+
+
+def _as_failed(error: DomainError) -> Failed:
+    return Failed(error.slug, error.title, error.detail, error.fields)
+
+
+def _put_back(resources: Resources, job: Job, seconds: float, *, counted: bool) -> str:
+    run_at = datetime.now(UTC) + timedelta(seconds=seconds)
+
+    def write() -> bool:
+        with writing(resources.engine) as connection:
+            return jobs.put_back(connection, job.id, job.lease or "", run_at, counted=counted)
+
+    if not _written(job, write):
+        return "lost"
+    if counted:
+        wake(resources, job.id, run_at)
+    return "put back"
+
+
+def _told(failed: Failed) -> dict[str, Any]:
+    """What is kept of a failure."""
+    return {
+        "slug": failed.slug,
+        "title": failed.title,
+        "detail": failed.detail,
+        "fields": failed.fields,
+    }
+
+
+def _ended(
+    resources: Resources,
+    job: Job,
+    kind: Kind,
+    state: JobState,
+    kept: dict[str, Any] | None,
+    total: int = 0,
+) -> str:
+    """End the job, and plan the next of its kind in the same transaction where there is one."""
+    sealed = None if kept is None else _sealed(resources, job.id, kept)
+
+    def write() -> bool:
+        now = datetime.now(UTC)
+        with writing(resources.engine) as connection:
+            ours = jobs.finish(connection, job.id, job.lease or "", state, now, sealed, total)
+            if ours and kind.every is not None and job.only_one is not None:
+                enqueue(
+                    connection,
+                    resources,
+                    kind=job.kind,
+                    subject=job.subject,
+                    payload={},
+                    caller=None,
+                    run_at=now + timedelta(seconds=kind.every),
+                    only_one=job.only_one,
+                )
+            return ours
+
+    if not _written(job, write):
+        return "lost"
+    clean_up(resources, replace(job, state=state))
+    return state.value
+
+
+def _written(job: Job, write: Callable[[], bool]) -> bool:
+    """What `write` says, tried again while the database fails; False where it goes on failing."""
+    for left in reversed(range(FINISHING_TRIES)):
+        try:
+            return write()
+        except SQLAlchemyError as error:
+            log.warning("not written", extra={"job": job.id, "failure": type(error).__name__})
+            if left:
+                time.sleep(FINISHING_PAUSE)
+    return False
+
+
+def outcome_of(resources: Resources, job: Job) -> dict[str, Any]:
+    """What came of a job that ended: `value` and `subject`, or what a failure says."""
+    if job.outcome is None:
+        return {}
+    kept: dict[str, Any] = orjson.loads(resources.vault.open(job.outcome, f"outcome:{job.id}"))
+    return kept
+
+
+def _sealed(resources: Resources, job_id: str, kept: dict[str, Any]) -> bytes:
+    return resources.vault.seal(orjson.dumps(kept), f"outcome:{job_id}")

@@ -1,0 +1,72 @@
+"""What is left of jobs that ended long ago goes: the rows, their files, and files without a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from app.service.jobs.kinds import Outcome
+from app.service.jobs.progress import Progress
+from app.service.resources import Resources
+from app.store.database import jobs
+from app.store.database.engine import reading, writing
+from app.store.database.jobs import Job
+
+REQUEST = "request"
+"""The kind of jobs that answer a request: those that have files."""
+
+AT_ONCE = 100
+BEGINNING = timedelta(days=1)
+"""A file without a row may be of a request that is being taken: not before this is it left over."""
+
+
+def request_file(job_id: str) -> str:
+    """Where the body of a request waits."""
+    return f"{job_id}-request"
+
+
+def answer_file(job_id: str, attempt: int) -> str:
+    """Where the answer of an attempt is."""
+    return f"{job_id}-answer-{attempt}"
+
+
+def files_of(job: Job) -> Iterator[str]:
+    """All files that a job may have."""
+    yield request_file(job.id)
+    for attempt in range(1, job.attempts + 1):
+        yield answer_file(job.id, attempt)
+
+
+def jobs_with_files(connection: Connection) -> Iterator[Job]:
+    """All jobs that may have files."""
+    after = ""
+    while found := jobs.of_kind(connection, REQUEST, after=after, limit=AT_ONCE):
+        after = found[-1].id
+        yield from found
+
+
+def tidy(resources: Resources, _job: Job, progress: Progress) -> Outcome:
+    """Forget jobs that ended more days ago than they are kept, and remove files that nobody knows."""
+    now = datetime.now(UTC)
+    before = now - timedelta(days=resources.jobs.keep_days)
+    removed = 0
+    while True:
+        with reading(resources.engine) as connection:
+            old = jobs.ended_before(connection, before, AT_ONCE)
+        for job in old:
+            progress.look()
+            for name in files_of(job):
+                resources.jobs.files.remove(name)
+            with writing(resources.engine) as connection:
+                jobs.forget(connection, job.id)
+        removed += len(old)
+        if len(old) < AT_ONCE:
+            break
+    for name in resources.jobs.files.left_before(now - BEGINNING):
+        with reading(resources.engine) as connection:
+            known = jobs.one(connection, name.partition("-")[0]) is not None
+        if not known:
+            resources.jobs.files.remove(name)
+    return Outcome({"removed": removed})

@@ -1,0 +1,118 @@
+"""From a key to who asks; and whether what was permitted still is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from sqlalchemy import Connection
+
+from app.errors import RateLimited, Refusal, Unauthenticated
+from app.model import Binding, Caller
+from app.service import logs
+from app.service.asking import Ask
+from app.service.copies import lookup
+from app.service.datasets.catalogue import released_columns
+from app.service.resources import Resources
+from app.store.database import callers
+from app.store.database.engine import reading
+from app.store.database.sharing import transfers
+
+FILE_REQUESTS = 100
+"""For each request that a caller may make, so many ranges of files."""
+
+NOT_RUNNING = "The transfer that this key is for is suspended, or is over."
+
+
+def authenticate(
+    resources: Resources, key: str | None, address: str, *, bindings: Collection[Binding] = ()
+) -> Caller:
+    """The holder of a key; Unauthenticated for any other, which the sender's address pays for.
+
+    A key that is bound to an agreement is taken only where keys of its kind are (`bindings`).
+    """
+    if not key:
+        refuse_address(resources, address)
+        raise Unauthenticated("The request has no `Authorization: Bearer <key>` header.")
+    with reading(resources.engine) as connection:
+        caller = callers.caller_of(connection, key)
+        running = caller is None or is_running(connection, caller)
+    if caller is None:
+        refuse_address(resources, address)
+        raise Unauthenticated("The key is unknown or was revoked.")
+    if caller.binding not in (None, *bindings):
+        raise Refusal("This key is good for the copies of one agreement, and for nothing else.")
+    if not running:
+        raise Refusal(NOT_RUNNING)
+    return caller
+
+
+def refuse_address(resources: Resources, address: str) -> None:
+    """Have an address pay for a try that did not succeed; RateLimited when it made too many."""
+    _count(resources, f"address:{address}")
+
+
+def count_request(resources: Resources, caller: Caller) -> None:
+    """RateLimited when the caller made more requests this minute than it may."""
+    _count(resources, f"caller:{caller.id}")
+
+
+def count_file_request(resources: Resources, caller_id: str) -> None:
+    """The same for ranges of files: a table is read in hundreds of them."""
+    _count(resources, f"files:{caller_id}", FILE_REQUESTS)
+
+
+Holder = Callable[[Connection], Caller | None]
+"""Who holds what a request came with, as the database has it at the moment of the call."""
+
+
+def holder_of_key(key: str | None) -> Holder:
+    """The holder of a key."""
+    return lambda connection: callers.caller_of(connection, key or "")
+
+
+def require_still_permitted(
+    resources: Resources,
+    ask: Ask,
+    holder: Holder,
+    copy_id: str,
+    subject: str,
+    *,
+    columns: Collection[str],
+    first_row: int,
+) -> None:
+    """A Refusal, in the middle of a download, once the key was revoked or the right has ended.
+
+    A right that is left, and has not these columns or begins after this row, is another one.
+
+    It is kept in the log here: what has begun to leave can no longer be answered with a problem.
+    """
+    try:
+        with reading(resources.engine) as connection:
+            if holder(connection) != ask.caller:
+                raise Unauthenticated("The key was revoked, or the session has ended.")
+            if not is_running(connection, ask.caller):
+                raise Refusal(NOT_RUNNING)
+            _, dataset, grant = lookup.downloadable(connection, ask, copy_id)
+        if grant is not None:
+            allowed = {column.name for column in released_columns(dataset, grant)}
+            if not allowed.issuperset(columns) or first_row < grant.first_row:
+                raise Refusal("The right to these columns and rows has ended.")
+    except Refusal as refusal:
+        logs.record_refusal(resources, ask.caller.id, ask.request_id, subject, refusal)
+        raise
+
+
+def is_running(connection: Connection, caller: Caller) -> bool:
+    """Whether the transfer that a key is bound to, if it is, has not been stopped."""
+    return caller.transfer is None or transfers.is_running(connection, caller.transfer)
+
+
+def _count(resources: Resources, name: str, times: int = 1) -> None:
+    limit = resources.limits.requests_per_minute * times
+    count = resources.rates.count(name)
+    if count.requests > limit:
+        raise RateLimited(
+            f"A key, or an address without one, may make {limit} requests a minute.",
+            seconds=count.seconds_left,
+            first=count.requests == limit + 1,
+        )

@@ -1,0 +1,1 @@
+"""Callers, their keys, and what they may have."""

@@ -1,0 +1,104 @@
+"""The record that both sides can keep: the finalized agreement as a signed document.
+
+    file      = canonical JSON (RFC 8785) of {"agreement": document, "signature": JWS}
+    signature = detached JWS (RFC 7515, appendix F), Ed25519, over the canonical JSON of the document
+
+`verifying.py` checks one without the service. The document carries its terms in words, the head of
+the agreement's log when it was finalized, and the same as an ODRL policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import rfc8785
+from sqlalchemy import Connection
+
+from app.agreement import Agreement, Item
+from app.errors import NotFound
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.service.sharing.agreements.odrl import odrl_agreement
+from app.service.sharing.agreements.parties import known_agreement
+from app.service.sharing.agreements.signing import sign
+from app.store.database import callers, datasets, installation
+from app.store.database.engine import reading
+from app.store.database.sharing import agreements
+
+FORMAT = "cornerwave-agreement-v1"
+
+
+def read_record(resources: Resources, ask: Ask, agreement_id: str) -> bytes:
+    """The signed document, byte for byte as it was made; NotFound until it is finalized."""
+    with reading(resources.engine) as connection:
+        known_agreement(connection, ask, agreement_id)
+        kept = agreements.record_of(connection, agreement_id)
+    if kept is None:
+        raise NotFound("there is a record once the agreement is finalized")
+    return kept.encode()
+
+
+def read_policy(resources: Resources, ask: Ask, agreement_id: str) -> dict[str, Any]:
+    """The agreement, in whatever state, as an ODRL policy."""
+    with reading(resources.engine) as connection:
+        return odrl_agreement(known_agreement(connection, ask, agreement_id))
+
+
+def keep_record(resources: Resources, connection: Connection, agreement: Agreement) -> None:
+    """Sign a finalized agreement, in the transaction that finalizes it."""
+    document = document_of(connection, agreement)
+    signature = sign(resources, connection, rfc8785.dumps(document))
+    file = rfc8785.dumps({"agreement": document, "signature": signature})
+    agreements.keep_record(connection, agreement.id, file.decode())
+
+
+def document_of(connection: Connection, agreement: Agreement) -> dict[str, Any]:
+    """What is signed."""
+    terms = agreement.terms
+    known = installation.find(connection)
+    return {
+        "format": FORMAT,
+        "service": None if known is None else known.id,
+        "id": agreement.id,
+        "version": agreement.version,
+        "provider": _named(connection, agreement.provider),
+        "recipient": _named(connection, agreement.consumer),
+        "items": [_item(connection, item) for item in terms.items],
+        "purpose": terms.purpose,
+        "legal_basis": terms.legal_basis,
+        "terms": terms.text,
+        "terms_sha256": terms.text_sha256,
+        "starts_at": _moment(terms.starts_at),
+        "ends_at": _moment(terms.ends_at),
+        "renews": terms.renews,
+        "refresh": terms.refresh,
+        "deliveries": [asdict(one) for one in terms.deliveries],
+        "traceable": terms.traceable,
+        "finalized_at": _moment(agreement.finalized_at),
+        "log": {"sequence": agreement.log_sequence, "hash": agreement.log_hash},
+        "policy": odrl_agreement(agreement),
+    }
+
+
+def _named(connection: Connection, caller_id: str) -> dict[str, str | None]:
+    record = callers.one(connection, caller_id)
+    return {"id": caller_id, "name": None if record is None else record.caller.name}
+
+
+def _item(connection: Connection, item: Item) -> dict[str, Any]:
+    dataset = datasets.one(connection, item.dataset)
+    return {
+        "dataset": item.dataset,
+        "name": None if dataset is None else dataset.name,
+        "level": item.level,
+        "noise_variance": item.noise_variance,
+        "privacy": item.privacy,
+        "columns": None if item.columns is None else list(item.columns),
+        "rows_since": item.rows_since,
+    }
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="microseconds")

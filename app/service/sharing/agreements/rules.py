@@ -1,0 +1,110 @@
+"""An owner's rules: requests that they fit are agreed without a person, all others wait for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from app.agreement import Agreement, Rule, length
+from app.errors import Hidden, InvalidParameter, NotFound
+from app.model import Role
+from app.service.access import owned, require
+from app.service.asking import Ask, new_id, work
+from app.service.resources import Resources
+from app.store.database import callers
+from app.store.database.engine import reading
+from app.store.database.sharing import rules
+
+MOST_RULES = 1_000
+
+
+def add_rule(
+    resources: Resources,
+    ask: Ask,
+    *,
+    dataset: str | None,
+    recipients: tuple[str, ...] | None,
+    purposes: tuple[str, ...] | None,
+    least_privacy: float,
+    longest_days: int,
+) -> Rule:
+    """Agree from now on to requests that fit, for one data set or for all of the owner's."""
+    require(ask, Role.OWNER)
+    for name, listed in (("recipients", recipients), ("purposes", purposes)):
+        if listed is not None and not listed:
+            raise InvalidParameter(f"{name} must name one or more, or be left out", parameter=name)
+    with work(resources, ask) as under_way:
+        connection = under_way.connection
+        owner = ask.caller.id
+        if dataset is not None:
+            owner = owned(connection, ask, dataset).owner
+        for recipient in recipients or ():
+            record = callers.one(connection, recipient)
+            if record is None or record.caller.role is not Role.RECIPIENT:
+                raise InvalidParameter(
+                    f"there is no recipient {recipient!r}", parameter="recipients"
+                )
+        if len(rules.of(connection, owner)) >= MOST_RULES:
+            raise InvalidParameter(f"an owner has up to {MOST_RULES} rules", parameter="rules")
+        rule = Rule(
+            id=new_id("ar"),
+            owner=owner,
+            dataset=dataset,
+            recipients=recipients,
+            purposes=purposes,
+            least_privacy=least_privacy,
+            longest_days=longest_days,
+            created_at=under_way.now,
+        )
+        rules.add(connection, rule)
+        under_way.record(
+            "agreement-rule.add",
+            rule.id,
+            least_privacy=least_privacy,
+            longest_days=longest_days,
+        )
+    return rule
+
+
+def list_rules(resources: Resources, ask: Ask) -> list[Rule]:
+    """The caller's own rules."""
+    require(ask, Role.OWNER)
+    with reading(resources.engine) as connection:
+        return rules.of(connection, ask.caller.id)
+
+
+def remove_rule(resources: Resources, ask: Ask, rule_id: str) -> None:
+    """Take a rule back; what was agreed by it stays agreed."""
+    require(ask, Role.OWNER)
+    with work(resources, ask) as under_way:
+        rule = rules.one(under_way.connection, rule_id)
+        absent = f"there is no rule {rule_id!r} for this caller"
+        if ask.caller.role is not Role.ADMIN and (rule is None or rule.owner != ask.caller.id):
+            raise Hidden(absent)
+        if rule is None:
+            raise NotFound(absent)
+        rules.remove(under_way.connection, rule_id)
+        under_way.record("agreement-rule.remove", rule_id)
+
+
+def rule_for(known: Sequence[Rule], agreement: Agreement) -> Rule | None:
+    """One of the provider's rules that the request fits: every item of it, with its least private one."""
+    for rule in known:
+        if fits(rule, agreement):
+            return rule
+    return None
+
+
+def fits(rule: Rule, agreement: Agreement) -> bool:
+    """Whether a rule agrees to everything that an agreement's terms say."""
+    terms = agreement.terms
+    lasts = length(terms)
+    return (
+        rule.owner == agreement.provider
+        and (rule.recipients is None or agreement.consumer in rule.recipients)
+        and (rule.purposes is None or terms.purpose in rule.purposes)
+        and lasts is not None
+        and lasts <= timedelta(days=rule.longest_days)
+        and all(rule.dataset in (None, item.dataset) for item in terms.items)
+        and all(item.privacy >= rule.least_privacy for item in terms.items)
+    )

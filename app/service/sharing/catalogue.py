@@ -1,0 +1,68 @@
+"""What a caller may find and ask for: data sets that their owners listed, at the levels they offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from app.errors import NotFound
+from app.model import Column, Dataset, Level
+from app.service.asking import Ask
+from app.service.datasets.catalogue import released_columns
+from app.service.resources import Resources
+from app.store.database import callers, datasets, levels
+from app.store.database.engine import reading
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A data set as others see it before they have any of it: no value, no statistic.
+
+    where:
+        owner_name  the name of who decides
+        columns     those that a copy can have
+        levels      those that can be asked for, the least perturbed first
+    """
+
+    id: str
+    name: str
+    description: str
+    owner: str
+    owner_name: str
+    rows: int
+    columns: tuple[Column, ...]
+    levels: tuple[Level, ...]
+
+
+def list_catalogue(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[Listing]:
+    """Listed data sets by id, for everyone who has a key."""
+    del ask  # what is listed is listed for all
+    with reading(resources.engine) as connection:
+        found = datasets.page(connection, after=after, limit=limit, listed=True)
+        return [listed(connection, dataset) for dataset in found]
+
+
+def show_listing(resources: Resources, ask: Ask, dataset_id: str) -> Listing:
+    """One listed data set; one that is not listed looks as if it did not exist."""
+    del ask
+    with reading(resources.engine) as connection:
+        dataset = datasets.one(connection, dataset_id)
+        if dataset is None or not dataset.listed:
+            raise NotFound(f"there is no data set {dataset_id!r} in the catalogue")
+        return listed(connection, dataset)
+
+
+def listed(connection: Connection, dataset: Dataset) -> Listing:
+    """A data set as it is listed."""
+    record = callers.one(connection, dataset.owner)
+    return Listing(
+        id=dataset.id,
+        name=dataset.name,
+        description=dataset.description,
+        owner=dataset.owner,
+        owner_name=dataset.owner if record is None else record.caller.name,
+        rows=dataset.released_rows,
+        columns=released_columns(dataset, None),
+        levels=tuple(one for one in levels.of(connection, dataset.id) if one.offered),
+    )

@@ -1,0 +1,166 @@
+"""A negotiation is an agreement of ours seen through the protocol: same states, rules, log, signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.agreement import Agreement, State
+from app.errors import Conflict, Hidden, InvalidParameter, Refusal, WrongState
+from app.model import Role
+from app.service.asking import Ask
+from app.service.resources import Resources
+from app.service.sharing.agreements import negotiating
+from app.service.sharing.agreements.states import Message
+from app.service.sharing.agreements.terms import Draft
+from app.service.sharing.dataspace.callbacks import checked_callback
+from app.service.sharing.dataspace.catalog import known_offer
+from app.service.sharing.dataspace.offers import current_offer
+from app.service.sharing.dataspace.policies import draft_from_offer, draft_from_terms
+from app.service.sharing.dataspace.words import NEGOTIATION, dataset_urn, own
+from app.store.database import callers
+from app.store.database.engine import reading
+from app.store.database.sharing import agreements, dataspace
+from app.store.database.sharing.dataspace import Negotiation
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A negotiation as the protocol has it: once finalized it stays so, whatever comes of the agreement."""
+
+    provider_pid: str
+    consumer_pid: str
+    state: State
+
+    @classmethod
+    def of(cls, agreement: Agreement, negotiation: Negotiation) -> Seen:
+        over = agreement.finalized_at is not None
+        state = State.FINALIZED if over else agreement.state
+        return cls(NEGOTIATION + agreement.id, negotiation.consumer_pid, state)
+
+
+def request_negotiation(
+    resources: Resources, ask: Ask, consumer_pid: str, policy: Mapping[str, Any], callback: str
+) -> Seen:
+    """Open a negotiation; the same request again finds the one that it opened."""
+    require_participant(resources, ask)
+    offer_id = str(policy["@id"])
+    address = checked_callback(resources, callback)
+    found = _opened_before(resources, ask, consumer_pid, offer_id, address)
+    if found is not None:
+        return found
+    with reading(resources.engine) as connection:
+        offer = known_offer(connection, ask, offer_id)
+    if policy.get("target") != offer.target:
+        raise InvalidParameter("The target must be the data set of the offer.", parameter="target")
+    draft = draft_from_offer(offer, policy, datetime.now(UTC))
+
+    def begin(connection: Connection, agreement_id: str) -> None:
+        negotiation = Negotiation(agreement_id, ask.caller.id, consumer_pid, offer_id, address)
+        dataspace.add(connection, negotiation)
+
+    try:
+        agreement = negotiating.open_agreement(resources, ask, draft, None, begin)
+    except Conflict:
+        # The same request, sent at the same time, may have come first.
+        found = _opened_before(resources, ask, consumer_pid, offer_id, address)
+        if found is None:
+            raise
+        return found
+    return Seen(NEGOTIATION + agreement.id, consumer_pid, agreement.state)
+
+
+def show_negotiation(resources: Resources, ask: Ask, provider_pid: str) -> Seen:
+    """A negotiation as it stands, for its consumer."""
+    with reading(resources.engine) as connection:
+        return Seen.of(*_known(connection, ask, provider_pid))
+
+
+def counter(
+    resources: Resources, ask: Ask, provider_pid: str, consumer_pid: str, policy: Mapping[str, Any]
+) -> None:
+    """Answer an offer with other terms: of the catalogue, or those that stand, changed."""
+    with reading(resources.engine) as connection:
+        agreement, negotiation = _known(connection, ask, provider_pid)
+        _require_pid(negotiation, consumer_pid)
+        draft = _countered(connection, ask, agreement, policy)
+    negotiating.send(resources, ask, agreement.id, Message.REQUEST, draft=draft)
+
+
+def say(
+    resources: Resources,
+    ask: Ask,
+    provider_pid: str,
+    consumer_pid: str,
+    message: Message,
+    reason: str | None = None,
+) -> None:
+    """Accept, verify or terminate, as the consumer."""
+    with reading(resources.engine) as connection:
+        agreement, negotiation = _known(connection, ask, provider_pid)
+    _require_pid(negotiation, consumer_pid)
+    if agreement.finalized_at is not None:
+        raise WrongState("The negotiation is finalized, and nothing can be said in it any more.")
+    negotiating.send(resources, ask, agreement.id, message, reason=reason)
+
+
+def require_participant(resources: Resources, ask: Ask) -> None:
+    """A Refusal unless the caller is a recipient that has a name in a data space."""
+    with reading(resources.engine) as connection:
+        record = callers.one(connection, ask.caller.id)
+    if ask.caller.role is not Role.RECIPIENT or record is None or record.participant_id is None:
+        raise Refusal(
+            "This needs the key of a recipient with a participant id, which whoever runs the service"
+            " can give it."
+        )
+
+
+def _opened_before(
+    resources: Resources, ask: Ask, consumer_pid: str, offer_id: str, callback: str
+) -> Seen | None:
+    with reading(resources.engine) as connection:
+        negotiation = dataspace.of_consumer(connection, ask.caller.id, consumer_pid)
+        if negotiation is None:
+            return None
+        if (negotiation.offer, negotiation.callback) != (offer_id, callback):
+            raise Conflict("This consumerPid is that of another negotiation.")
+        agreement = agreements.one(connection, negotiation.agreement)
+    assert agreement is not None  # the negotiation has a foreign key on it
+    return Seen.of(agreement, negotiation)
+
+
+def _known(connection: Connection, ask: Ask, provider_pid: str) -> tuple[Agreement, Negotiation]:
+    agreement_id = own(NEGOTIATION, provider_pid)
+    agreement = agreements.one(connection, agreement_id)
+    negotiation = dataspace.of_agreement(connection, agreement_id)
+    if agreement is None or negotiation is None or negotiation.consumer != ask.caller.id:
+        raise Hidden("There is no such negotiation for this caller.")
+    return agreement, negotiation
+
+
+def _require_pid(negotiation: Negotiation, consumer_pid: str) -> None:
+    if negotiation.consumer_pid != consumer_pid:
+        raise InvalidParameter(
+            "The consumerPid is not that of this negotiation.", parameter="consumerPid"
+        )
+
+
+def _countered(
+    connection: Connection, ask: Ask, agreement: Agreement, policy: Mapping[str, Any]
+) -> Draft:
+    now = datetime.now(UTC)
+    offer_id, target = str(policy["@id"]), policy.get("target")
+    if offer_id == current_offer(agreement):
+        item = agreement.terms.items[0]
+        known = dataset_urn(item.dataset, item.level)
+        draft = draft_from_terms(agreement, policy, now)
+    else:
+        offer = known_offer(connection, ask, offer_id)
+        known, draft = offer.target, draft_from_offer(offer, policy, now)
+    if target != known:
+        raise InvalidParameter("The target must be the data set of the offer.", parameter="target")
+    return draft

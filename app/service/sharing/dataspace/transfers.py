@@ -1,0 +1,229 @@
+"""Transfers as their parties see them: asked for, shown, suspended, resumed, completed, ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from app.agreement import Agreement, State, TransferState
+from app.errors import Conflict, Hidden, InvalidParameter, NotFound, WrongState
+from app.model import Role
+from app.service.asking import Ask, new_id, work
+from app.service.resources import Resources
+from app.service.sharing.agreements.parties import acting_party, known_agreement
+from app.service.sharing.dataspace.callbacks import checked_callback
+from app.service.sharing.dataspace.catalog import PULL, PUSH, SHARE
+from app.service.sharing.dataspace.changing import change, move_soon
+from app.service.sharing.dataspace.negotiations import require_participant
+from app.service.sharing.dataspace.states import Message
+from app.service.sharing.dataspace.words import AGREEMENT, TRANSFER, own
+from app.store.database.clock import moment
+from app.store.database.engine import reading
+from app.store.database.sharing import agreement_log, agreements, dataspace, transfers
+from app.store.database.sharing.transfers import Transfer
+
+LONGEST_REASON = 2_000
+
+
+@dataclass(frozen=True)
+class TransferRequest:
+    """What a consumer asks for."""
+
+    consumer_pid: str
+    agreement: str
+    format: str
+    callback: str
+    address: Mapping[str, Any] | None
+
+
+def request_transfer(
+    resources: Resources, ask: Ask, wanted: TransferRequest, base: str
+) -> Transfer:
+    """Ask for the data of an agreement; the same request again finds the transfer that it made."""
+    require_participant(resources, ask)
+    callback = checked_callback(resources, wanted.callback)
+    target = _target(resources, wanted)
+    found = _asked_before(resources, ask, wanted, callback)
+    if found is not None:
+        return found
+    try:
+        with work(resources, ask) as under_way:
+            connection = under_way.connection
+            agreement = _agreed(connection, ask, wanted.agreement)
+            now = moment(connection)
+            transfer = Transfer(
+                id=new_id("tp"),
+                agreement=agreement.id,
+                consumer=ask.caller.id,
+                consumer_pid=wanted.consumer_pid,
+                state=TransferState.REQUESTED,
+                format=wanted.format,
+                target=target,
+                callback=callback,
+                base=base,
+                created_at=now,
+                changed_at=now,
+            )
+            transfers.add(connection, transfer)
+            agreement_log.note(
+                connection,
+                agreement,
+                at=max(now, agreement.changed_at),
+                caller=ask.caller.id,
+                event="transfer-request",
+                facts={"transfer": transfer.id, "format": wanted.format, "target": target},
+            )
+            move_soon(resources, connection, transfer.id)
+            under_way.record("transfer.request", transfer.id, agreement=agreement.id)
+    except Conflict:
+        # The same request, sent at the same time, may have come first.
+        found = _asked_before(resources, ask, wanted, callback)
+        if found is None:
+            raise
+        return found
+    return transfer
+
+
+def say_as_consumer(
+    resources: Resources,
+    ask: Ask,
+    provider_pid: str,
+    consumer_pid: str,
+    message: Message,
+    reason: str | None = None,
+) -> None:
+    """A message of the protocol, in a transfer of the caller's own."""
+    with reading(resources.engine) as connection:
+        transfer = _own(connection, ask, provider_pid)
+    if transfer.consumer_pid != consumer_pid:
+        raise InvalidParameter(
+            "The consumerPid is not that of this transfer.", parameter="consumerPid"
+        )
+    say(resources, ask, transfer.id, message, reason)
+
+
+def say(
+    resources: Resources, ask: Ask, transfer_id: str, message: Message, reason: str | None = None
+) -> Transfer:
+    """Suspend, resume, complete or end a transfer, as one of the two parties of its agreement."""
+    with work(resources, ask) as under_way:
+        connection = under_way.connection
+        transfer = _known(connection, ask, transfer_id)
+        agreements.lock(connection, transfer.agreement)
+        transfers.lock(connection, transfer_id)
+        transfer = _known(connection, ask, transfer_id)
+        agreement = known_agreement(connection, ask, transfer.agreement)
+        party = acting_party(ask, agreement)
+        if message is Message.START and transfer.state is TransferState.REQUESTED:
+            raise WrongState(
+                "The transfer starts by itself once its agreement is in force.",
+                state=transfer.state.value,
+            )
+        reason = None if reason is None else reason[:LONGEST_REASON]
+        _, transfer = change(
+            resources,
+            connection,
+            agreement,
+            transfer,
+            party,
+            message,
+            caller=ask.caller.id,
+            reason=reason,
+        )
+        under_way.record(
+            f"transfer.{message.value}",
+            transfer_id,
+            agreement=transfer.agreement,
+            state=transfer.state.value,
+            party=party.value,
+        )
+    return transfer
+
+
+def show_own(resources: Resources, ask: Ask, provider_pid: str) -> Transfer:
+    """A transfer by its name in the data space, for its consumer."""
+    with reading(resources.engine) as connection:
+        return _own(connection, ask, provider_pid)
+
+
+def show_transfer(resources: Resources, ask: Ask, transfer_id: str) -> Transfer:
+    """A transfer, for the parties of its agreement and those who look on."""
+    with reading(resources.engine) as connection:
+        return _known(connection, ask, transfer_id)
+
+
+def list_transfers(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[Transfer]:
+    """Transfers by id: the caller's own on either side, or all for administrators and auditors."""
+    everything = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+    party = None if everything else ask.caller.id
+    with reading(resources.engine) as connection:
+        return transfers.page(connection, after=after, limit=limit, party=party)
+
+
+def _target(resources: Resources, wanted: TransferRequest) -> str | None:
+    """Where a push goes, None for a pull; InvalidParameter for what is neither."""
+    if wanted.format in (PULL, SHARE):
+        if wanted.address is not None:
+            raise InvalidParameter("A pull has no dataAddress.", parameter="dataAddress")
+        return None
+    if wanted.format != PUSH:
+        raise InvalidParameter(f"The formats are {PULL}, {SHARE} and {PUSH}.", parameter="format")
+    target = None if wanted.address is None else wanted.address.get("endpoint")
+    if target not in resources.outside.targets:
+        raise InvalidParameter(
+            "The endpoint of a push is the name of a target that whoever runs the service allowed.",
+            parameter="dataAddress",
+        )
+    return str(target)
+
+
+def _asked_before(
+    resources: Resources, ask: Ask, wanted: TransferRequest, callback: str
+) -> Transfer | None:
+    with reading(resources.engine) as connection:
+        found = transfers.of_consumer(connection, ask.caller.id, wanted.consumer_pid)
+    if found is None:
+        return None
+    same = (AGREEMENT + found.agreement, found.format, found.callback)
+    if same != (wanted.agreement, wanted.format, callback):
+        raise Conflict("This consumerPid is that of another transfer.")
+    return found
+
+
+def _agreed(connection: Connection, ask: Ask, urn: str) -> Agreement:
+    """The finalized agreement, locked; others' do not exist for the caller."""
+    agreement_id = own(AGREEMENT, urn)
+    agreements.lock(connection, agreement_id)
+    agreement = agreements.one(connection, agreement_id)
+    negotiated = dataspace.of_agreement(connection, agreement_id)
+    if agreement is None or negotiated is None or agreement.consumer != ask.caller.id:
+        raise Hidden("There is no such agreement for this caller.")
+    if agreement.state is not State.FINALIZED:
+        raise WrongState(
+            "Data are transferred under agreements that are finalized and were not ended.",
+            state=agreement.state.value,
+        )
+    return agreement
+
+
+def _own(connection: Connection, ask: Ask, provider_pid: str) -> Transfer:
+    transfer = transfers.one(connection, own(TRANSFER, provider_pid))
+    if transfer is None or transfer.consumer != ask.caller.id:
+        raise Hidden("There is no such transfer for this caller.")
+    return transfer
+
+
+def _known(connection: Connection, ask: Ask, transfer_id: str) -> Transfer:
+    transfer = transfers.one(connection, transfer_id)
+    absent = f"there is no transfer {transfer_id!r} for this caller"
+    if transfer is None:
+        overseer = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+        raise (NotFound if overseer else Hidden)(absent)
+    try:
+        known_agreement(connection, ask, transfer.agreement)
+    except NotFound as hidden:
+        raise type(hidden)(absent) from None
+    return transfer

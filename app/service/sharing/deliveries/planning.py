@@ -1,0 +1,111 @@
+"""When something is to be delivered: on finalizing, when rows came, or when it is due.
+
+A delivery is a row with its cause, planned under the agreement's lock, and a job in the same
+transaction. However often planning is begun again, one cause is planned once.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection
+
+from app.agreement import ON_APPEND, ONCE, Agreement, Item, Terms, is_in_force
+from app.service.asking import new_id
+from app.service.jobs.enqueue import enqueue
+from app.service.jobs.kinds import Kind, Outcome
+from app.service.jobs.progress import Progress
+from app.service.resources import Resources
+from app.service.sharing.agreements.schedules import schedule_of
+from app.store.database import datasets
+from app.store.database.clock import moment
+from app.store.database.engine import reading, writing
+from app.store.database.jobs import Job
+from app.store.database.sharing import agreements, deliveries
+from app.store.database.sharing.deliveries import PlannedDelivery
+
+DELIVER, PLAN = "deliver", "plan-deliveries"
+
+
+def plan(resources: Resources, connection: Connection, agreement: Agreement, now: datetime) -> int:
+    """Plan what an agreement, which the caller has locked, asks for at this moment; how much."""
+    planned = 0
+    if not is_in_force(agreement, now):
+        return planned
+    for position, item in enumerate(agreement.terms.items):
+        cause = cause_of(connection, agreement.terms, item, now)
+        if cause is None:
+            continue
+        for way in agreement.terms.deliveries:
+            delivery = PlannedDelivery(
+                id=new_id("dl"),
+                agreement=agreement.id,
+                position=position,
+                channel=way.channel,
+                target=way.target or "",
+                cause=cause,
+                created_at=now,
+            )
+            if deliveries.add(connection, delivery):
+                deliver_soon(resources, connection, delivery.id)
+                planned += 1
+    return planned
+
+
+def cause_of(connection: Connection, terms: Terms, item: Item, now: datetime) -> str | None:
+    """What a delivery at this moment would be for; None when there is nothing to deliver."""
+    if datasets.one(connection, item.dataset) is None:
+        return None
+    if terms.refresh == ONCE:
+        return ONCE
+    if terms.refresh == ON_APPEND:
+        parts = datasets.parts(connection, item.dataset)
+        return f"rows:{sum(part.rows for part in parts if not part.waiting)}"
+    schedule = schedule_of(terms.refresh)
+    if schedule is None:
+        return None
+    due = schedule.due(terms.starts_at, now)
+    return f"due:{due.astimezone(UTC).isoformat(timespec='seconds')}"
+
+
+def deliver_soon(resources: Resources, connection: Connection, delivery_id: str) -> None:
+    """Have a delivery made once this transaction is committed."""
+    enqueue(
+        connection,
+        resources,
+        kind=DELIVER,
+        subject=delivery_id,
+        payload={},
+        caller=None,
+        only_one=f"{DELIVER}:{delivery_id}",
+    )
+
+
+def rows_came(resources: Resources, connection: Connection, dataset_id: str) -> None:
+    """Have agreements that follow a data set's rows planned anew, once its new rows are committed."""
+    if agreements.following(connection, dataset_id, ON_APPEND, moment(connection)):
+        enqueue(connection, resources, kind=PLAN, subject=dataset_id, payload={}, caller=None)
+
+
+def plan_for_rows(resources: Resources, job: Job, progress: Progress) -> Outcome:
+    """Plan for every agreement that follows the rows of a data set, each in its own transaction."""
+    with reading(resources.engine) as connection:
+        named = agreements.following(connection, job.subject, ON_APPEND, moment(connection))
+    for number, agreement_id in enumerate(named):
+        progress.tell("planning deliveries", number, len(named))
+        plan_one(resources, agreement_id)
+    return Outcome()
+
+
+def plan_one(resources: Resources, agreement_id: str) -> int:
+    """Plan for one agreement as it is now; how much."""
+    with writing(resources.engine) as connection:
+        agreements.lock(connection, agreement_id)
+        agreement = agreements.one(connection, agreement_id)
+        if agreement is None:
+            return 0
+        return plan(resources, connection, agreement, moment(connection))
+
+
+PLANNING = Kind(plan_for_rows, pauses=(5.0, 15.0, 30.0, 60.0, 120.0, 600.0, 600.0, 600.0))
+"""How planning is done; one that is lost all the same is made good by the next round."""

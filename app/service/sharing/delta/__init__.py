@@ -1,0 +1,1 @@
+"""Agreements as shares of the Delta Sharing protocol: share = agreement, schema = data set, table = level."""

@@ -1,0 +1,1 @@
+"""Webhooks: what happens to agreements, told to addresses that their parties named."""

@@ -1,0 +1,117 @@
+"""Swapping the confidential columns of a table, with a report of what that did [li2004]."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from app.errors import InvalidParameter
+from app.numerics.arrays import IntArray
+from app.numerics.swapping.problem import GroupQuota
+from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
+from app.service.jobs.progress import SILENT, Progress
+from app.service.seeds import seed_or_new
+from app.service.swapping.identify import roles_of
+from app.service.swapping.report import SwapReport, attribute_report, notes_of
+from app.tables.arrays.coded import Bins, CodedColumn
+from app.tables.as_it_came import as_it_came
+
+
+@dataclass(frozen=True)
+class SwapWishes:
+    """What the caller asks for.
+
+    where:
+        group_number, group_proportion  how many members of a collectively identifiable group change
+        smoothing           Laplace pseudo-count of the posterior; 0 is the paper
+        allowed_deviation   by how much the optimum may move the marginal to lower the objective
+        tree                whether to fit decision trees for the report
+    """
+
+    confidential: Sequence[str]
+    non_confidential: Sequence[str] | None
+    bins: Mapping[str, Bins]
+    proportion: float = 0.5
+    method: Method = "optimal"
+    group_number: int | None = None
+    group_proportion: float | None = None
+    smoothing: float = 0.0
+    allowed_deviation: int = 0
+    tree: bool = False
+    seed: int | None = None
+
+
+def swap_table(
+    table: pa.Table, wishes: SwapWishes, progress: Progress = SILENT
+) -> tuple[pa.Table, SwapReport]:
+    """The table with its confidential columns swapped, and the report.
+
+    A column with bins leaves as its bins: exact values would identify more finely than the counts
+    say. Fails as `roles_of`, and with InvalidParameter for a policy that cannot be met.
+    """
+    policy = _policy(wishes)
+    roles = roles_of(table, wishes.confidential, wishes.non_confidential, wishes.bins)
+    _require_not_all_flipped(roles.confidential, policy)
+    seed = seed_or_new(wishes.seed)
+    rng = np.random.default_rng(seed)
+    known = [column.codes for column in roles.non_confidential]
+    with progress.interruptible():
+        progress.tell("swapping", 0, 2)
+        swaps = swapped_in_turn([column.codes for column in roles.confidential], known, policy, rng)
+
+    for column in roles.non_confidential:
+        if column.name in wishes.bins:
+            table = _replaced(table, column, column.codes)
+    for column, swap in zip(roles.confidential, swaps, strict=True):
+        table = _replaced(table, column, swap.values)
+    with progress.interruptible():
+        progress.tell("comparing before and after", 1, 2)
+        attributes = [
+            attribute_report(roles, swaps, index, policy if wishes.tree else None, rng)
+            for index in range(len(swaps))
+        ]
+    report = SwapReport(
+        method=policy.method,
+        proportion=policy.proportion,
+        seed=seed,
+        unchanged=not any(swap.changed for swap in swaps),
+        unchecked=roles.others,
+        attributes=attributes,
+        notes=notes_of(roles, swaps, attributes, tree=wishes.tree),
+    )
+    return as_it_came(table), report
+
+
+def _policy(wishes: SwapWishes) -> Policy:
+    if wishes.group_number is not None and wishes.group_proportion is not None:
+        raise InvalidParameter(
+            "give either group_number or group_proportion", parameter="group_number"
+        )
+    if wishes.group_proportion is not None:
+        quota = GroupQuota(None, wishes.group_proportion)
+    else:
+        quota = GroupQuota(wishes.group_number or 1)
+    return Policy(
+        wishes.proportion, wishes.method, quota, wishes.smoothing, wishes.allowed_deviation
+    )
+
+
+def _require_not_all_flipped(columns: Sequence[CodedColumn], policy: Policy) -> None:
+    """Before any work: the numerics would say the same, without the column's name."""
+    for column in columns:
+        if column.categories == 2 and policy.proportion == 1:
+            raise InvalidParameter(
+                f"column {column.name!r} has two categories, so the proportion must be below 1: "
+                "when every value is flipped, flipping them back reveals all",
+                parameter="proportion",
+                column=column.name,
+            )
+
+
+def _replaced(table: pa.Table, column: CodedColumn, codes: IntArray) -> pa.Table:
+    place = table.column_names.index(column.name)
+    values = column.column(codes)
+    return table.set_column(place, table.schema.field(place).with_type(values.type), values)

@@ -1,0 +1,1 @@
+"""Synthetic tables, and how faithful and how safe they are."""

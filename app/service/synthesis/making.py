@@ -1,0 +1,133 @@
+"""Synthetic records by any method, in tables that follow one another, with what the report needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.errors import InvalidParameter
+from app.numerics.synthesis.hybrid import hybrid
+from app.numerics.synthesis.methods import METHODS
+from app.numerics.synthesis.mixed import synthesised
+from app.numerics.synthesis.outcome import Separation
+from app.numerics.synthesis.primp import primp
+from app.numerics.synthesis.strata import default_least
+from app.numerics.synthesis.stratified import Decoupler, Recipe, drawn, recipe
+from app.numerics.tables import MixedTable
+from app.service.synthesis.report import InnerName, MethodName, StrataReport, Wishes
+from app.tables.arrays.mixed import EncodedTable
+
+LEAST_WITHOUT_WORD = 20
+"""A stratum of fewer originals needs the caller's word that the risk is accepted."""
+
+INNER: dict[InnerName, Decoupler] = {InnerName.HYBRID: hybrid, InnerName.PRIMP: primp}
+
+
+@dataclass(frozen=True)
+class Made:
+    """Synthetic records and what their method found.
+
+    where:
+        first   the records, or of many the first ones
+        rest    the tables after it, made as they are asked for
+        permuted  records, components and rows of each table that was permuted, none where nothing is
+    """
+
+    first: MixedTable
+    rest: Iterator[MixedTable]
+    rank: int
+    missing_patterns: int
+    separation: Separation | None
+    strata: StrataReport | None
+    permuted: list[tuple[int, int, int]]
+
+
+def make(
+    original: EncodedTable,
+    method: MethodName,
+    wishes: Wishes,
+    rows: int,
+    rng: np.random.Generator,
+) -> Made:
+    """`rows` synthetic records. Fails as the method does; InvalidParameter for strata that are too small."""
+    cells = original.cells
+    if method is MethodName.STRATIFIED:
+        return _stratified(original, wishes, rows, rng)
+    made = synthesised(
+        cells,
+        METHODS[method],
+        rng,
+        rows=rows,
+        components=wishes.components,
+        enforce=wishes.enforce_types,
+    )
+    permuted = made.permuted
+    return Made(
+        made.table,
+        iter(()),
+        made.rank,
+        made.missing_patterns,
+        made.outcome.separation,
+        None,
+        [] if permuted is None else [(cells.records, permuted, rows)],
+    )
+
+
+def _stratified(
+    original: EncodedTable, wishes: Wishes, rows: int, rng: np.random.Generator
+) -> Made:
+    cells = original.cells
+    least = wishes.stratum_records or default_least(len(original.names))
+    if least < 2 or (least < LEAST_WITHOUT_WORD and not wishes.accept_risk):
+        raise InvalidParameter(
+            f"Strata of fewer than {LEAST_WITHOUT_WORD} records give them away; say accept_risk=true "
+            "to have them all the same. Two records are the least.",
+            parameter="stratum_records",
+            least=LEAST_WITHOUT_WORD,
+        )
+    made = recipe(cells, INNER[wishes.inner], rng, least=least, enforce=wishes.enforce_types)
+    tables = drawn(made, rows, rng)
+    return Made(
+        next(tables),
+        tables,
+        made.directions,
+        len(made.table.patterns),
+        None,
+        _strata_report(made, original, wishes.inner, least),
+        _permuted_parts(made, rows),
+    )
+
+
+def _permuted_parts(made: Recipe, rows: int) -> list[tuple[int, int, int]]:
+    """Records, components and rows of each stratum; its rows are its share of `rows`, rounded up."""
+    records = len(made.table.values)
+    return [
+        (size, stratum.permuted, -(-rows * size // records))
+        for stratum in made.strata
+        for size in [len(stratum.records)]
+    ]
+
+
+def _strata_report(
+    made: Recipe, original: EncodedTable, inner: InnerName, least: int
+) -> StrataReport:
+    names = made.bundled.names(original.names)
+    identities = []
+    for each in made.table.identities:
+        parts = [f"{weight:g}·{names[column]}" for column, weight in each.weights]
+        parts += [f"{each.constant:g}"] if each.constant else []
+        identities.append(f"{names[each.total]} = {' + '.join(parts)}")
+    return StrataReport(
+        inner.value,
+        len(made.strata),
+        least,
+        min(len(stratum.records) for stratum in made.strata),
+        min(stratum.permuted for stratum in made.strata),
+        made.difference,
+        [names[made.table.kept[column]] for column in made.redrawn],
+        identities,
+        [f"{names[each.by]} → {names[each.determined]}" for each in made.table.dependencies],
+        [[original.names[column] for column in each.columns] for each in made.bundled.bundles],
+    )

@@ -1,0 +1,195 @@
+"""A synthetic table for a table, by one method, with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from app.errors import InvalidParameter, InvalidTable
+from app.model import Limits
+from app.numerics.synthesis.leakage import (
+    joint_leakage,
+    joint_mass_function,
+    leakage,
+    mass_function,
+)
+from app.numerics.threads import one_blas_thread
+from app.service.jobs.progress import SHARES, SILENT, Progress
+from app.service.seeds import seed_or_new
+from app.service.synthesis.fallbacks import fallbacks
+from app.service.synthesis.judging import judged
+from app.service.synthesis.making import Made, make
+from app.service.synthesis.report import (
+    LeakageReport,
+    MethodName,
+    SynthesisReport,
+    Wishes,
+    constant_columns,
+)
+from app.service.synthesis.utility import Compared, measure_utility
+from app.tables.arrays.mixed import EncodedTable, decoded, empty_columns, encoded, identifiers
+
+MOST_LEAKED = 10
+"""Up to how many leaked records a report tells the probability."""
+
+MOST_STREAMED_ROWS = 10**9
+"""Rows that are made as they leave take no memory, only time."""
+
+
+@dataclass(frozen=True)
+class Synthetic:
+    """The answer to a request for a synthetic table: further rows are made as they are asked for, once."""
+
+    first: pa.Table
+    rest: Iterator[pa.Table]
+    report: SynthesisReport
+
+
+def synthesise(
+    table: pa.Table,
+    method: MethodName,
+    wishes: Wishes,
+    limits: Limits,
+    progress: Progress = SILENT,
+) -> Synthetic:
+    """A synthetic table with the columns of `table`, but for those that tell people apart.
+
+    Columns without values come back without values. InvalidTable where no column is left or the
+    method cannot use the table, InvalidParameter for wishes it cannot fulfil.
+    """
+    seed = seed_or_new(wishes.seed)
+    rng = np.random.default_rng(seed)
+    rows = _rows(wishes.rows, table.num_rows, method, limits)
+    left_out = identifiers(table, limits)
+    empty = empty_columns(table)
+    used = [name for name in table.column_names if name not in left_out and name not in empty]
+    if not used:
+        raise InvalidTable(
+            "No column can be synthesised: each one tells people apart or has no values",
+            left_out=sorted(left_out),
+            empty=empty,
+        )
+    if wishes.components is not None and not 2 <= wishes.components <= len(used):
+        raise InvalidParameter(
+            "The number of components must be at least 2 and at most the number of columns.",
+            parameter="components",
+            least=2,
+            most=len(used),
+        )
+    progress.tell(f"{method.value}: reading columns", 0, SHARES)
+    original = encoded(table, used)
+    with one_blas_thread(), progress.interruptible():
+        progress.tell(f"{method.value}: making rows", 50, SHARES)
+        made = make(original, method, wishes, rows, rng)
+        released = replace(original, cells=made.first)
+        progress.tell(f"{method.value}: judging by records not seen", 450, SHARES)
+        control, standing = judged(original, method, wishes, rng)
+        utility = measure_utility(
+            Compared(original, released, None, [*left_out, *empty], []),
+            target=wishes.target,
+            distance=wishes.distance,
+            seed=seed,
+            progress=progress.share(700, 950),
+        )
+    report = SynthesisReport(
+        method=method.value,
+        seed=seed,
+        records=table.num_rows,
+        rows=rows,
+        numeric=list(original.numbers),
+        categorical=list(original.texts),
+        constant=constant_columns(original),
+        empty=empty,
+        left_out=left_out,
+        enforce_types=wishes.enforce_types,
+        missing_patterns=made.missing_patterns,
+        rank=made.rank,
+        separation=made.separation,
+        leakage=_leakage(made, table.num_rows, rows),
+        control=control,
+        standing=standing,
+        strata=made.strata,
+        utility=utility,
+        notes=fallbacks(original, made, method, wishes, left_out, empty),
+    )
+    names = [name for name in table.column_names if name not in left_out]
+    progress.tell(f"{method.value}: writing rows", 950, SHARES)
+    return _synthetic(made, original, names, wishes, report)
+
+
+def _synthetic(
+    made: Made,
+    original: EncodedTable,
+    names: Sequence[str],
+    wishes: Wishes,
+    report: SynthesisReport,
+) -> Synthetic:
+    first = decoded(made.first, original, names)
+    if made.strata is None:
+        return Synthetic(first, iter(()), report)
+    # Tables that follow one another have one schema: that of the original, or doubles throughout.
+    schema = decoded(original.cells, original, names).schema
+    if not wishes.enforce_types:
+        for place, name in enumerate(names):
+            if name in original.numbers:
+                schema = schema.set(place, pa.field(name, pa.float64()))
+    return Synthetic(first.cast(schema), _rest(made, original, names, schema), report)
+
+
+def _rest(
+    made: Made, original: EncodedTable, names: Sequence[str], schema: pa.Schema
+) -> Iterator[pa.Table]:
+    while True:
+        with one_blas_thread():
+            cells = next(made.rest, None)
+        if cells is None:
+            return
+        yield decoded(cells, original, names).cast(schema)
+
+
+def expected_leakage(
+    records: int, components: int, rows: int | None = None, *, most: int = MOST_LEAKED
+) -> LeakageReport:
+    """What PRIMP leaks by chance [hsu2008, theorems 1 and 2]."""
+    found = leakage(records, components, rows)
+    mass = mass_function(records, components, rows, most=most)
+    return LeakageReport(
+        records,
+        components,
+        rows or records,
+        found.risk,
+        found.mean,
+        found.variance,
+        mass.tolist(),
+    )
+
+
+def _rows(wished: int | None, records: int, method: MethodName, limits: Limits) -> int:
+    rows = records if wished is None else wished
+    most = MOST_STREAMED_ROWS if method is MethodName.STRATIFIED else limits.stateless_rows
+    if not 1 <= rows <= most:
+        raise InvalidParameter(
+            f"The number of rows must be at least 1 and at most {most}.",
+            parameter="rows",
+            least=1,
+            most=most,
+        )
+    return rows
+
+
+def _leakage(made: Made, records: int, rows: int) -> LeakageReport | None:
+    if not made.permuted:
+        return None
+    found = joint_leakage(made.permuted)
+    return LeakageReport(
+        records,
+        min(components for _, components, _ in made.permuted),
+        rows,
+        found.risk,
+        found.mean,
+        found.variance,
+        joint_mass_function(made.permuted, most=min(MOST_LEAKED, rows)).tolist(),
+    )

@@ -1,0 +1,255 @@
+"""Comparing a released table with its original: what it keeps, and which records reappear in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from app.errors import InvalidParameter, InvalidTable
+from app.numerics.tables import MixedTable
+from app.numerics.utility import reappearance as reappearing
+from app.numerics.utility.association import association_biases
+from app.numerics.utility.correlation import CORRELATIONS, relative_bias
+from app.numerics.utility.distances import kolmogorov_smirnov, total_variation, wasserstein
+from app.numerics.utility.prediction import Target, train_on_release_test_on_original
+from app.numerics.utility.quality import quality
+from app.service.jobs.progress import SILENT, Progress
+from app.service.synthesis.utility_report import (
+    AssociationReport,
+    ColumnUtility,
+    CorrelationBias,
+    MeasuredLeakage,
+    PredictionReport,
+    QualityReport,
+    ReappearanceReport,
+    ShareReport,
+    UtilityReport,
+)
+from app.tables.arrays.mixed import EncodedTable, empty_columns, encoded, is_number, vocabulary
+
+KENDALL_RECORDS = 5_000
+"""Kendall's correlation is taken of at most so many records, the same ones of either table."""
+
+COMPARED_RECORDS = 500
+"""Distances are taken from at most so many records to all released ones."""
+
+DEFAULT_DISTANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Tables with equal columns and equal codes, and the columns that only one of them has."""
+
+    original: EncodedTable
+    released: EncodedTable
+    holdout: EncodedTable | None
+    only_in_original: list[str]
+    only_in_released: list[str]
+
+
+def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -> Compared:
+    """The tables by the columns that all of them have.
+
+    InvalidTable where they have none in common, or one column is numbers here and text there.
+    Columns without values in the original are not compared.
+    """
+    tables = [table for table in (original, released, holdout) if table is not None]
+    empty = {name for table in tables for name in empty_columns(table)}
+    names = [
+        name
+        for name in original.column_names
+        if name not in empty and all(name in table.column_names for table in tables)
+    ]
+    if not names:
+        raise InvalidTable("The tables have no column with values in common")
+    for name in names:
+        if len({is_number(table, name) for table in tables}) > 1:
+            raise InvalidTable(
+                f"Column {name!r} holds numbers in one table and text in another", column=name
+            )
+    texts = [name for name in names if not is_number(original, name)]
+    words = {name: _joint_vocabulary(tables, name) for name in texts}
+    first, second = encoded(original, names, words), encoded(released, names, words)
+    return Compared(
+        first,
+        second,
+        None if holdout is None else encoded(holdout, names, words),
+        [name for name in original.column_names if name not in names],
+        [name for name in released.column_names if name not in names],
+    )
+
+
+def measure_utility(
+    tables: Compared,
+    *,
+    target: str | None = None,
+    distance: float = DEFAULT_DISTANCE,
+    seed: int = 0,
+    progress: Progress = SILENT,
+) -> UtilityReport:
+    """The whole report. InvalidParameter for a target that is not there or cannot be predicted."""
+    rng = np.random.default_rng(seed)
+    original, released = tables.original, tables.released
+    with progress.interruptible():
+        progress.tell("comparing columns", 0, 6)
+        columns = column_utilities(original, released)
+        progress.tell("comparing correlations", 1, 6)
+        correlations = correlation_biases(original.cells, released.cells, rng)
+        progress.tell("comparing associations", 2, 6)
+        associations = association_reports(original.cells, released.cells)
+        progress.tell("comparing pairs of columns", 3, 6)
+        likeness = quality_report(original.cells, released.cells, np.random.default_rng(seed))
+        progress.tell("looking for records that reappear", 4, 6)
+        leakage = measured_leakage(tables, distance, rng)
+        progress.tell("predicting", 5, 6)
+        prediction = None if target is None else _prediction(tables, target, rng)
+    return UtilityReport(
+        original_records=original.cells.records,
+        released_records=released.cells.records,
+        columns=columns,
+        correlations=correlations,
+        associations=associations,
+        quality=likeness,
+        leakage=leakage,
+        prediction=prediction,
+        only_in_original=tables.only_in_original,
+        only_in_released=tables.only_in_released,
+        kendall_records=min(KENDALL_RECORDS, original.cells.records, released.cells.records),
+        seed=seed,
+    )
+
+
+def column_utilities(original: EncodedTable, released: EncodedTable) -> list[ColumnUtility]:
+    """The distance of every column, numbers first; none where a released column has no values."""
+    deviation = reappearing.units(original.cells)
+    missing = [each.cells.missing.mean(axis=0).tolist() for each in (original, released)]
+    found = []
+    for position, name in enumerate(original.numbers):
+        before, after = (each.cells.numeric[:, position] for each in (original, released))
+        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        smirnov = transport = None
+        if before.size and after.size:
+            smirnov = kolmogorov_smirnov(before, after)
+            transport = wasserstein(before, after) / float(deviation[position])
+        rates = (missing[0][position], missing[1][position])
+        found.append(ColumnUtility(name, "numeric", smirnov, transport, None, *rates))
+    for position, name in enumerate(original.texts):
+        codes, codes_after = (each.cells.codes[:, position] for each in (original, released))
+        variation = total_variation(codes, codes_after, original.cells.categories[position])
+        place = len(original.numbers) + position
+        rates = (missing[0][place], missing[1][place])
+        found.append(ColumnUtility(name, "categorical", None, None, _number(variation), *rates))
+    return found
+
+
+def correlation_biases(
+    original: MixedTable, released: MixedTable, rng: np.random.Generator
+) -> list[CorrelationBias]:
+    """Relative bias of Pearson, Spearman and Kendall; none where there are no two numeric columns."""
+    if original.numeric.shape[1] < 2:
+        return []
+    found = []
+    for measure, matrix in CORRELATIONS.items():
+        tables = [original, released]
+        if measure == "kendall":
+            tables = [_sample(table, KENDALL_RECORDS, rng) for table in tables]
+        before, after = (matrix(table.numeric) for table in tables)
+        bias = relative_bias(before, after)
+        found.append(CorrelationBias(measure, _number(bias.mean), bias.pairs, bias.left_out))
+    return found
+
+
+def association_reports(original: MixedTable, released: MixedTable) -> list[AssociationReport]:
+    """Associations with categories, by measure."""
+    return [
+        AssociationReport(measure, _number(found.mean), found.pairs)
+        for measure, found in association_biases(original, released).items()
+    ]
+
+
+def quality_report(
+    original: MixedTable, released: MixedTable, rng: np.random.Generator
+) -> QualityReport:
+    """Shapes and trends in one number."""
+    found = quality(original, released, rng)
+    return QualityReport(_number(found.columns), _number(found.pairs), _number(found.mean))
+
+
+def measured_leakage(
+    tables: Compared, distance: float, rng: np.random.Generator
+) -> MeasuredLeakage:
+    """What of the original, and of the holdout, reappears in the release."""
+    deviation = reappearing.units(tables.original.cells)
+    released = tables.released.cells
+
+    def reappears(records: MixedTable) -> tuple[ReappearanceReport, NDArray[np.float64]]:
+        some = _sample(records, COMPARED_RECORDS, rng)
+        nearest = reappearing.nearest_distances(some, released, deviation=deviation)
+        near = reappearing.Share(int((nearest <= distance).sum()), some.records)
+        exactly = reappearing.equal_records(records, released)
+        found = ReappearanceReport(
+            ShareReport.of_share(exactly), ShareReport.of_share(near), float(np.median(nearest))
+        )
+        return found, nearest
+
+    original, near_original = reappears(tables.original.cells)
+    if tables.holdout is None:
+        return MeasuredLeakage(distance, original, None, None)
+    holdout, near_holdout = reappears(tables.holdout.cells)
+    excess = original.within_distance.rate - holdout.within_distance.rate
+    area = reappearing.membership_area(near_original, near_holdout)
+    return MeasuredLeakage(distance, original, holdout, excess, area)
+
+
+def _prediction(tables: Compared, target: str, rng: np.random.Generator) -> PredictionReport:
+    original = tables.original
+    place = place_of(original, target)
+    if place is None:
+        raise InvalidParameter(
+            f"There is no column {target!r} in both tables to predict", parameter="target"
+        )
+    try:
+        scores = train_on_release_test_on_original(
+            original.cells, tables.released.cells, place, rng
+        )
+    except ValueError:
+        raise InvalidParameter(
+            f"Column {target!r} cannot be predicted: that takes ten records with a value in either "
+            "table, two different values and one other column",
+            parameter="target",
+        ) from None
+    return PredictionReport(
+        target,
+        scores.measure,
+        scores.trained_on_original,
+        scores.trained_on_release,
+        scores.constant,
+        scores.tested_records,
+    )
+
+
+def place_of(table: EncodedTable, name: str) -> Target | None:
+    """Where the column stands, None where there is none of that name."""
+    if name in table.numbers:
+        return Target("numeric", table.numbers.index(name))
+    return Target("categorical", table.texts.index(name)) if name in table.texts else None
+
+
+def _joint_vocabulary(tables: Sequence[pa.Table], name: str) -> pa.Array:
+    return pc.unique(pa.chunked_array([vocabulary(table, name) for table in tables]))
+
+
+def _sample(table: MixedTable, most: int, rng: np.random.Generator) -> MixedTable:
+    if table.records <= most:
+        return table
+    return table.taken(rng.permutation(table.records)[:most])
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

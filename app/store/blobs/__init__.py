@@ -1,0 +1,1 @@
+"""Original rows, encrypted, in a folder or a bucket."""

@@ -1,0 +1,269 @@
+"""The blob store: original rows as encrypted Parquet, in row groups of exactly 65,536."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from app.errors import DomainError
+from app.model import BLOCK_ROWS
+from app.store.blobs.bucket import BlobBucket
+from app.store.blobs.folder import BlobFolder
+from app.store.blobs.keys import decryption, decryption_by, encryption, key_of
+from app.store.blobs.row_blocks import RowBlocks
+from app.store.blobs.row_digest import RowDigest
+from app.store.vault import Vault
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
+Place = BlobFolder | BlobBucket
+
+
+class Upload:
+    """A blob being written: `write` its rows, then `finish`, after which it can be read."""
+
+    def __init__(
+        self, writer: pq.ParquetWriter, schema: pa.Schema, publish: Callable[[], None]
+    ) -> None:
+        self._writer = writer
+        self._digest = RowDigest(schema)
+        self._publish = publish
+        self._blocks = RowBlocks()
+        self.rows = 0
+        self.finished = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of `batch`, of any number."""
+        self.rows += batch.num_rows
+        self._digest.add(batch)
+        for block in self._blocks.add(batch):
+            self._writer.write_table(block, row_group_size=BLOCK_ROWS)
+
+    def finish(self) -> None:
+        """Write what is left and let the blob appear."""
+        for block in self._blocks.rest():
+            self._writer.write_table(block, row_group_size=BLOCK_ROWS)
+        self._writer.close()
+        self._publish()
+        self.finished = True
+
+    @property
+    def digest(self) -> bytes:
+        """What the rows written so far are (row_digest.py)."""
+        return self._digest.digest()
+
+    def abandon(self) -> None:
+        """Write no more; what was written is somebody else's to remove."""
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+
+
+class BlobStore:
+    """Blobs by name, in a directory or a bucket, encrypted by keys that the vault seals."""
+
+    def __init__(self, place: Place, vault: Vault) -> None:
+        self._place = place
+        self._vault = vault
+
+    @classmethod
+    def at(cls, url: str, vault: Vault) -> BlobStore:
+        """The store at a place that `place_at` finds."""
+        return cls(place_at(url), vault)
+
+    @contextmanager
+    def writer(
+        self, name: str, schema: pa.Schema, announce: Callable[[], None] = lambda: None
+    ) -> Iterator[Upload]:
+        """An upload of the blob `name`.
+
+        `announce` is called before anything of the blob is in the store: it keeps that the blob is
+        ours. The body of the `with` writes, calls `finish` and then commits the row that
+        refers to the blob: until the body ends no sweep touches the blob. When it fails, nothing
+        stays behind, except where a finished blob may be referred to after all, because the commit
+        failed in a way that leaves its outcome open: a sweep looks at the database and decides.
+        """
+        _checked(name)
+        announce()
+        with self._place.claim(name):
+            upload: Upload | None = None
+            with ExitStack() as opened:
+                try:
+                    sink = self._place.filesystem.open_output_stream(self._place.unfinished(name))
+                    # On a full disk closing fails too, and must not keep the file from going.
+                    opened.callback(_closed, sink)
+                    parquet = self._parquet(sink, name, schema)
+                    upload = Upload(parquet, schema, lambda: self._appear(sink, name))
+                    yield upload
+                    if not upload.finished:
+                        raise ValueError("an upload must be finished before its block ends")
+                except BaseException as error:
+                    if upload is None or not upload.finished or isinstance(error, DomainError):
+                        if upload is not None:
+                            upload.abandon()
+                        opened.close()
+                        self._place.remove(name)
+                    raise
+
+    def read_rows(
+        self,
+        name: str,
+        first: int,
+        last: int,
+        columns: Sequence[str] | None = None,
+        coded: Sequence[str] = (),
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows first ≤ i < last of the blob, reading only the row groups that they touch.
+
+        `coded` columns of text come as places in the list of their values, as they are stored: where
+        values repeat, that saves most of the time.
+        """
+        opening = decryption(self._vault, _checked(name))
+        return _rows(self._place, name, first, last, columns, coded, opening)
+
+    def key_of(self, name: str) -> bytes:
+        """The key of one blob, for `BlobRows`."""
+        path = self._place.path(_checked(name))
+        with self._place.filesystem.open_input_file(path) as source:
+            return key_of(self._vault, name, source)
+
+    def rows_of(self, names: Iterable[str]) -> BlobRows:
+        """These blobs for reading where the vault is not."""
+        return BlobRows(self._place, {name: self.key_of(name) for name in names})
+
+    def row_count(self, name: str) -> int:
+        """How many rows the blob says it has: what its end tells, which opens by its key alone."""
+        _checked(name)
+        with (
+            self._place.filesystem.open_input_file(self._place.path(name)) as source,
+            decryption(self._vault, name) as properties,
+            pq.ParquetFile(source, decryption_properties=properties) as file,
+        ):
+            return int(file.metadata.num_rows)
+
+    def delete(self, name: str) -> None:
+        """Remove the blob, if it is there."""
+        self._place.remove(_checked(name))
+
+    def names(self) -> set[str]:
+        """The blobs that can be read."""
+        return self._place.names()
+
+    def has(self, name: str) -> bool:
+        """Whether the blob can be read."""
+        path = self._place.path(_checked(name))
+        return bool(self._place.filesystem.get_file_info(path).type is fs.FileType.File)
+
+    def unattended(self, name: str, since: datetime) -> AbstractContextManager[bool]:
+        """Whether nobody is uploading this blob, begun at `since`, and nobody can meanwhile."""
+        return self._place.unattended(_checked(name), since)
+
+    def claimed(self) -> set[str]:
+        """Blobs with an uploader, or with the lock that a killed one left."""
+        return self._place.claimed()
+
+    def set_aside(self, name: str) -> bool:
+        """Move what is there of the blob to quarantine; False when nothing of it is anywhere."""
+        return self._place.set_aside(_checked(name))
+
+    def bring_back(self, name: str) -> None:
+        """Undo `set_aside` for a finished blob."""
+        self._place.bring_back(_checked(name))
+
+    def aside(self) -> set[str]:
+        """The finished blobs in quarantine."""
+        return self._place.aside()
+
+    def remove_aside(self, name: str) -> None:
+        """Remove the blob from quarantine."""
+        self._place.remove_aside(_checked(name))
+
+    def check(self) -> None:
+        """OSError when blobs cannot be kept at present."""
+        self._place.check()
+
+    def _parquet(self, sink: pa.NativeFile, name: str, schema: pa.Schema) -> pq.ParquetWriter:
+        return pq.ParquetWriter(
+            sink,
+            schema,
+            # Doubles hardly repeat: a dictionary of them costs time and saves nothing.
+            use_dictionary=[f.name for f in schema if not pa.types.is_floating(f.type)],
+            write_statistics=False,
+            encryption_properties=encryption(self._vault, name),
+        )
+
+    def _appear(self, sink: pa.NativeFile, name: str) -> None:
+        sink.close()
+        self._place.publish(name)
+
+
+@dataclass(frozen=True, repr=False)
+class BlobRows:
+    """Some blobs and the keys of them alone: plain values, for another process or machine."""
+
+    place: Place
+    keys: Mapping[str, bytes]
+
+    def read_rows(
+        self,
+        name: str,
+        first: int,
+        last: int,
+        columns: Sequence[str] | None = None,
+        coded: Sequence[str] = (),
+    ) -> Iterator[pa.RecordBatch]:
+        """As of `BlobStore`."""
+        return _rows(self.place, name, first, last, columns, coded, decryption_by(self.keys[name]))
+
+
+def _rows(
+    place: Place,
+    name: str,
+    first: int,
+    last: int,
+    columns: Sequence[str] | None,
+    coded: Sequence[str],
+    opening: AbstractContextManager[Any],
+) -> Iterator[pa.RecordBatch]:
+    with (
+        place.filesystem.open_input_file(place.path(name)) as source,
+        opening as properties,
+        pq.ParquetFile(
+            source, decryption_properties=properties, read_dictionary=list(coded)
+        ) as file,
+    ):
+        last = min(last, file.metadata.num_rows)
+        for group in range(first // BLOCK_ROWS, -(-last // BLOCK_ROWS)):
+            rows = file.read_row_group(group, columns=columns)
+            start = max(0, first - group * BLOCK_ROWS)
+            stop = min(BLOCK_ROWS, last - group * BLOCK_ROWS)
+            yield from rows.slice(start, stop - start).combine_chunks().to_batches()
+
+
+def place_at(url: str) -> Place:
+    """A path, a `file:` URL, or a URL that Arrow knows, such as s3://bucket/prefix."""
+    parts = urlsplit(url)
+    if parts.scheme in ("", "file"):
+        return BlobFolder(Path(unquote(parts.path) if parts.scheme else url))
+    filesystem, root = fs.FileSystem.from_uri(url)
+    return BlobBucket(filesystem, root)
+
+
+def _closed(sink: pa.NativeFile) -> None:
+    with suppress(OSError, pa.ArrowException):
+        sink.close()
+
+
+def _checked(name: str) -> str:
+    """The name, if it is one: it becomes part of a path."""
+    if NAME.fullmatch(name) is None:
+        raise ValueError("a blob's name has letters, digits, - and _ only")
+    return name

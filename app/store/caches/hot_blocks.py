@@ -1,0 +1,126 @@
+"""Blocks of rows kept in this process, up to a number of bytes: those used last stay.
+
+Whoever gets a block must not write to it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+
+class Block(Protocol):
+    """What is kept: an array, a batch."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+Kept = TypeVar("Kept", bound=Block)
+
+
+@dataclass(frozen=True)
+class _Held(Generic[Kept]):
+    block: Kept
+    series: Hashable
+
+
+class HotBlocks(Generic[Kept]):
+    """Blocks by name; `get` may always answer None."""
+
+    def __init__(self, most_bytes: int, beside: int = 0) -> None:
+        """`beside` its values a block is reckoned so many bytes: small ones are hardly anything else."""
+        self._most_bytes = most_bytes
+        self._beside = beside
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[Hashable, _Held[Kept]] = OrderedDict()
+        self._bytes = 0
+        self._being_made: dict[Hashable, Future[Kept]] = {}
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes that all blocks are reckoned."""
+        return self._bytes
+
+    def could_hold(self, count: int) -> bool:
+        """Whether there is room for so many bytes, were everything else to leave."""
+        return count <= self._most_bytes
+
+    def get(self, name: Hashable) -> Kept | None:
+        """The block of that name, if it is still held."""
+        with self._lock:
+            held = self._blocks.get(name)
+            if held is None:
+                return None
+            self._blocks.move_to_end(name)
+            return held.block
+
+    def put(self, name: Hashable, block: Kept, series: Hashable) -> None:
+        """Hold a block in place of the one that had its name; the longest unused ones leave.
+
+        Blocks of one series are asked for from the first to the last, again and again. When there
+        is no room for all, its first ones stay: were they to leave for its last ones, none would
+        ever be found.
+        """
+        with self._lock:
+            before = self._blocks.pop(name, None)
+            self._bytes -= self._reckoned(before)
+            leaving = self._leaving(block.nbytes + self._beside)
+            if leaving is None or any(self._blocks[old].series == series for old in leaving):
+                return
+            for old in leaving:
+                self._bytes -= self._reckoned(self._blocks.pop(old))
+            held = self._blocks[name] = _Held(block, series)
+            self._bytes += self._reckoned(held)
+
+    def let_go(self, name: Hashable) -> None:
+        """Hold the block of that name no longer."""
+        with self._lock:
+            self._bytes -= self._reckoned(self._blocks.pop(name, None))
+
+    def get_or_make(self, name: Hashable, make: Callable[[], Kept], series: Hashable) -> Kept:
+        """The block of that name, made if it is not held; who asks meanwhile waits for that one.
+
+        What `make` raises is for its caller alone, whose work may have been cancelled: who waited makes its own.
+        """
+        held = self.get(name)
+        if held is not None:
+            return held
+        with self._lock:
+            made = self._being_made.get(name)
+            ours = made is None
+            if made is None:
+                made = self._being_made[name] = Future()
+        if not ours:
+            return made.result() if made.exception() is None else make()
+        try:
+            block = make()
+            self.put(name, block, series)
+            made.set_result(block)
+        except BaseException as error:
+            made.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._being_made[name]
+        return block
+
+    def _leaving(self, wanted: int) -> list[Hashable] | None:
+        """Who must leave for so many bytes; None when there is no room for them at all."""
+        if not self.could_hold(wanted):
+            return None
+        leaving: list[Hashable] = []
+        room = self._most_bytes - self._bytes
+        for name, held in self._blocks.items():
+            if room >= wanted:
+                break
+            leaving.append(name)
+            room += self._reckoned(held)
+        return leaving
+
+    def _reckoned(self, held: _Held[Kept] | None) -> int:
+        return 0 if held is None else held.block.nbytes + self._beside

@@ -1,0 +1,167 @@
+"""The history: which noise variances were drawn for a data set, in order, chained by hash.
+
+An entry says everything that its draw depends on, and its hash keys the draw: the draw is bound to
+all entries before it (invariant 4). After a backup lost the tail, another request gets another hash
+and so independent noise, while the same request gets the same hash and so the very copy that was
+lost. That is why the moment and the caller, which are kept beside it and in the audit log, are not
+part of the hash.
+
+    hash = SHA-256("cornerwave history v2" ‖ 0 ‖ data set id ‖ 0 ‖ recipe ‖ 0 ‖ sequence (8 bytes)
+                   ‖ v ‖ a ‖ lower neighbour or 0 ‖ upper neighbour or ∞ ‖ previous hash (32 bytes)),
+    numbers big-endian, variances as doubles; the previous hash of the first entry is the hash of
+    what was frozen for the data set.
+
+The database refuses to change or remove an entry (migrations/append_only.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, insert, select
+
+from app.model import HistoryEntry
+from app.store.database import tables
+
+
+class HistoryNotWhole(Exception):
+    """An entry, or what was frozen with the first, was altered or is missing: nothing may leave."""
+
+
+def append(
+    connection: Connection,
+    entries: Sequence[HistoryEntry],
+    *,
+    dataset: str,
+    copy: str,
+    noise_variance: float,
+    applied_variance: float,
+    recipe: str,
+    first_hash: str,
+    at: datetime,
+    caller: str,
+) -> HistoryEntry:
+    """Add a variance after all `entries` of the data set, which the caller has locked.
+
+    `first_hash` stands before the first entry. A variance that is there already, or a writer that
+    was not alone after all, violates a constraint and nothing is kept.
+    """
+    drawn = [entry.applied_variance for entry in entries]
+    entry = HistoryEntry(
+        dataset=dataset,
+        sequence=len(entries) + 1,
+        copy=copy,
+        noise_variance=noise_variance,
+        applied_variance=applied_variance,
+        lower=max((a for a in drawn if a < applied_variance), default=None),
+        upper=min((a for a in drawn if a > applied_variance), default=None),
+        recipe=recipe,
+        previous_hash=entries[-1].hash if entries else first_hash,
+        hash="",
+        at=at,
+        caller=caller,
+    )
+    values = {name: getattr(entry, name) for name in KEPT}
+    values["hash"] = entry_hash(entry)
+    connection.execute(insert(tables.history).values(**values))
+    return HistoryEntry(**values)
+
+
+def of(connection: Connection, dataset_id: str) -> list[HistoryEntry]:
+    """All entries of a data set, in order."""
+    rows = connection.execute(
+        select(tables.history)
+        .where(tables.history.c.dataset == dataset_id)
+        .order_by(tables.history.c.sequence)
+    )
+    return [_entry(row) for row in rows]
+
+
+def page(connection: Connection, dataset_id: str, *, after: int, limit: int) -> list[HistoryEntry]:
+    """Entries in order, after the sequence number given."""
+    rows = connection.execute(
+        select(tables.history)
+        .where(tables.history.c.dataset == dataset_id, tables.history.c.sequence > after)
+        .order_by(tables.history.c.sequence)
+        .limit(limit)
+    )
+    return [_entry(row) for row in rows]
+
+
+def since(connection: Connection, dataset_id: str, sequence: int) -> list[HistoryEntry]:
+    """The entry of that number and all after it."""
+    rows = connection.execute(
+        select(tables.history)
+        .where(tables.history.c.dataset == dataset_id, tables.history.c.sequence >= sequence)
+        .order_by(tables.history.c.sequence)
+    )
+    return [_entry(row) for row in rows]
+
+
+def of_copy(connection: Connection, copy_id: str) -> HistoryEntry | None:
+    """The entry that a copy stands for."""
+    query = select(tables.history).where(tables.history.c.copy == copy_id)
+    row = connection.execute(query).one_or_none()
+    return _entry(row) if row is not None else None
+
+
+def at_variance(
+    connection: Connection, dataset_id: str, noise_variance: float
+) -> HistoryEntry | None:
+    """The entry that promises this very variance, if it was drawn."""
+    query = select(tables.history).where(
+        tables.history.c.dataset == dataset_id,
+        tables.history.c.noise_variance == noise_variance,
+    )
+    row = connection.execute(query).one_or_none()
+    return _entry(row) if row is not None else None
+
+
+def is_whole(entries: Sequence[HistoryEntry], first_hash: str) -> bool:
+    """Whether every entry follows from the one before it and none was altered."""
+    return follows(entries, first_hash, 0)
+
+
+def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
+    """The same of entries that come after `count` others, the last of which has the hash `previous`."""
+    for number, entry in enumerate(entries, start=count + 1):
+        linked = entry.sequence == number and entry.previous_hash == previous
+        if not linked or entry.hash != entry_hash(entry):
+            return False
+        previous = entry.hash
+    return True
+
+
+def entry_hash(entry: HistoryEntry) -> str:
+    """The hash at the head of this module, in hexadecimal."""
+    texts = ("cornerwave history v2", entry.dataset, entry.recipe)
+    lower = 0.0 if entry.lower is None else entry.lower
+    upper = math.inf if entry.upper is None else entry.upper
+    content = b"".join(text.encode() + b"\0" for text in texts)
+    variances = (entry.noise_variance, entry.applied_variance, lower, upper)
+    content += struct.pack(">Qdddd", entry.sequence, *variances)
+    return hashlib.sha256(content + bytes.fromhex(entry.previous_hash)).hexdigest()
+
+
+KEPT = (
+    "dataset",
+    "sequence",
+    "copy",
+    "noise_variance",
+    "applied_variance",
+    "lower",
+    "upper",
+    "recipe",
+    "previous_hash",
+    "hash",
+    "at",
+    "caller",
+)
+
+
+def _entry(row: Row[tuple[object, ...]]) -> HistoryEntry:
+    return HistoryEntry(**{name: row._mapping[name] for name in KEPT})

@@ -1,0 +1,303 @@
+"""Jobs: long work that outlives its request, one row each.
+
+The row is the truth. Whoever wants to work on a job takes a lease on it, by a token of its own; every
+later change asks for that token (compare and set), so that a worker which was given up for dead can
+change nothing any more, and a job ends once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+
+from app.store.database import tables
+
+
+class JobState(StrEnum):
+    """Where a job stands; the last three are its end."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen."""
+        return self not in (JobState.QUEUED, JobState.RUNNING)
+
+
+@dataclass(frozen=True, repr=False)
+class Job:
+    """A job as it is kept; `payload` and `outcome` are sealed.
+
+    where:
+        caller        whose it is; none where the service asked for it itself
+        role          the role that the caller had then
+        subject       what it is about, in an id or an address
+        only_one      a name that no two unfinished jobs share
+        run_at        not before
+        attempts      how often it was begun
+        done, total   how far it is, and how far it goes
+        cancel_asked  whether it shall stop
+        lease         the token of who works on it, until `lease_until` unless it says more
+        woken_at      when the queue was last told of it
+    """
+
+    id: str
+    kind: str
+    caller: str | None
+    role: str | None
+    subject: str
+    request_id: str
+    only_one: str | None
+    created_at: datetime
+    run_at: datetime
+    payload: bytes
+    state: JobState = JobState.QUEUED
+    attempts: int = 0
+    step: str = ""
+    done: int = 0
+    total: int = 0
+    cancel_asked: bool = False
+    lease: str | None = None
+    lease_until: datetime | None = None
+    woken_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    outcome: bytes | None = None
+
+
+def add(connection: Connection, job: Job) -> bool:
+    """Keep a new job; False where an unfinished one has its name (`only_one`)."""
+    try:
+        with connection.begin_nested():
+            connection.execute(insert(tables.jobs).values(**asdict(job)))
+    except IntegrityError:
+        if job.only_one is None:
+            raise
+        return False
+    return True
+
+
+def one(connection: Connection, job_id: str) -> Job | None:
+    """A job by id."""
+    query = select(tables.jobs).where(tables.jobs.c.id == job_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _job(row)
+
+
+def claim(
+    connection: Connection, job_id: str, lease: str, now: datetime, until: datetime, most: int
+) -> Job | None:
+    """Begin a job that is due, or whose worker is gone; None where it is not to be had."""
+    jobs = tables.jobs.c
+    taken = connection.execute(
+        update(tables.jobs)
+        .where(jobs.id == job_id, _is_free(now), jobs.attempts < most)
+        .values(
+            state=JobState.RUNNING,
+            lease=lease,
+            lease_until=until,
+            attempts=jobs.attempts + 1,
+            started_at=func.coalesce(jobs.started_at, now),
+        )
+    )
+    return one(connection, job_id) if taken.rowcount == 1 else None
+
+
+def give_up(connection: Connection, job_id: str, now: datetime, most: int, outcome: bytes) -> bool:
+    """End a job that lost its worker as often as it may."""
+    jobs = tables.jobs.c
+    ended = connection.execute(
+        update(tables.jobs)
+        .where(jobs.id == job_id, _is_free(now), jobs.attempts >= most)
+        .values(state=JobState.FAILED, finished_at=now, outcome=outcome, lease=None)
+    )
+    return ended.rowcount == 1
+
+
+def beat(
+    connection: Connection,
+    job_id: str,
+    lease: str,
+    until: datetime,
+    *,
+    step: str,
+    done: int,
+    total: int,
+) -> bool | None:
+    """Say that the worker lives and how far it is; whether it shall stop, None where it lost the job."""
+    beaten = connection.execute(
+        update(tables.jobs)
+        .where(*_held(job_id, lease))
+        .values(lease_until=until, step=step, done=done, total=total)
+    )
+    if beaten.rowcount != 1:
+        return None
+    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    return bool(connection.execute(query).scalar_one())
+
+
+def finish(
+    connection: Connection,
+    job_id: str,
+    lease: str,
+    state: JobState,
+    now: datetime,
+    outcome: bytes | None,
+    total: int,
+) -> bool:
+    """End a job; False where another has it by now, and then nothing of this counts."""
+    values = {"state": state, "finished_at": now, "outcome": outcome, "lease": None}
+    if state is JobState.DONE:
+        values |= {"done": total, "total": total}
+    ended = connection.execute(update(tables.jobs).where(*_held(job_id, lease)).values(**values))
+    return ended.rowcount == 1
+
+
+def put_back(
+    connection: Connection, job_id: str, lease: str, run_at: datetime, *, counted: bool
+) -> bool:
+    """Let a job be begun again, not before `run_at`; the attempt counts, or was none."""
+    jobs = tables.jobs.c
+    back = connection.execute(
+        update(tables.jobs)
+        .where(*_held(job_id, lease))
+        .values(
+            state=JobState.QUEUED,
+            lease=None,
+            lease_until=None,
+            woken_at=run_at if counted else None,
+            run_at=run_at,
+            attempts=jobs.attempts if counted else jobs.attempts - 1,
+        )
+    )
+    return back.rowcount == 1
+
+
+def ask_to_cancel(connection: Connection, job_id: str, now: datetime) -> None:
+    """End a job that waits; have the worker of one that runs end it."""
+    jobs = tables.jobs.c
+    connection.execute(
+        update(tables.jobs)
+        .where(jobs.id == job_id, jobs.state == JobState.QUEUED)
+        .values(state=JobState.CANCELLED, finished_at=now)
+    )
+    connection.execute(
+        update(tables.jobs)
+        .where(jobs.id == job_id, jobs.state == JobState.RUNNING)
+        .values(cancel_asked=True)
+    )
+
+
+def is_to_end(connection: Connection, job_id: str) -> bool:
+    """Whether a job was asked to end; nobody can ask for it until this transaction is over."""
+    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    return bool(connection.execute(query.with_for_update()).scalar_one_or_none())
+
+
+def take_to_wake(
+    connection: Connection, now: datetime, woken_before: datetime, limit: int
+) -> list[str]:
+    """Jobs that could be begun and of which the queue was not told lately; now it is."""
+    jobs = tables.jobs.c
+    query = (
+        select(jobs.id)
+        .where(_is_free(now), or_(jobs.woken_at.is_(None), jobs.woken_at < woken_before))
+        .order_by(jobs.run_at, jobs.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    found = [row.id for row in connection.execute(query)]
+    if found:
+        connection.execute(update(tables.jobs).where(jobs.id.in_(found)).values(woken_at=now))
+    return found
+
+
+def unfinished(connection: Connection) -> dict[JobState, int]:
+    """How many jobs wait and how many run."""
+    jobs = tables.jobs.c
+    query = (
+        select(jobs.state, func.count())
+        .where(jobs.state.in_((JobState.QUEUED, JobState.RUNNING)))
+        .group_by(jobs.state)
+    )
+    return {JobState(state): count for state, count in connection.execute(query)}
+
+
+def ended_before(connection: Connection, moment: datetime, limit: int) -> list[Job]:
+    """Jobs that ended before a moment."""
+    jobs = tables.jobs.c
+    query = select(tables.jobs).where(jobs.finished_at < moment).order_by(jobs.finished_at)
+    return [_job(row) for row in connection.execute(query.limit(limit))]
+
+
+def of_kind(connection: Connection, kind: str, *, after: str, limit: int) -> list[Job]:
+    """Jobs of a kind by id, after the one named."""
+    query = select(tables.jobs).where(tables.jobs.c.kind == kind, tables.jobs.c.id > after)
+    return [_job(row) for row in connection.execute(query.order_by(tables.jobs.c.id).limit(limit))]
+
+
+def forget(connection: Connection, job_id: str) -> None:
+    """Remove a job."""
+    connection.execute(delete(tables.jobs).where(tables.jobs.c.id == job_id))
+
+
+def page(
+    connection: Connection,
+    caller: str | None,
+    state: JobState | None,
+    *,
+    after: str,
+    limit: int,
+) -> list[Job]:
+    """Jobs of a caller, or of all callers, the newest first, after the one named."""
+    jobs = tables.jobs.c
+    query = select(tables.jobs).where(
+        jobs.caller == caller if caller is not None else jobs.caller.is_not(None)
+    )
+    if state is not None:
+        query = query.where(jobs.state == state)
+    if after:
+        then = select(jobs.created_at).where(jobs.id == after).scalar_subquery()
+        query = query.where(
+            or_(jobs.created_at < then, and_(jobs.created_at == then, jobs.id < after))
+        )
+    rows = connection.execute(query.order_by(jobs.created_at.desc(), jobs.id.desc()).limit(limit))
+    return [_job(row) for row in rows]
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    """Whether a job waits and is due, or runs under a lease that is over."""
+    jobs = tables.jobs.c
+    return or_(
+        and_(jobs.state == JobState.QUEUED, jobs.run_at <= now),
+        and_(jobs.state == JobState.RUNNING, jobs.lease_until < now),
+    )
+
+
+def _held(job_id: str, lease: str) -> tuple[ColumnElement[bool], ...]:
+    jobs = tables.jobs.c
+    return (jobs.id == job_id, jobs.state == JobState.RUNNING, jobs.lease == lease)
+
+
+def _job(row: Row[tuple[object, ...]]) -> Job:
+    kept = dict(row._mapping)
+    return Job(**kept | {"state": JobState(kept["state"])})

@@ -1,0 +1,73 @@
+"""Blobs of this database's own that no data set refers to: begun, or left over by a removal.
+
+A name stands here before the first byte of its blob is written, and leaves in the transaction that
+makes the blob a part of a data set. So a row here proves that a blob was this database's and is
+nobody's now; a file in the store that has no row here proves nothing, and is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from app.store.database import tables
+
+
+class Reason(StrEnum):
+    """Why no data set refers to a blob."""
+
+    UPLOAD = "upload"
+    REMOVAL = "removal"
+
+
+@dataclass(frozen=True)
+class LooseBlob:
+    """A blob that is nobody's; `set_aside_at` says since when it waits in quarantine."""
+
+    name: str
+    reason: Reason
+    since: datetime
+    set_aside_at: datetime | None
+
+
+def add(connection: Connection, names: Iterable[str], reason: Reason, now: datetime) -> None:
+    """Keep that these blobs are ours and, from now on, no data set's."""
+    rows = [{"blob": name, "reason": reason.value, "since": now} for name in names]
+    if rows:
+        connection.execute(insert(tables.loose_blobs), rows)
+
+
+def forget(connection: Connection, name: str) -> None:
+    """The blob became a part of a data set, or is gone."""
+    connection.execute(delete(tables.loose_blobs).where(tables.loose_blobs.c.blob == name))
+
+
+def set_aside(connection: Connection, name: str, now: datetime) -> None:
+    """The blob waits in quarantine since now."""
+    connection.execute(
+        update(tables.loose_blobs).where(tables.loose_blobs.c.blob == name).values(set_aside_at=now)
+    )
+
+
+def all_of_them(connection: Connection) -> list[LooseBlob]:
+    """Every loose blob, the oldest first."""
+    query = select(tables.loose_blobs).order_by(
+        tables.loose_blobs.c.since, tables.loose_blobs.c.blob
+    )
+    return [_loose(row) for row in connection.execute(query)]
+
+
+def locked(connection: Connection, name: str) -> LooseBlob | None:
+    """The loose blob of that name, no other transaction's to decide on; None when it is loose no more."""
+    query = select(tables.loose_blobs).where(tables.loose_blobs.c.blob == name)
+    row = connection.execute(query.with_for_update()).one_or_none()
+    return None if row is None else _loose(row)
+
+
+def _loose(row: Row[tuple[object, ...]]) -> LooseBlob:
+    kept = row._mapping
+    return LooseBlob(kept["blob"], Reason(kept["reason"]), kept["since"], kept["set_aside_at"])

@@ -1,0 +1,63 @@
+"""Bringing a database to the newest schema, or back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine
+
+from app.errors import CannotStart
+from app.store.database.engine import writing
+from app.store.database.patience import wait_as_long_as_it_takes
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "migrations"
+
+
+def migrate(engine: Engine, revision: str = "head") -> None:
+    """Upgrade to `revision`; two processes that start at once take turns."""
+    with writing(engine) as connection:
+        wait_as_long_as_it_takes(connection)
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7267466)")
+        _refuse_unknown(connection)
+        command.upgrade(_config(connection), revision)
+
+
+def migrate_back(engine: Engine, revision: str) -> None:
+    """Downgrade to `revision` (`base` removes everything)."""
+    with writing(engine) as connection:
+        wait_as_long_as_it_takes(connection)
+        command.downgrade(_config(connection), revision)
+
+
+def pending(engine: Engine) -> bool:
+    """Whether the schema is older than this code."""
+    with engine.connect() as connection:
+        current = current_revision(connection)
+    return current != ScriptDirectory(str(SCRIPTS)).get_current_head()
+
+
+def current_revision(connection: Connection) -> str | None:
+    """The schema's revision, None before the first migration."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _refuse_unknown(connection: Connection) -> None:
+    current = current_revision(connection)
+    known = {script.revision for script in ScriptDirectory(str(SCRIPTS)).walk_revisions()}
+    if current is not None and current not in known:
+        raise CannotStart(
+            f"CORNERWAVE_DATABASE_URL: the database has the schema {current!r}, which this version"
+            " does not know; a newer version made it. Install that one, or restore a backup."
+        )
+
+
+def _config(connection: object) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config

@@ -1,0 +1,56 @@
+"""Receipts of writes that carried an Idempotency-Key: such a write happens once.
+
+The receipt is inserted in the transaction of the write, so a second request with the same key
+either finds it or fails to commit. The answer is added afterwards, sealed, to be repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from app.store.database import tables
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """That a write was done, for which request, and what was answered (if that is known)."""
+
+    fingerprint: str
+    subject: str
+    status: int | None
+    answer: bytes | None
+
+
+def find(connection: Connection, caller: str, key: str) -> Receipt | None:
+    """The receipt for a caller's key, if the write was done."""
+    row = connection.execute(select(tables.receipts).where(*_is(caller, key))).one_or_none()
+    return Receipt(row.fingerprint, row.subject, row.status, row.answer) if row else None
+
+
+def add(
+    connection: Connection, caller: str, key: str, fingerprint: str, subject: str, now: datetime
+) -> None:
+    """Keep that the write is done; a second one with the same key breaks a constraint."""
+    connection.execute(
+        insert(tables.receipts).values(
+            caller=caller,
+            idempotency_key=key,
+            fingerprint=fingerprint,
+            subject=subject,
+            created_at=now,
+        )
+    )
+
+
+def add_answer(connection: Connection, caller: str, key: str, status: int, sealed: bytes) -> None:
+    """Keep what was answered."""
+    connection.execute(
+        update(tables.receipts).where(*_is(caller, key)).values(status=status, answer=sealed)
+    )
+
+
+def _is(caller: str, key: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return (tables.receipts.c.caller == caller, tables.receipts.c.idempotency_key == key)

@@ -1,0 +1,56 @@
+"""Results that can be read again: reports of stateless requests, and audits of a data set."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select, tuple_
+
+from app.store.database import tables
+
+
+@dataclass(frozen=True, repr=False)
+class KeptResult:
+    """A result as it is kept; `body` is sealed. One about a data set goes with it."""
+
+    id: str
+    kind: str
+    caller: str
+    dataset: str | None
+    created_at: datetime
+    body: bytes
+
+
+def add(connection: Connection, result: KeptResult) -> None:
+    """Keep a result."""
+    connection.execute(insert(tables.results).values(**asdict(result)))
+
+
+def one(connection: Connection, result_id: str) -> KeptResult | None:
+    """A result by id."""
+    row = connection.execute(
+        select(tables.results).where(tables.results.c.id == result_id)
+    ).one_or_none()
+    return None if row is None else KeptResult(**row._mapping)
+
+
+def page(
+    connection: Connection, dataset_id: str, kind: str, *, after: str, limit: int
+) -> list[KeptResult]:
+    """Results of a kind about a data set as they came, after the one named (all where none is)."""
+    results = tables.results.c
+    query = select(tables.results).where(results.dataset == dataset_id, results.kind == kind)
+    if after:
+        then = select(results.created_at).where(results.id == after).scalar_subquery()
+        query = query.where(tuple_(results.created_at, results.id) > tuple_(then, after))
+    rows = connection.execute(query.order_by(results.created_at, results.id).limit(limit))
+    return [KeptResult(**row._mapping) for row in rows]
+
+
+def newest(connection: Connection, dataset_id: str, kind: str, *, limit: int) -> list[KeptResult]:
+    """Results of a kind about a data set, the last one first."""
+    results = tables.results.c
+    query = select(tables.results).where(results.dataset == dataset_id, results.kind == kind)
+    latest = query.order_by(results.created_at.desc(), results.id.desc()).limit(limit)
+    return [KeptResult(**row._mapping) for row in connection.execute(latest)]

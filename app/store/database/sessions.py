@@ -1,0 +1,146 @@
+"""Sessions of the portal and links that sign in once: rows that are there exactly while they count.
+
+A token has 256 random bits and is kept as SHA-256 only, as the secret of a key is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
+
+from app.model import Caller, Role, Session
+from app.store.database import tables
+
+
+def add(connection: Connection, session: Session, token: str) -> None:
+    """Keep a new session under its token."""
+    connection.execute(
+        insert(tables.sessions).values(
+            id=session.id,
+            token_hash=_hashed(token),
+            caller=session.caller.id,
+            key=session.key,
+            browser=session.browser,
+            begun_at=session.begun_at,
+            seen_at=session.seen_at,
+            ends_at=session.ends_at,
+        )
+    )
+
+
+def of_token(connection: Connection, token: str, now: datetime) -> Session | None:
+    """The session of a token, while neither it, nor its key, nor its caller has ended.
+
+    The token is looked for by its hash: what the time of the search tells is of no use.
+    """
+    row = connection.execute(
+        _live(now).where(tables.sessions.c.token_hash == _hashed(token))
+    ).one_or_none()
+    return _session(row) if row is not None else None
+
+
+def of_caller(connection: Connection, caller_id: str, now: datetime) -> list[Session]:
+    """A caller's live sessions, the newest first."""
+    query = _live(now).where(tables.sessions.c.caller == caller_id)
+    rows = connection.execute(query.order_by(tables.sessions.c.begun_at.desc()))
+    return [_session(row) for row in rows]
+
+
+def touch(connection: Connection, session_id: str, now: datetime, ends_at: datetime) -> None:
+    """Keep that a session is in use, and when it ends if it is not used again."""
+    connection.execute(
+        update(tables.sessions)
+        .where(tables.sessions.c.id == session_id)
+        .values(seen_at=now, ends_at=ends_at)
+    )
+
+
+def end(connection: Connection, caller_id: str, session_id: str) -> bool:
+    """End one session of a caller; whether there was one."""
+    done = connection.execute(
+        delete(tables.sessions).where(
+            tables.sessions.c.id == session_id, tables.sessions.c.caller == caller_id
+        )
+    )
+    return done.rowcount > 0
+
+
+def end_all(connection: Connection, caller_id: str) -> int:
+    """End every session of a caller; how many there were."""
+    sessions = tables.sessions
+    return connection.execute(delete(sessions).where(sessions.c.caller == caller_id)).rowcount
+
+
+def end_of_key(connection: Connection, key_id: str) -> None:
+    """End every session that was begun with a key."""
+    connection.execute(delete(tables.sessions).where(tables.sessions.c.key == key_id))
+
+
+def sweep(connection: Connection, now: datetime) -> None:
+    """Remove sessions and links whose time is over."""
+    for table in (tables.sessions, tables.sign_in_links):
+        connection.execute(delete(table).where(table.c.ends_at <= now))
+
+
+def add_link(connection: Connection, caller_id: str, token: str, ends_at: datetime) -> None:
+    """Keep a link that signs a caller in."""
+    connection.execute(
+        insert(tables.sign_in_links).values(
+            token_hash=_hashed(token), caller=caller_id, ends_at=ends_at
+        )
+    )
+
+
+def take_link(connection: Connection, token: str, now: datetime) -> Caller | None:
+    """Whom a link signs in; it is gone with this, so that of two who follow it one gets in."""
+    links = tables.sign_in_links
+    found = connection.execute(
+        select(tables.callers)
+        .join(links, links.c.caller == tables.callers.c.id)
+        .where(
+            links.c.token_hash == _hashed(token),
+            links.c.ends_at > now,
+            tables.callers.c.revoked_at.is_(None),
+        )
+    ).one_or_none()
+    taken = connection.execute(delete(links).where(links.c.token_hash == _hashed(token)))
+    if found is None or taken.rowcount == 0:
+        return None
+    return Caller(found.id, found.name, Role(found.role))
+
+
+def _live(now: datetime) -> Select[tuple[object, ...]]:
+    """Sessions with their callers, but those that count no longer."""
+    sessions, callers, keys = tables.sessions, tables.callers, tables.keys
+    return (
+        select(
+            sessions,
+            callers.c.name.label("caller_name"),
+            callers.c.role.label("caller_role"),
+        )
+        .join(callers, callers.c.id == sessions.c.caller)
+        .outerjoin(keys, keys.c.id == sessions.c.key)
+        .where(
+            sessions.c.ends_at > now,
+            callers.c.revoked_at.is_(None),
+            or_(sessions.c.key.is_(None), keys.c.revoked_at.is_(None)),
+        )
+    )
+
+
+def _session(row: Row[tuple[object, ...]]) -> Session:
+    return Session(
+        id=row.id,
+        caller=Caller(row.caller, row.caller_name, Role(row.caller_role)),
+        key=row.key,
+        browser=row.browser,
+        begun_at=row.begun_at,
+        seen_at=row.seen_at,
+        ends_at=row.ends_at,
+    )
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

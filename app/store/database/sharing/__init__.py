@@ -1,0 +1,1 @@
+"""What agreements need kept: the agreements, their logs and rules, keys, deliveries and webhooks."""

@@ -1,0 +1,128 @@
+"""Surveys: what is asked, and the running totals of the responses, which are all that is kept of them.
+
+Totals are integers in one row. A writer holds that row while it adds to them, so that no response
+is lost or counted twice however many arrive at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from app.store.database import tables
+
+
+@dataclass(frozen=True)
+class SurveyRecord:
+    """A survey; exactly one of `categories` and `edges` is there.
+
+    where:
+        perturbation  the kind of W and its parameters
+        totals        one sum for each bin, over `responses` vectors
+    """
+
+    id: str
+    name: str
+    owner: str
+    categories: tuple[str, ...] | None
+    edges: tuple[float, ...] | None
+    perturbation: Mapping[str, str | float]
+    created_at: datetime
+    responses: int
+    totals: tuple[int, ...]
+
+    @property
+    def bins(self) -> int:
+        return len(self.totals)
+
+
+def add(connection: Connection, survey: SurveyRecord) -> None:
+    """Keep a new survey."""
+    connection.execute(
+        insert(tables.surveys).values(
+            id=survey.id,
+            name=survey.name,
+            owner=survey.owner,
+            categories=None if survey.categories is None else list(survey.categories),
+            edges=None if survey.edges is None else list(survey.edges),
+            perturbation=dict(survey.perturbation),
+            created_at=survey.created_at,
+            responses=survey.responses,
+            totals=list(survey.totals),
+        )
+    )
+
+
+def one(connection: Connection, survey_id: str) -> SurveyRecord | None:
+    """A survey by id."""
+    query = select(tables.surveys).where(tables.surveys.c.id == survey_id)
+    row = connection.execute(query).one_or_none()
+    return _record(row) if row else None
+
+
+def name_taken(connection: Connection, owner: str, name: str) -> bool:
+    """Whether this owner has a survey of this name."""
+    query = select(tables.surveys.c.id).where(
+        tables.surveys.c.owner == owner, tables.surveys.c.name == name
+    )
+    return connection.execute(query).first() is not None
+
+
+def page(
+    connection: Connection, *, after: str, limit: int, owner: str | None = None
+) -> list[SurveyRecord]:
+    """Surveys by id, after the one named: all, or of one owner."""
+    query = select(tables.surveys).where(tables.surveys.c.id > after)
+    if owner is not None:
+        query = query.where(tables.surveys.c.owner == owner)
+    rows = connection.execute(query.order_by(tables.surveys.c.id).limit(limit))
+    return [_record(row) for row in rows]
+
+
+def add_responses(
+    connection: Connection, survey_id: str, responses: int, totals: Sequence[int]
+) -> int | None:
+    """Add so many responses with these totals; how many there are now, None without such a survey.
+
+    Other writers of this survey wait from here until the transaction ends.
+    """
+    counted = connection.execute(
+        select(tables.surveys.c.responses, tables.surveys.c.totals)
+        .where(tables.surveys.c.id == survey_id)
+        .with_for_update()
+    ).one_or_none()
+    if counted is None:
+        return None
+    now = int(counted.responses) + responses
+    connection.execute(
+        update(tables.surveys)
+        .where(tables.surveys.c.id == survey_id)
+        .values(
+            responses=now,
+            totals=[old + new for old, new in zip(counted.totals, totals, strict=True)],
+        )
+    )
+    return now
+
+
+def remove(connection: Connection, survey_id: str) -> None:
+    """Forget a survey and its totals."""
+    connection.execute(delete(tables.surveys).where(tables.surveys.c.id == survey_id))
+
+
+def _record(row: Row[tuple[object, ...]]) -> SurveyRecord:
+    kept = row._mapping
+    return SurveyRecord(
+        id=kept["id"],
+        name=kept["name"],
+        owner=kept["owner"],
+        categories=None if kept["categories"] is None else tuple(kept["categories"]),
+        edges=None if kept["edges"] is None else tuple(kept["edges"]),
+        perturbation=kept["perturbation"],
+        created_at=kept["created_at"],
+        responses=kept["responses"],
+        totals=tuple(kept["totals"]),
+    )

@@ -1,0 +1,607 @@
+"""The one schema, for SQLite and PostgreSQL; migrations/ brings a database to it.
+
+A test compares the two: what is declared here is what the migrations build.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment in UTC; SQLite forgets the zone and gets it back here."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is not None and value.tzinfo is None:
+            raise ValueError("a moment needs a zone")
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Identity = String(40)
+Sequence = BigInteger().with_variant(Integer, "sqlite")
+
+callers = Table(
+    "callers",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("role", String(20), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("revoked_at", Instant),
+    # Who it is in a data space, if it is in one.
+    Column("participant_id", String(500), unique=True, index=True),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("secret_hash", LargeBinary(32), nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("revoked_at", Instant),
+    # The only agreement that the key is good for, if it is bound to one.
+    Column("agreement", Identity, index=True),
+    # The only transfer, likewise.
+    Column("transfer", Identity),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("token_hash", LargeBinary(32), nullable=False, unique=True),
+    Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("key", Identity, ForeignKey("keys.id")),
+    Column("browser", String(80), nullable=False),
+    Column("begun_at", Instant, nullable=False),
+    Column("seen_at", Instant, nullable=False),
+    Column("ends_at", Instant, nullable=False),
+)
+
+sign_in_links = Table(
+    "sign_in_links",
+    metadata,
+    Column("token_hash", LargeBinary(32), primary_key=True),
+    Column("caller", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("ends_at", Instant, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("retired", BigInteger, nullable=False),
+    Column("key_column", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("frozen_at", Instant),
+    Column("secret", LargeBinary, nullable=False),
+    Column("statistics", LargeBinary, nullable=False),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("listed", Boolean, nullable=False, server_default=false()),
+    UniqueConstraint("owner", "name"),
+)
+
+columns = Table(
+    "columns",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("storage", String(20), nullable=False),
+    Column("because", Text, nullable=False),
+    Column("missing", BigInteger, nullable=False),
+    Column("integer", Boolean, nullable=False),
+    Column("round_to_integer", Boolean, nullable=False),
+    Column("lower", Float(53)),
+    Column("upper", Float(53)),
+)
+
+parts = Table(
+    "parts",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("first_row", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("blob", Text, nullable=False, unique=True),
+    Column("digest", String(64), nullable=False),
+    Column("waiting", Boolean, nullable=False),
+)
+
+retired_rows = Table(
+    "retired_rows",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("row", BigInteger, primary_key=True),
+)
+
+key_books = Table(
+    "key_books",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("bits", Integer, nullable=False),
+    Column("keys", BigInteger, nullable=False),
+    Column("most_versions", BigInteger, nullable=False),
+)
+
+key_pages = Table(
+    "key_pages",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("page", Integer, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+
+sketches = Table(
+    "sketches",
+    metadata,
+    # No foreign keys: the sketch of rows that were released outlives their data set.
+    Column("dataset", Identity, primary_key=True),
+    Column("owner", Identity, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+service_secrets = Table(
+    "service_secrets",
+    metadata,
+    Column("name", String(60), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+levels = Table(
+    "levels",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String(200), primary_key=True),
+    Column("noise_variance", Float(53), nullable=False),
+    Column("issued_at", Instant),
+    Column("offered", Boolean, nullable=False, server_default=false()),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("recipient", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("level", String(200), nullable=False),
+    Column("expires_at", Instant),
+    Column("columns", JSON(none_as_null=True)),
+)
+
+slots = Table(
+    "slots",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("recipient", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("level_variance", Float(53), primary_key=True, autoincrement=False),
+    Column("slot", Integer, nullable=False),
+    Column("noise_variance", Float(53), nullable=False),
+    UniqueConstraint("dataset", "noise_variance"),
+)
+
+frozen = Table(
+    "frozen",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+pools = Table(
+    "pools",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+shapes = Table(
+    "shapes",
+    metadata,
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+history = Table(
+    "history",
+    metadata,
+    # No foreign key: the history of a data set outlives it.
+    Column("dataset", Identity, primary_key=True),
+    Column("sequence", Sequence, primary_key=True, autoincrement=False),
+    Column("copy", Identity, nullable=False, unique=True),
+    Column("noise_variance", Float(53), nullable=False),
+    Column("applied_variance", Float(53), nullable=False),
+    Column("lower", Float(53)),
+    Column("upper", Float(53)),
+    Column("recipe", String(60), nullable=False),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("caller", Identity, nullable=False),
+    UniqueConstraint("dataset", "noise_variance"),
+    UniqueConstraint("dataset", "applied_variance"),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("sequence", Sequence, primary_key=True, autoincrement=False),
+    Column("at", Instant, nullable=False),
+    Column("caller", Identity, nullable=False),
+    Column("action", String(60), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("request_id", String(100), nullable=False),
+    Column("facts", JSON, nullable=False),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
+audit_head = Table(
+    "audit_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("at", Instant),
+)
+
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("caller", Identity, primary_key=True),
+    Column("idempotency_key", String(200), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("status", Integer),
+    Column("answer", LargeBinary),
+)
+
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("categories", JSON(none_as_null=True)),
+    Column("edges", JSON(none_as_null=True)),
+    Column("perturbation", JSON, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("responses", BigInteger, nullable=False),
+    Column("totals", JSON, nullable=False),
+    UniqueConstraint("owner", "name"),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("kind", String(40), nullable=False),
+    Column("caller", Identity, nullable=False),
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), index=True),
+    Column("created_at", Instant, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+installation = Table(
+    "installation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("identity", Identity, nullable=False),
+    Column("wrapped_key", LargeBinary, nullable=False),
+    Column("probed_at", Instant),
+)
+
+loose_blobs = Table(
+    "loose_blobs",
+    metadata,
+    # No foreign key: these blobs belong to no data set.
+    Column("blob", String(200), primary_key=True),
+    Column("reason", String(20), nullable=False),
+    Column("since", Instant, nullable=False),
+    Column("set_aside_at", Instant),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("kind", String(60), nullable=False),
+    # No foreign key: a job may be the service's own.
+    Column("caller", Identity),
+    Column("role", String(20)),
+    Column("subject", Text, nullable=False),
+    Column("request_id", String(100), nullable=False),
+    Column("only_one", String(200)),
+    Column("created_at", Instant, nullable=False),
+    Column("run_at", Instant, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("step", String(200), nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("total", BigInteger, nullable=False),
+    Column("cancel_asked", Boolean, nullable=False),
+    Column("lease", String(40)),
+    Column("lease_until", Instant),
+    Column("woken_at", Instant),
+    Column("started_at", Instant),
+    Column("finished_at", Instant),
+    Column("outcome", LargeBinary),
+    Index("ix_jobs_caller_created_at", "caller", "created_at"),
+    Index("ix_jobs_state_run_at", "state", "run_at"),
+    Index(
+        "uq_jobs_only_one",
+        "only_one",
+        unique=True,
+        sqlite_where=text("state IN ('queued', 'running')"),
+        postgresql_where=text("state IN ('queued', 'running')"),
+    ),
+)
+
+agreements = Table(
+    "agreements",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("provider", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("legal_basis", Text, nullable=False),
+    Column("terms", Text, nullable=False),
+    Column("terms_sha256", String(64), nullable=False),
+    Column("starts_at", Instant, nullable=False),
+    Column("ends_at", Instant),
+    Column("renews", Boolean, nullable=False),
+    Column("refresh", String(40), nullable=False),
+    Column("deliveries", JSON, nullable=False),
+    Column("traceable", Boolean, nullable=False),
+    Column("rule", Identity),
+    Column("created_at", Instant, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("finalized_at", Instant),
+    Column("terminated_at", Instant),
+    # The signed document, once it is finalized.
+    Column("record", Text),
+    Column("log_sequence", BigInteger, nullable=False),
+    Column("log_hash", String(64), nullable=False),
+    # A recipient's shares are listed by id, a page at a time.
+    Index("ix_agreements_consumer_id", "consumer", "id"),
+)
+
+agreement_items = Table(
+    "agreement_items",
+    metadata,
+    Column(
+        "agreement", Identity, ForeignKey("agreements.id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("position", Integer, primary_key=True),
+    # No foreign key: an agreement outlives its data sets.
+    Column("dataset", Identity, nullable=False, index=True),
+    Column("level", String(200), nullable=False),
+    Column("noise_variance", Float(53), nullable=False),
+    Column("columns", JSON(none_as_null=True)),
+    Column("rows_since", BigInteger, nullable=False),
+    # As the tables of a share they are listed by data set, a page at a time.
+    Index("ix_agreement_items_agreement_dataset_position", "agreement", "dataset", "position"),
+)
+
+agreement_log = Table(
+    "agreement_log",
+    metadata,
+    Column("agreement", Identity, primary_key=True),
+    Column("sequence", Sequence, primary_key=True, autoincrement=False),
+    Column("at", Instant, nullable=False),
+    Column("caller", Identity, nullable=False),
+    Column("party", String(20)),
+    Column("event", String(60), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("facts", JSON, nullable=False),
+    Column("previous_hash", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
+agreement_rules = Table(
+    "agreement_rules",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("owner", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE")),
+    Column("recipients", JSON(none_as_null=True)),
+    Column("purposes", JSON(none_as_null=True)),
+    Column("least_privacy", Float(53), nullable=False),
+    Column("longest_days", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("id", String(60), primary_key=True),
+    Column("public", LargeBinary(32), nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("retired_at", Instant),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("channel", String(20), nullable=False),
+    Column("target", String(200), nullable=False),
+    # Why: `finalized`, `rows:<count>` or `due:<moment>`. One cause is delivered once.
+    Column("cause", String(60), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("copy", Identity),
+    Column("rows", BigInteger),
+    Column("checksum", String(80)),
+    Column("problem", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("delivered_at", Instant),
+    UniqueConstraint("agreement", "position", "channel", "target", "cause"),
+)
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("url", Text, nullable=False),
+    Column("events", JSON(none_as_null=True)),
+    Column("secret", LargeBinary, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+webhook_messages = Table(
+    "webhook_messages",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("webhook", Identity, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
+    Column("agreement", Identity, index=True),
+    Column("event", String(60), nullable=False),
+    # What it tells of: one webhook is told of one thing once.
+    Column("cause", String(200), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("last_try_at", Instant),
+    Column("last_answer", String(200)),
+    Column("delivered_at", Instant),
+    Column("given_up_at", Instant),
+    UniqueConstraint("webhook", "cause"),
+)
+
+dataspace_negotiations = Table(
+    "dataspace_negotiations",
+    metadata,
+    Column("agreement", Identity, ForeignKey("agreements.id"), primary_key=True),
+    Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("consumer_pid", String(500), nullable=False),
+    Column("offer", Text, nullable=False),
+    Column("callback", Text, nullable=False),
+    UniqueConstraint("consumer", "consumer_pid"),
+)
+
+transfers = Table(
+    "transfers",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False, index=True),
+    Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("consumer_pid", String(500), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("format", String(40), nullable=False),
+    Column("target", String(200)),
+    Column("callback", Text, nullable=False),
+    # Our own address as the consumer knows it.
+    Column("base", Text, nullable=False),
+    Column("copy", Identity),
+    Column("key", Identity),
+    # Where the data are and the key to them, sealed: told again when the transfer is resumed.
+    Column("address", LargeBinary),
+    Column("suspended_by", String(20)),
+    Column("created_at", Instant, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    UniqueConstraint("consumer", "consumer_pid"),
+)
+
+dataspace_messages = Table(
+    "dataspace_messages",
+    metadata,
+    Column("id", Identity, primary_key=True),
+    # The negotiation or transfer whose consumer is told, in this order.
+    Column("process", Identity, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("agreement", Identity, nullable=False),
+    Column("kind", String(60), nullable=False),
+    Column("url", Text, nullable=False),
+    # Sealed, and gone once it was sent or given up: it may carry a key.
+    Column("body", LargeBinary),
+    Column("created_at", Instant, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("last_answer", String(200)),
+    Column("ended_at", Instant),
+    UniqueConstraint("process", "sequence"),
+)
+
+released_files = Table(
+    "released_files",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column(
+        "dataset",
+        Identity,
+        ForeignKey("datasets.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("copy", Identity, nullable=False),
+    Column("first_row", BigInteger, nullable=False),
+    Column("end_row", BigInteger, nullable=False),
+    Column("columns", JSON, nullable=False),
+    Column("retired", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("size", BigInteger),
+    Column("sha256", String(64)),
+    Column("statistics", LargeBinary),
+    Column("object", String(80)),
+    Column("used_at", Instant, nullable=False),
+    Column("promised_until", Instant),
+)
+
+released_objects = Table(
+    "released_objects",
+    metadata,
+    # No foreign key: an object may outlive its file, until somebody removes it.
+    Column("object", String(80), primary_key=True),
+    Column("dataset", Identity, nullable=False),
+    Column("since", Instant, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Tables as the arrays that the numerics take, and back."""

@@ -1,0 +1,128 @@
+"""Columns of a table as integer codes, which is how swapping sees them, and codes as columns again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import InvalidParameter
+from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.swapping.binning import binned, equal_frequency_edges, equal_width_edges
+
+MOST_BINS = 1_000
+
+
+@dataclass(frozen=True)
+class Bins:
+    """How a numeric column becomes categories: one of three rules.
+
+    where:
+        equal_frequency  a number of bins that hold about as many rows each
+        equal_width      a number of bins of one width
+        edges            the borders between the bins; a value on a border belongs above it
+    """
+
+    equal_frequency: int | None = None
+    equal_width: int | None = None
+    edges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        rules = [self.equal_frequency, self.equal_width, self.edges]
+        if sum(rule is not None for rule in rules) != 1:
+            raise InvalidParameter(
+                "give one of equal_frequency, equal_width and edges for a column",
+                parameter="bins",
+            )
+        bins = self.equal_frequency or self.equal_width
+        if self.edges is not None:
+            bins = len(self.edges) + 1
+            if not (np.all(np.isfinite(self.edges)) and np.all(np.diff(self.edges) > 0)):
+                raise InvalidParameter("edges must be finite and increase", parameter="bins")
+        if bins is None or not 2 <= bins <= MOST_BINS:
+            raise InvalidParameter(
+                f"a column can have 2 to {MOST_BINS} bins", parameter="bins", limit=MOST_BINS
+            )
+
+    def edges_for(self, values: FloatArray) -> FloatArray:
+        """The borders for these values."""
+        if self.edges is not None:
+            return np.array(self.edges, dtype=np.float64)
+        if self.equal_width is not None:
+            return equal_width_edges(values, self.equal_width)
+        assert self.equal_frequency is not None
+        return equal_frequency_edges(values, self.equal_frequency)
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column as codes 0 … C - 1, each of which occurs; `values[code]` is what the code stands for.
+
+    A missing cell is a category like any other, its value is null.
+    """
+
+    name: str
+    codes: IntArray
+    values: pa.Array
+
+    @property
+    def categories(self) -> int:
+        """C."""
+        return len(self.values)
+
+    @property
+    def missing(self) -> IntArray:
+        """The rows, from 0, in which the cell is missing."""
+        null = np.flatnonzero(self.values.is_null().to_numpy(zero_copy_only=False))
+        return np.flatnonzero(np.isin(self.codes, null))
+
+    def column(self, codes: IntArray) -> pa.Array:
+        """These codes as a column."""
+        return self.values.take(pa.array(codes))
+
+
+def coded(table: pa.Table, name: str, bins: Bins | None = None) -> CodedColumn:
+    """A column of the table as codes, in the order of its values or bins.
+
+    InvalidParameter for bins of a column that does not hold numbers.
+    """
+    column = table.column(name).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # what Arrow makes of a table without rows
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if not pa.types.is_floating(column.type):
+        if bins is not None:
+            raise InvalidParameter(
+                f"column {name!r} does not hold numbers, so it has no bins",
+                parameter="bins",
+                column=name,
+            )
+        return _coded_text(name, column)
+    numbers = column.to_numpy(zero_copy_only=False)
+    if bins is None:
+        values, codes = np.unique(numbers, return_inverse=True)
+        return CodedColumn(name, codes.astype(np.int64), pa.array(values, from_pandas=True))
+    edges = bins.edges_for(numbers)
+    occurring, codes = np.unique(binned(numbers, edges), return_inverse=True)
+    labels = pa.array([*_labels(edges), None], pa.large_string())
+    return CodedColumn(name, codes.astype(np.int64), labels.take(pa.array(occurring)))
+
+
+def _coded_text(name: str, column: pa.Array) -> CodedColumn:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    order = pc.sort_indices(encoded.dictionary).to_numpy(zero_copy_only=False)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    codes = rank[encoded.indices.to_numpy(zero_copy_only=False)]
+    return CodedColumn(name, codes, encoded.dictionary.take(pa.array(order)))
+
+
+def _labels(edges: FloatArray) -> list[str]:
+    """The bins as half-open intervals."""
+    borders = ["-inf", *(f"{edge:.12g}" for edge in edges), "inf"]
+    opening = ["(", *["["] * len(edges)]
+    return [
+        f"{bracket}{low}, {high})"
+        for bracket, low, high in zip(opening, borders[:-1], borders[1:], strict=True)
+    ]

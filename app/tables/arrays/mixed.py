@@ -1,0 +1,135 @@
+"""Arrow tables as the arrays that the numerics take, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from app.errors import InvalidTable
+from app.model import Kind, Limits, Storage
+from app.numerics.tables import MixedTable
+from app.tables.kinds import Facts, column_of
+from app.tables.look import ColumnLook, LookedAt
+from app.tables.stream import TableColumn
+
+LARGEST_NUMBER = 1e150
+"""Squares of larger numbers are beyond the doubles."""
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """A table as arrays, with what is needed to name its columns and categories again.
+
+    where:
+        numbers, texts  names of the columns of `cells.numeric` and of `cells.codes`
+        vocabularies    the categories of each text column, by code
+    """
+
+    cells: MixedTable
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    vocabularies: tuple[pa.Array, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.numbers + self.texts
+
+
+def encoded(
+    table: pa.Table, names: Sequence[str], vocabularies: Mapping[str, pa.Array] | None = None
+) -> EncodedTable:
+    """The columns `names` of a table of doubles and texts; InvalidTable for numbers beyond 1e150.
+
+    Tables that are compared need the same `vocabularies`; without them each text column has its own.
+    """
+    numbers = tuple(name for name in names if is_number(table, name))
+    texts = tuple(name for name in names if not is_number(table, name))
+    rows = table.num_rows
+    numeric = np.empty((rows, len(numbers)))
+    for position, name in enumerate(numbers):
+        numeric[:, position] = _values(table, name)
+    words = tuple(
+        vocabulary(table, name) if vocabularies is None else vocabularies[name] for name in texts
+    )
+    codes = np.empty((rows, len(texts)), dtype=np.intp)
+    for position, (name, known) in enumerate(zip(texts, words, strict=True)):
+        places = pc.index_in(table.column(name), value_set=known)
+        codes[:, position] = pc.fill_null(places, -1).to_numpy()
+    sizes = tuple(len(known) for known in words)
+    return EncodedTable(MixedTable(numeric, codes, sizes), numbers, texts, words)
+
+
+def decoded(made: MixedTable, like: EncodedTable, names: Sequence[str]) -> pa.Table:
+    """An Arrow table of the columns `names`, in that order; one that `like` has not is empty.
+
+    A number column without any fraction is a column of integers, so that no format writes 40.0.
+    """
+    columns: dict[str, pa.Array] = {}
+    for values, name in zip(made.numeric.T, like.numbers, strict=True):
+        column = pa.array(values, from_pandas=True)
+        whole = np.isnan(values) | (values == np.rint(values))
+        columns[name] = column.cast(pa.int64()) if whole.all() and _exact(values) else column
+    for codes, name, known in zip(made.codes.T, like.texts, like.vocabularies, strict=True):
+        columns[name] = known.take(pa.array(codes, mask=codes < 0))
+    nothing = pa.nulls(made.records, pa.large_string())
+    return pa.table({name: columns.get(name, nothing) for name in names})
+
+
+def is_number(table: pa.Table, name: str) -> bool:
+    """Whether the column holds numbers; everything else is text."""
+    return bool(pa.types.is_floating(table.schema.field(name).type))
+
+
+def vocabulary(table: pa.Table, name: str) -> pa.Array:
+    """The different texts of a column, in order of appearance."""
+    return pc.unique(table.column(name).drop_null())
+
+
+def empty_columns(table: pa.Table) -> list[str]:
+    """The columns without any value."""
+    return [name for name in table.column_names if table.column(name).null_count == table.num_rows]
+
+
+def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
+    """The columns that tell people apart, each with the reason; those without values are not among them."""
+    found = {}
+    for name in table.column_names:
+        column = table.column(name)
+        values = len(column) - column.null_count
+        storage = Storage.NUMBER if is_number(table, name) else Storage.TEXT
+        distinct = None if storage is Storage.NUMBER else len(vocabulary(table, name))
+        if distinct is not None and distinct > limits.categories:
+            distinct = None
+        facts = Facts(
+            name, storage, values, column.null_count, distinct=distinct, look=_look(column, name)
+        )
+        inferred = column_of(facts, None, limits.categories)
+        if values and inferred.kind is Kind.IDENTIFIER:
+            found[name] = inferred.because
+    return found
+
+
+def _look(column: pa.ChunkedArray, name: str) -> ColumnLook | None:
+    """What texts show; of numbers a method makes others anyway."""
+    if pa.types.is_floating(column.type):
+        return None
+    looked = LookedAt(TableColumn(name, Storage.TEXT), categories=0)
+    for chunk in column.chunks:
+        looked.see(chunk)
+    return looked.look()
+
+
+def _values(table: pa.Table, name: str) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = table.column(name).to_numpy()
+    if np.nanmax(np.abs(values), initial=0.0) > LARGEST_NUMBER:
+        raise InvalidTable(f"Column {name!r} has a number beyond {LARGEST_NUMBER:g}", column=name)
+    return values
+
+
+def _exact(values: NDArray[np.float64]) -> bool:
+    return bool(np.nanmax(np.abs(values), initial=0.0) < 2**53)

@@ -1,0 +1,1 @@
+"""The formats of a table on its way in: one module each."""

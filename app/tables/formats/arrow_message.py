@@ -1,0 +1,148 @@
+"""The frames of an Arrow stream, read far enough to know how much memory each would take.
+
+An encapsulated message is a prefix (0xFFFFFFFF and a length), flatbuffer metadata of that length
+and a body whose length the metadata tells. The buffers in a body may be compressed; each then
+begins with the length it unpacks to. Arrow's own reader believes these lengths and allocates, so
+they are summed here first. Slots are those of Arrow's Message.fbs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.errors import InvalidTable, TooLarge
+from app.tables.encoding import Readable
+
+BATCH_BYTES = 256 * 2**20
+"""The largest record batch: more rows are sent as more batches."""
+
+METADATA_BYTES = 16 * 2**20
+"""No schema is longer; a body of another format easily claims to be."""
+
+CONTINUATION = b"\xff\xff\xff\xff"
+DICTIONARY, RECORD_BATCH = 2, 3
+
+
+@dataclass(frozen=True)
+class FlatTable:
+    """A table of a flatbuffer, by its position."""
+
+    data: bytes
+    at: int
+
+    def field(self, slot: int) -> int:
+        """The position of the field in that slot, 0 where it is absent."""
+        vtable = self.at - self.number("<i", self.at)
+        if 4 + 2 * slot >= self.number("<H", vtable):
+            return 0
+        offset = self.number("<H", vtable + 4 + 2 * slot)
+        return self.at + offset if offset else 0
+
+    def table(self, slot: int) -> FlatTable:
+        """The table that the slot refers to."""
+        field = self.field(slot)
+        return FlatTable(self.data, field + self.number("<I", field))
+
+    def number(self, layout: str, at: int) -> int:
+        if at < 0:
+            raise struct.error("before the beginning")
+        value: int = struct.unpack_from(layout, self.data, at)[0]
+        return value
+
+
+class Messages:
+    """A body read message by message; a file to Arrow, which may then read as it likes."""
+
+    closed = False
+
+    def __init__(self, body: Readable) -> None:
+        self._pieces = _pieces(body)
+        self._piece = memoryview(b"")
+
+    def read(self, size: int, /) -> memoryview:
+        if not self._piece:
+            self._piece = memoryview(next(self._pieces, b""))
+        data, self._piece = self._piece[:size], self._piece[size:]
+        return data
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """The body belongs to the request, which closes it."""
+
+
+def _pieces(body: Readable) -> Iterator[bytes]:
+    """Prefix, metadata and body of each message in turn, none longer than `BATCH_BYTES`."""
+    while prefix := _exactly(body, 4, or_nothing=True):
+        yield prefix
+        if prefix == CONTINUATION:
+            prefix = _exactly(body, 4)
+            yield prefix
+        if (length := int.from_bytes(prefix, "little")) == 0:
+            return
+        if length > METADATA_BYTES:
+            raise malformed()
+        metadata = _exactly(body, length)
+        try:
+            message = FlatTable(metadata, struct.unpack_from("<I", metadata)[0])
+            field = message.field(3)
+            content = _exactly(body, message.number("<q", field) if field else 0)
+            if _unpacked_bytes(message, content) > BATCH_BYTES:
+                raise _too_large()
+        except struct.error:
+            raise malformed() from None
+        yield metadata
+        if content:
+            yield content
+
+
+def _exactly(body: Readable, size: int, *, or_nothing: bool = False) -> bytes:
+    """The next `size` bytes; of a body that has ended either nothing or a malformed stream."""
+    if not 0 <= size <= BATCH_BYTES:
+        raise _too_large()
+    parts = []
+    missing = size
+    while missing and (data := body.read(missing)):
+        parts.append(data)
+        missing -= len(data)
+    if missing and not (or_nothing and missing == size):
+        raise malformed()
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _unpacked_bytes(message: FlatTable, content: bytes) -> int:
+    """What the compressed buffers of a message say they unpack to, 0 where none are."""
+    field = message.field(1)
+    kind = message.number("<B", field) if field else 0
+    if kind not in (DICTIONARY, RECORD_BATCH):
+        return 0
+    batch = message.table(2)
+    if kind == DICTIONARY:
+        batch = batch.table(1)
+    if not batch.field(3) or not batch.field(2):
+        return 0
+    buffers = batch.field(2)
+    buffers += batch.number("<I", buffers)
+    count = batch.number("<I", buffers)
+    total = 0
+    for number in range(count):
+        start, length = struct.unpack_from("<qq", batch.data, buffers + 4 + 16 * number)
+        if length > 0:
+            total += max(0, FlatTable(content, 0).number("<q", start))
+    return total
+
+
+def malformed() -> InvalidTable:
+    """The error for a body that is no Arrow stream."""
+    return InvalidTable("The body is not a complete, well-formed Arrow stream")
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(
+        f"A record batch of the Arrow stream takes more than {BATCH_BYTES} bytes; send more, "
+        "smaller batches",
+        limit_bytes=BATCH_BYTES,
+    )

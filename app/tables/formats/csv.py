@@ -1,0 +1,308 @@
+"""CSV in: dialect and types from the first block, then one pass in bounded memory.
+
+Missing is an empty field; in a number column also one of `MISSING_NUMBERS`. A column whose first
+block holds numbers is read as doubles, any other as text, exactly as written; one that holds nearly
+only numbers is refused. Integers with leading zeros or beyond 2⁵³ are codes and stay text.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from app.errors import DomainError, InvalidTable
+from app.model import Limits, Storage
+from app.tables.ahead import read_ahead
+from app.tables.cells import (
+    checked_names,
+    first_inexact,
+    inexact,
+    not_a_number,
+    refuse_not_finite,
+    without_empty,
+)
+from app.tables.charset import UTF8, Transcoded, found_charset
+from app.tables.dialect.header import column_names
+from app.tables.dialect.text import TextDialect, found_dialect
+from app.tables.dialect.tokens import MISSING_NUMBERS
+from app.tables.encoding import Readable
+from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
+from app.tables.reading_as import FOUND_OUT, Decimal, Header, ReadAs, ReadingWishes
+from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
+
+BLOCK_BYTES = 2**20
+"""What is parsed at a time: the longest row possible."""
+
+WIDE, LONGEST_BLOCK = 64, 16
+"""Columns for which a block is one unit of `BLOCK_BYTES` longer, and most units of a block."""
+
+CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)")
+RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
+
+
+class Rewound:
+    """A body whose beginning was looked at, from the beginning."""
+
+    closed = False
+
+    def __init__(self, head: bytes, rest: Readable) -> None:
+        self._head = io.BytesIO(head)
+        self._rest = rest
+        self.quotes = 0
+
+    def read(self, size: int, /) -> bytes:
+        found = self._head.read(size) or self._rest.read(size)
+        self.quotes += found.count(b'"')
+        return found
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """The body belongs to the request, which closes it."""
+
+
+@dataclass(frozen=True)
+class CsvText:
+    """All that is known of a text before its rows are read.
+
+    where:
+        names  what the file calls its columns, blanks and all; None where it names none
+    """
+
+    dialect: TextDialect
+    names: tuple[str, ...] | None
+    columns: tuple[CsvColumn, ...]
+    decimal: Decimal
+    missing: tuple[str, ...]
+    wished: Mapping[str, Storage]
+
+    @property
+    def header_rows(self) -> int:
+        return 1 if self.dialect.header is Header.PRESENT else 0
+
+
+def read_csv(
+    body: Readable,
+    limits: Limits,
+    wished: Mapping[str, Storage],
+    wishes: ReadingWishes = FOUND_OUT,
+    format_: str = "csv",
+) -> TableStream:
+    """The table in the CSV text of `body`."""
+    head = _head(body)
+    charset = found_charset(head, wishes.encoding)
+    if charset.name != UTF8:
+        body = Transcoded(Rewound(head[charset.mark :], body), charset.name)
+        head = _head(body)
+    else:
+        head = head[charset.mark :]
+    if not head.strip():
+        raise InvalidTable("The body is empty")
+    dialect = found_dialect(head, wishes, cut=len(head) >= 2 * BLOCK_BYTES)
+    head = head[dialect.skipped :]
+    text = _text(head, dialect, limits, wished, wishes)
+    columns = tuple(
+        TableColumn(column.name, column.storage, column.empty, column.note, whole=column.whole)
+        for column in text.columns
+    )
+    read_as = ReadAs(
+        format=format_,
+        encoding=charset.name,
+        delimiter=dialect.delimiter,
+        decimal=text.decimal,
+        header=dialect.header,
+        missing=wishes.missing,
+    )
+    batches = read_ahead(_batches(Rewound(head, body), text))
+    return TableStream(columns, batches, read_as=read_as)
+
+
+def _head(body: Readable) -> bytes:
+    """The first two blocks."""
+    parts = []
+    size = 0
+    while size < 2 * BLOCK_BYTES and (more := body.read(2 * BLOCK_BYTES - size)):
+        parts.append(more)
+        size += len(more)
+    return b"".join(parts)
+
+
+def _open(
+    source: io.BytesIO | pa.PythonFile,
+    dialect: TextDialect,
+    names: list[str] | None,
+    *,
+    types: Mapping[str, pa.DataType] | None = None,
+    columns: int = 2,
+    decimal: Decimal = Decimal.POINT,
+    missing: tuple[str, ...] = (),
+) -> pa.csv.CSVStreamingReader:
+    # Wide tables in longer blocks: every column of every block has a price of its own.
+    block = BLOCK_BYTES * min(max(1, columns // WIDE), LONGEST_BLOCK)
+    absent = {*MISSING_NUMBERS, *missing}
+    if dialect.spaced:
+        absent |= {f" {token}" for token in absent}
+    return pa.csv.open_csv(
+        source,
+        # One thread: Arrow then knows the row in which something is wrong.
+        read_options=pa.csv.ReadOptions(use_threads=False, block_size=block, column_names=names),
+        # In a table of one column an empty line is a missing cell.
+        parse_options=pa.csv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=True, ignore_empty_lines=columns > 1
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=types,
+            null_values=sorted(absent),
+            strings_can_be_null=False,
+            decimal_point=decimal.sign,
+        ),
+    )
+
+
+def _text(
+    head: bytes,
+    dialect: TextDialect,
+    limits: Limits,
+    wished: Mapping[str, Storage],
+    wishes: ReadingWishes,
+) -> CsvText:
+    """The columns by the first block."""
+    unknown = CsvText(dialect, None, (), Decimal.POINT, wishes.missing, wished)
+    found: list[str] = []
+    try:
+        absent = dialect.header is Header.ABSENT
+        found = _open(io.BytesIO(head), dialect, None).schema.names
+        names = column_names(len(found)) if absent else [name.strip() for name in found]
+        checked_names(names, limits)
+        texts = dict.fromkeys(names if absent else found, ARROW_TYPE[Storage.TEXT])
+        reader = _open(
+            io.BytesIO(head), dialect, names if absent else None, types=texts, columns=len(names)
+        )
+        written = next((batch for batch in reader if batch.num_rows), None)
+    except UnicodeDecodeError:
+        raise InvalidTable(
+            "The column names are not valid UTF-8; name the encoding with the parameter `encoding`."
+        ) from None
+    except pa.ArrowInvalid as error:
+        raise _told(error, replace(unknown, columns=_unread(found))) from None
+    if written is None:
+        raise InvalidTable("The table has column names and no rows")
+    if len(names) == 1 and wishes.delimiter is None:
+        _refuse_hidden_columns(names[0], written.column(0))
+    if any(pc.any(pc.match_substring(c, "\0")).as_py() for c in written.columns):
+        raise InvalidTable("The text holds bytes 0, which no text has; save the table anew as CSV.")
+    cells = [pc.utf8_ltrim_whitespace(c) if dialect.spaced else c for c in written.columns]
+    columns, decimal = csv_columns(names, cells, wished, wishes.decimal, wishes.missing)
+    return replace(
+        unknown, names=None if absent else tuple(found), columns=columns, decimal=decimal
+    )
+
+
+def _refuse_hidden_columns(name: str, cells: pa.Array) -> None:
+    """InvalidTable for one column that holds several: by blanks, or by what its name has too."""
+    for mark, said in ((r"\S {2,}\S", "blanks"), (";", ";"), (r"\t", "tabs"), (r"\|", "|")):
+        if re.search(mark, name) and pc.all(pc.match_substring_regex(cells, mark)).as_py():
+            raise InvalidTable(
+                f"The table has one column, whose name and cells hold several parts with {said} between"
+                " them. Say what separates them with the parameter `delimiter`; columns of a fixed width"
+                " are not read.",
+                parameter="delimiter",
+            )
+
+
+def _unread(names: list[str]) -> tuple[CsvColumn, ...]:
+    return tuple(CsvColumn(name.strip(), Storage.TEXT) for name in names)
+
+
+def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
+    names = [column.name for column in text.columns]
+    types = [
+        ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in text.columns
+    ]
+    first_row = 1
+    try:
+        reader = _open(
+            pa.PythonFile(body, mode="r"),
+            text.dialect,
+            names if text.names is None else None,
+            types=dict(zip(text.names or names, types, strict=True)),
+            columns=len(names),
+            decimal=text.decimal,
+            missing=text.missing,
+        )
+        for batch in reader:
+            arrays = [
+                _checked(values, column, text, first_row)
+                for values, column in zip(batch.columns, text.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+            first_row += batch.num_rows
+            _refuse_open_quote(batch, body, first_row - 1)
+    except pa.ArrowException as error:
+        raise _told(error, text) from None
+
+
+def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
+    """InvalidTable when the last cell goes on to the end of the text: its quote was never closed.
+
+    A quote inside a text without quotes is a character, so an odd number of them alone is no fault.
+    """
+    if body.quotes % 2 == 0 or not batch.num_rows:
+        return
+    cell = batch.column(batch.num_columns - 1)[-1].as_py()
+    if isinstance(cell, str) and cell.endswith(("\n", "\r")):
+        raise InvalidTable(
+            f"A quote is opened in row {row} and never closed: the rest of the text is one cell. Close"
+            " it, or double quotes that are part of a text.",
+            row=row,
+        )
+
+
+def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int) -> pa.Array:
+    if column.marked:
+        return numbers_of(values, column, text.decimal, text.missing, first_row)
+    if column.storage is Storage.TEXT:
+        return without_empty(pc.utf8_ltrim_whitespace(values) if text.dialect.spaced else values)
+    refuse_not_finite(values, column.name, first_row)
+    if column.whole and (at := first_inexact(values)) is not None:
+        raise inexact(column.name, first_row + at)
+    return values
+
+
+def _told(error: pa.ArrowException, text: CsvText) -> DomainError:
+    """Arrow's complaint without the value that it quotes."""
+    complaint = str(error)
+    if ragged := RAGGED.match(complaint):
+        row = int(ragged[1]) - text.header_rows
+        return InvalidTable(
+            f"Row {row} has {ragged[3]} fields where the column names are {ragged[2]}; put fields "
+            "that hold the delimiter into quotes, leave out lines that are no rows, or name the "
+            "delimiter with the parameter `delimiter`.",
+            row=row,
+        )
+    if conversion := CONVERSION.match(complaint):
+        position = int(conversion[1])
+        columns = text.columns
+        name = columns[position].name if columns else f"#{position + 1}"
+        row = int(conversion[2]) - text.header_rows
+        if conversion[3] == "double":
+            return not_a_number(name, row, wished=name in text.wished)
+        return InvalidTable(
+            f"Column {name!r} is not valid UTF-8 in row {row}; name the encoding of the text with "
+            "the parameter `encoding`.",
+            column=name,
+            row=row,
+        )
+    if "straddl" in complaint:
+        return InvalidTable(
+            f"A row is longer than {BLOCK_BYTES} bytes, or a quote is never closed",
+            limit_bytes=BLOCK_BYTES,
+        )
+    return InvalidTable("The body is not well-formed CSV")

@@ -1,0 +1,275 @@
+"""How the columns of a CSV are kept, by all cells of its first block: numbers, spelled numbers, text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import DomainError, InvalidParameter, InvalidTable
+from app.model import Storage
+from app.tables.cells import first_inexact
+from app.tables.dates import COMPACT
+from app.tables.dialect.decimals import (
+    CURRENCY_OR_PERCENT,
+    SpelledColumn,
+    found_decimal,
+    spelled,
+    without_marks,
+)
+from app.tables.dialect.tokens import (
+    MISSING_NUMBERS,
+    USUAL_MARKS,
+    is_total,
+    marked_pattern,
+    plain_pattern,
+)
+from app.tables.reading_as import Decimal
+
+CODE = r"^[+-]?(0\d+|\d{16,})$"
+"""Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
+
+INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
+MOST_ROWS = 5
+SAME_LENGTH_FROM = 7
+"""Digits in groups, all equally many and as many as this, are numbers of phones rather than amounts."""
+
+
+FEW = 20
+"""As many different texts that begin with a number are categories: 2 rooms, 3 rooms."""
+
+MIXED = r"^[<>≤≥~≈]?\s*[+-]?\d{1,6}(?:[.,]\d+)?(?:\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})?$"
+"""A number, perhaps with a sign before it that says it is not exact, perhaps with a unit.
+
+Of few digits: a long number with a letter behind it tells people apart."""
+
+UNIT = "with a unit"
+STARS = "with marks behind them"
+NEARLY_NUMBERS = {
+    r"^[+-]?\d+(?:[.,]\d+)?(?P<end>\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})$": UNIT,
+    r"^[+-]?\d+(?:[.,]\d+)?(?P<end>\s*[*†‡]{0,3})$": STARS,
+    r"^\d{1,2}(?P<end>(?:,\d{2})+,\d{3}(?:\.\d+)?)$": "with groups of two digits",
+    r"^(?P<end>[\p{Nd}.,]*[^\x00-\x7f][\p{Nd}.,]*)$": "in other digits than 0 to 9",
+}
+"""Spellings that nothing here reads, each with how it is said."""
+
+
+@dataclass(frozen=True)
+class CsvColumn:
+    """A column of a CSV.
+
+    where:
+        marked  its numbers have marks that Arrow does not read
+        whole   only integers were seen, so that each must be one that a double holds
+        empty   nothing was seen but missing cells
+        note    what the owner should know of the reading
+    """
+
+    name: str
+    storage: Storage
+    marked: bool = False
+    whole: bool = False
+    empty: bool = False
+    note: str | None = None
+
+
+def csv_columns(
+    names: Sequence[str],
+    cells: Sequence[pa.Array],
+    wished: Mapping[str, Storage],
+    decimal: Decimal | None,
+    missing: tuple[str, ...],
+) -> tuple[tuple[CsvColumn, ...], Decimal]:
+    """The columns by their first cells, and the decimal sign of the file.
+
+    InvalidTable for two plausible decimal signs and for a column that is nearly all numbers;
+    InvalidParameter where the caller wished for numbers and some are not.
+    """
+    absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
+    looked = [
+        None if wished.get(name) is Storage.TEXT else spelled(name, _present(texts, absent))
+        for name, texts in zip(names, cells, strict=True)
+    ]
+    sign = found_decimal([one for one in looked if one is not None], decimal)
+    return tuple(
+        _column(name, texts, one, wished.get(name), sign, absent)
+        for name, texts, one in zip(names, cells, looked, strict=True)
+    ), sign
+
+
+def numbers_of(
+    texts: pa.Array, column: CsvColumn, decimal: Decimal, missing: tuple[str, ...], first_row: int
+) -> pa.Array:
+    """The doubles that spelled numbers are; InvalidTable for cells that are none."""
+    absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
+    trimmed = pc.utf8_trim_whitespace(texts)
+    present = pc.if_else(pc.is_in(trimmed, absent), pa.scalar(None, texts.type), trimmed)
+    number = _is_number(present, decimal)
+    if pc.all(number).as_py() is False:
+        raise _stray(column.name, present, number, first_row, wished=False)
+    return without_marks(present, decimal).cast(pa.float64())
+
+
+def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
+    kept = texts.drop_null()
+    return kept.filter(pc.invert(pc.is_in(pc.utf8_trim_whitespace(kept), absent)))
+
+
+def _is_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
+    return pc.or_(
+        pc.match_substring_regex(texts, plain_pattern(decimal)),
+        pc.match_substring_regex(texts, marked_pattern(decimal)),
+    )
+
+
+def _column(
+    name: str,
+    texts: pa.Array,
+    looked: SpelledColumn | None,
+    wish: Storage | None,
+    decimal: Decimal,
+    absent: pa.Array,
+) -> CsvColumn:
+    if looked is None:
+        return CsvColumn(name, Storage.TEXT)
+    if looked.values == 0:
+        return CsvColumn(name, wish or Storage.TEXT, empty=True)
+    spelling = looked.spellings[decimal]
+    present = _present(texts, absent)
+    if wish is None and not (looked.is_numeric and spelling.count >= 0.9 * looked.values):
+        if spelling.count >= 2 and spelling.count == looked.values - 1:
+            _refuse_units_below(name, texts, decimal)
+        _refuse_nearly_numbers(name, present)
+        _refuse_numbers_with_marks(name, texts, spelling.number, present, absent)
+        return CsvColumn(name, Storage.TEXT)
+    if wish is None and pc.all(pc.match_substring_regex(present, COMPACT)).as_py():
+        return CsvColumn(name, Storage.TEXT)
+    if wish is None and (reason := _code(present, spelling.plain)) is not None:
+        return CsvColumn(name, Storage.TEXT, note=reason)
+    if spelling.count < looked.values:
+        number = pc.or_(
+            pc.fill_null(_is_number(texts, decimal), True),
+            pc.fill_null(pc.is_in(pc.utf8_trim_whitespace(texts), absent), True),
+        )
+        raise _stray(name, texts, number, 1, wished=wish is not None)
+    marked = pc.all(spelling.plain).as_py() is False
+    whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
+    note = _marks(name, present) if marked else None
+    return CsvColumn(name, Storage.NUMBER, marked, whole, note=note)
+
+
+def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
+    """InvalidTable when the first cell alone is no number, as in a row of units below the names."""
+    first = texts[0].as_py()
+    if first and not _is_number(texts.slice(0, 1), decimal)[0].as_py():
+        raise InvalidTable(
+            f"Column {name!r} holds numbers but in row 1, which may tell units or go on with the names:"
+            f' leave that row out, or say columns={{"{name}": "categorical"}} to have the column read as'
+            " text.",
+            column=name,
+            row=1,
+        )
+
+
+def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
+    """InvalidTable for numbers in a spelling that is not read: taken as text they would leave as they are."""
+    if len(pc.unique(present)) > FEW and pc.all(pc.match_substring_regex(present, MIXED)).as_py():
+        raise _unread_numbers(name, "with different units or signs beside them")
+    if not pc.all(pc.match_substring_regex(present, r"^\p{Nd}|^[+-]\p{Nd}")).as_py():
+        return
+    for pattern, what in NEARLY_NUMBERS.items():
+        found = pc.extract_regex(present, pattern)
+        if found.null_count or len(pc.unique(present)) < 2:
+            continue
+        ends = pc.unique(pc.struct_field(found, 0)).to_pylist()
+        if what == UNIT and (len(ends) > 1 or not ends[0].strip()):
+            continue
+        if what == STARS and not any(ends):
+            continue
+        raise _unread_numbers(name, what)
+
+
+def _refuse_numbers_with_marks(
+    name: str, texts: pa.Array, number: pa.Array, present: pa.Array, absent: pa.Array
+) -> None:
+    """InvalidTable where all but marks for missing are numbers, however many marks there are."""
+    marks = pa.array(USUAL_MARKS, pa.large_string())
+    marked = pc.is_in(pc.utf8_trim_whitespace(present), marks)
+    if pc.all(pc.or_(number, marked)).as_py() and len(pc.unique(present.filter(number))) > 1:
+        trimmed = pc.utf8_trim_whitespace(texts)
+        known = pc.or_(pc.is_in(trimmed, absent), pc.invert(pc.is_in(trimmed, marks)))
+        raise _stray(name, texts, pc.fill_null(known, True), 1, wished=False)
+
+
+def _unread_numbers(name: str, what: str) -> InvalidTable:
+    return InvalidTable(
+        f"Column {name!r} seems to hold numbers {what}. Write them as plain numbers, all in one unit,"
+        f' or say columns={{"{name}": "categorical"}} to have the column read as text.',
+        column=name,
+    )
+
+
+def _code(present: pa.Array, plain: pa.Array) -> str | None:
+    """Why digits are no numbers, where they are not."""
+    codes = present.filter(pc.match_substring_regex(present, CODE))
+    if len(codes):
+        if pc.any(pc.match_substring_regex(codes, r"^[+-]?0")).as_py():
+            return "Its digits have leading zeros, so they are codes and kept as written."
+        try:
+            large = first_inexact(codes.cast(pa.int64())) is not None
+        except pa.ArrowInvalid:  # beyond even 64 bits
+            large = True
+        if large:
+            return "Its numbers have more digits than a number here keeps, so they are kept as written."
+    if not pc.any(plain).as_py() and len(present) > 1:
+        lengths = pc.unique(pc.utf8_length(pc.replace_substring_regex(present, r"\D", "")))
+        blanks = pc.all(pc.match_substring_regex(present, r"^\+?\d+([ \x{00a0}]\d+)+$")).as_py()
+        if blanks and len(lengths) == 1 and lengths[0].as_py() >= SAME_LENGTH_FROM:
+            return "Its digits come in groups and are always as many, so they are kept as written."
+    return None
+
+
+def _marks(name: str, present: pa.Array) -> str | None:
+    """What is said of the marks that numbers lose; InvalidTable for two currencies in one column."""
+    found = pc.extract_regex(present, f"(?P<mark>{CURRENCY_OR_PERCENT})")
+    marks = pc.unique(pc.struct_field(found, 0).drop_null()).to_pylist()
+    if len(marks) > 1 or (marks == ["%"] and found.null_count):
+        raise InvalidTable(
+            f"The numbers of column {name!r} have different signs ({', '.join(marks)}): an amount in "
+            "one is not the same in the other. Bring them to one unit.",
+            column=name,
+        )
+    if marks == ["%"]:
+        return "Its percent signs were left out: 12 % is kept as 12."
+    return f"Its signs {marks[0]} were left out." if marks else "Its marks were left out."
+
+
+def _stray(
+    name: str, texts: pa.Array, number: pa.Array, first_row: int, *, wished: bool
+) -> DomainError:
+    """The error for a column of numbers that holds something else, with up to five rows of it."""
+    strays = pc.invert(pc.fill_null(number, True))
+    positions = pc.indices_nonzero(strays)
+    rows = [first_row + at for at in positions[:MOST_ROWS].to_pylist()]
+    found = set(pc.utf8_trim_whitespace(texts.filter(strays)).to_pylist())
+    where = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
+    more = " and others" if len(positions) > MOST_ROWS else ""
+    if any(map(is_total, found)):
+        remedy = "Such a row seems to sum up the others: leave it out."
+    elif found <= set(USUAL_MARKS):
+        tokens = "&".join(f"missing={token}" for token in sorted(found))
+        remedy = f"Say {tokens} to take these cells as missing."
+    else:
+        remedy = (
+            "Correct them, name what stands for a missing cell with the parameter `missing`, or "
+            f'say columns={{"{name}": "categorical"}} to have the column read as text.'
+        )
+    kind = InvalidParameter if wished else InvalidTable
+    return kind(
+        f"Column {name!r} holds numbers and something else in {where}{more}. {remedy}",
+        column=name,
+        row=rows[0],
+        rows=rows if len(rows) > 1 else None,
+    )

@@ -1,0 +1,134 @@
+"""Workbooks in (xlsx, xlsb, xls, ods): one sheet, written out as CSV and read as that.
+
+A sheet has types cell by cell, not by column, and people put into cells what they put into a CSV:
+stray marks, totals, titles. One reader judges both.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+
+from python_calamine import CalamineError, CalamineWorkbook
+
+from app.errors import InvalidParameter, InvalidTable
+from app.model import Limits, Storage
+from app.tables.dialect.tokens import MISSING_NUMBERS
+from app.tables.formats.archive import DAMAGED, Bytes
+from app.tables.formats.csv import read_csv
+from app.tables.formats.error_cells import failures
+from app.tables.formats.far_apart import cells_lie_far_apart
+from app.tables.formats.tried_apart import can_be_held
+from app.tables.reading_as import ReadingWishes
+from app.tables.source import Source
+from app.tables.stream import TableStream
+
+Cell = str | float | int | bool | dt.date | dt.datetime | dt.time | dt.timedelta | None
+
+
+def read_workbook(
+    content: bytes,
+    source: Source,
+    limits: Limits,
+    wished: Mapping[str, Storage],
+    wishes: ReadingWishes,
+) -> TableStream:
+    """The table in the one sheet that has cells, or in the one that the caller names."""
+    try:
+        if _too_wide(content, source):
+            raise InvalidTable(
+                "The cells of a sheet lie too far apart; remove those that stand far away from the "
+                "table, or send it as CSV."
+            )
+        if source is Source.XLSX:
+            _refuse_failures(failures(content), wishes.missing)
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        name, rows = _sheet(book, wishes.sheet)
+    except (CalamineError, *DAMAGED):
+        raise InvalidTable(f"The body is not a complete, well-formed {source} workbook.") from None
+    text = _written(rows)
+    if not text:
+        raise InvalidTable("The sheet is empty", sheet=name)
+    inner = replace(wishes, delimiter=",", encoding="utf-8")
+    stream = read_csv(Bytes(text), limits, wished, inner)
+    read_as = replace(stream.read_as, format=str(source), encoding=None, delimiter=None, sheet=name)
+    return replace(stream, read_as=read_as)
+
+
+def _too_wide(content: bytes, source: Source) -> bool:
+    """Whether a sheet is larger than anybody could hold."""
+    if source is Source.XLSX:
+        return cells_lie_far_apart(content)
+    return not can_be_held(content)
+
+
+def _refuse_failures(found: frozenset[str], missing: tuple[str, ...]) -> None:
+    """InvalidTable for formulas that failed, unless the sender takes their cells as missing."""
+    unsaid = sorted(found - {*MISSING_NUMBERS, *missing})
+    if unsaid:
+        tokens = "&".join(f"missing={token}" for token in unsaid)
+        raise InvalidTable(
+            f"Formulas of the workbook failed ({', '.join(unsaid)}). Mend them, or say {tokens} to take"
+            " these cells as missing."
+        )
+
+
+def _sheet(book: CalamineWorkbook, wished: str | None) -> tuple[str, list[list[Cell]]]:
+    names = book.sheet_names
+    if wished is not None:
+        if wished not in names:
+            raise InvalidParameter(
+                f"The workbook has no sheet of that name; it has {', '.join(names)}.",
+                parameter="sheet",
+                sheets=names,
+            )
+        return wished, _rows(book, wished)
+    filled = {name: rows for name in names if (rows := _rows(book, name))}
+    if len(filled) > 1:
+        raise InvalidParameter(
+            f"The workbook has {len(filled)} sheets with cells ({', '.join(filled)}); say which one "
+            "with the parameter `sheet`.",
+            parameter="sheet",
+            sheets=list(filled),
+        )
+    return next(iter(filled.items()), (names[0] if names else "", []))
+
+
+def _rows(book: CalamineWorkbook, name: str) -> list[list[Cell]]:
+    """The rows of a sheet, without the empty ones around and between them."""
+    rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
+    return [[*row] for row in rows if any(cell not in ("", None) for cell in row)]
+
+
+def _written(rows: list[list[Cell]]) -> bytes:
+    if not rows:
+        return b""
+    width = max(
+        position + 1 for row in rows for position, cell in enumerate(row) if cell not in ("", None)
+    )
+    sink = io.StringIO(newline="")
+    writer = csv.writer(sink, lineterminator="\n")
+    for row in rows:
+        texts = [_text(cell) for cell in row[:width]]
+        # In a table of one column an empty line would be skipped.
+        writer.writerow([*texts, *[""] * (width - len(texts))])
+    return sink.getvalue().encode()
+
+
+def _text(cell: Cell) -> str:
+    match cell:
+        case None:
+            return ""
+        case bool():
+            return str(cell).lower()
+        case float():
+            return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+        case dt.datetime() if cell.time() == dt.time():
+            return cell.date().isoformat()
+        case dt.datetime() | dt.date() | dt.time():
+            return cell.isoformat()
+        case _:
+            return str(cell)

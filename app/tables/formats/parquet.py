@@ -1,0 +1,113 @@
+"""Parquet in: spooled, then read page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from app.errors import InvalidTable, TooLarge
+from app.model import BLOCK_ROWS, Limits, Storage
+from app.tables.cells import checked_names
+from app.tables.encoding import FREE_BYTES, RATIO, Counted
+from app.tables.normalising import UNREADABLE, normalised
+from app.tables.plain import TEXT_BYTES, is_text
+from app.tables.spool import Spool
+from app.tables.stream import TableStream
+
+PAGE_BUFFER_BYTES = 2**20
+UNREADABLE_PART = "A part of the Parquet file cannot be read"
+
+
+def read_parquet(
+    body: Counted, limits: Limits, wished: Mapping[str, Storage], spool_folder: Path
+) -> TableStream:
+    """The table in the Parquet file that `body` is."""
+    spool = Spool(body, spool_folder)
+    try:
+        if spool.size == 0:
+            raise InvalidTable("The body is empty")
+        file = _opened(spool)
+        checked_names(file.schema_arrow.names, limits)
+        _refuse_swollen(file.metadata, spool.size, limits)
+        if long := _columns_of_long_texts(file.schema_arrow, spool):
+            file = _opened(spool, long)
+        return normalised(_batches(file), limits, wished, release=spool.close)
+    except BaseException:
+        spool.close()
+        raise
+
+
+def _opened(spool: Spool, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """The file; texts of the columns in `dictionaries` come as dictionaries, not written out."""
+    try:
+        # Without pre-buffering and with a small buffer a row group is read by pages: memory does
+        # not grow with the row groups of the caller.
+        return pq.ParquetFile(
+            pa.PythonFile(spool, mode="r"),
+            pre_buffer=False,
+            buffer_size=PAGE_BUFFER_BYTES,
+            read_dictionary=list(dictionaries),
+        )
+    except UNREADABLE:
+        raise InvalidTable("The body is not a complete, well-formed Parquet file") from None
+
+
+def _refuse_swollen(metadata: pq.FileMetaData, size: int, limits: Limits) -> None:
+    """TooLarge when the file says that it unpacks to more than the limits.
+
+    Only the sums of row groups are looked at: the metadata of a column, asked for through pyarrow,
+    end the process when they are malformed.
+    """
+    unpacked = sum(
+        metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)
+    )
+    if unpacked > limits.upload_bytes:
+        raise TooLarge(
+            f"The table unpacks to more than {limits.upload_bytes} bytes",
+            limit_bytes=limits.upload_bytes,
+        )
+    if unpacked > max(FREE_BYTES, RATIO * size):
+        raise TooLarge(f"The table unpacks to more than {RATIO} times its size", limit_ratio=RATIO)
+
+
+def _columns_of_long_texts(schema: pa.Schema, spool: Spool) -> list[str]:
+    """The text columns whose dictionaries have texts so long that a block of them may be too much.
+
+    Arrow's reader writes dictionaries out. A dictionary is complete with the first row of its row
+    group, so a look at one row of each tells which columns must come as dictionaries, to be
+    reckoned before they are written out. For all columns that would cost ten times the time.
+    """
+    texts = [field.name for field in schema if is_text(field.type)]
+    if not texts:
+        return []
+    longest = TEXT_BYTES // BLOCK_ROWS
+    found: set[str] = set()
+    try:
+        file = _opened(spool, texts)
+        for group in range(file.num_row_groups):
+            for row in file.iter_batches(1, row_groups=[group], columns=texts):
+                row.validate(full=True)
+                found |= {
+                    name
+                    for name, values in zip(texts, row.columns, strict=True)
+                    if (pc.max(pc.binary_length(values.dictionary)).as_py() or 0) > longest
+                }
+                break
+    except UNREADABLE:
+        raise InvalidTable(UNREADABLE_PART) from None
+    return sorted(found)
+
+
+def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in file.iter_batches(batch_size=BLOCK_ROWS):
+            # Arrow takes texts and the places in a dictionary as they are: unchecked, a text may be
+            # none, and be found out only where it is read as one.
+            batch.validate(full=True)
+            yield batch
+    except UNREADABLE:
+        raise InvalidTable(UNREADABLE_PART) from None

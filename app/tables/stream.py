@@ -1,0 +1,81 @@
+"""A table on its way in: what its columns are called, how they are kept, and its rows in batches.
+
+Whatever format a table came in, from here on a number is a double, everything else is text, and a
+missing cell is a null: never a NaN, never an empty text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from app.model import Storage
+from app.tables.reading_as import ReadAs
+
+ARROW_TYPE = {Storage.NUMBER: pa.float64(), Storage.TEXT: pa.large_string()}
+"""The Arrow type of a batch's column. Large, because 65,536 long texts may exceed 2 GiB."""
+
+
+def category_text(values: pa.Array) -> pa.Array:
+    """A column's values as the names of categories, or codes of them, as they are.
+
+    A number is written as short as it can be.
+    """
+    if pa.types.is_large_string(values.type) or pa.types.is_dictionary(values.type):
+        return values
+    return values.cast(pa.large_string())
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column before anyone decided what a release does with it.
+
+    where:
+        empty  nothing is known of its values: all of those seen so far are missing
+        note   what its owner should know of how it was read
+        date   its numbers are days since 1970
+        whole  its first numbers came as integers
+    """
+
+    name: str
+    storage: Storage
+    empty: bool = False
+    note: str | None = None
+    date: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class TableStream:
+    """Columns, and the rows once, in order. Closing it lets go of files and threads behind it."""
+
+    columns: tuple[TableColumn, ...]
+    batches: Iterator[pa.RecordBatch]
+    release: Callable[[], None] = field(default=lambda: None)
+    read_as: ReadAs = field(default=ReadAs("arrow"))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema that every batch has."""
+        return pa.schema([(column.name, ARROW_TYPE[column.storage]) for column in self.columns])
+
+    def close(self) -> None:
+        """Stop reading."""
+        if (stop := getattr(self.batches, "close", None)) is not None:
+            stop()
+        self.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,245 @@
+"""What a copy costs to download: beside making it, beside writing it, in memory, and at a start."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+import numpy as np
+import polars as pl
+import psutil
+import pyarrow as pa
+
+from app.main import open_resources
+from app.model import BLOCK_ROWS, Role
+from app.service.asking import Ask
+from app.service.copies.compiling import compile_now
+from app.service.copies.making.release import Selection, open_release
+from app.settings import settings_from
+from app.store.database import callers
+from app.store.database.engine import reading
+from bench.measure import Measured, Ratio, interleaved, record
+
+COLUMNS = 10
+CATEGORICAL = 5
+ARROW = "application/vnd.apache.arrow.stream"
+ADMIN_KEY = "benchmark-administrator-key-0123456789"
+HEADERS = {"Authorization": f"Bearer {ADMIN_KEY}"}
+STARTS = 5
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        compile_now(home)
+        with served(home) as (url, _):
+            tiny = registered(url, rows=1_000)
+            small = registered(url, rows=1_000_000)
+            mixed = registered(url, rows=1_000_000, categorical=CATEGORICAL)
+            large = registered(url, rows=10_000_000)
+        parts = [
+            downloads(home, small),
+            with_categories(home, small, mixed),
+            at_a_start(home, tiny),
+        ]
+        with served(home) as (url, process):
+            parts.append(in_memory(url, large, process))
+    record("downloads", *Measured.of(parts))
+
+
+def in_memory(url: str, copy: str, process: subprocess.Popen[bytes]) -> Measured:
+    peak = streaming_peak(url, copy, process)
+    return Measured([Ratio("megabytes resident while streaming 10⁷ × 10", peak, 600)])
+
+
+def with_categories(home: Path, small: str, mixed: str) -> Measured:
+    """Making a copy in process, with and without categorical columns beside the numbers."""
+    with generating(home) as generated:
+        times = interleaved(
+            {"numbers": lambda: generated(small), "mixed": lambda: generated(mixed)}, repeats=7
+        )
+    claim = "making 10⁶ × 10 and 5 categorical columns, against 10⁶ × 10 alone"
+    return Measured([Ratio(claim, times["mixed"] / times["numbers"], 1.5)])
+
+
+def at_a_start(home: Path, copy: str) -> Measured:
+    """From a new process to the first byte of a copy of 1,000 rows."""
+    times = []
+    for _ in range(STARTS):
+        began = time.perf_counter()
+        with served(home) as (url, _):
+            drained(url, copy, ARROW)
+            times.append(time.perf_counter() - began)
+    compiled = f"{min(times):.2f} to {max(times):.2f} s"
+    note = f"From a new process to a copy of 1,000 rows, what was compiled kept: {compiled}."
+    return Measured([], notes=[note])
+
+
+NOTHING_KEPT = {"NOISE_CACHE_BYTES": "1", "COPY_CACHE_BYTES": "1"}
+
+
+@contextmanager
+def generating(home: Path) -> Iterator[Callable[[str], list[pa.RecordBatch]]]:
+    """Making the rows of a copy in this process, nothing kept."""
+    resources = open_resources(settings_from(environment(home, **NOTHING_KEPT)))
+    with reading(resources.engine) as connection:
+        ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "bench")
+    yield lambda copy: list(open_release(resources, ask, copy, Selection()).batches())
+    resources.engine.dispose()
+
+
+def downloads(home: Path, copy: str) -> Measured:
+    """10⁶ × 10 as Arrow with nothing at hand, and as CSV the first time and later."""
+    with generating(home) as generated:
+        arrow = against(home, copy, ARROW, lambda: generated(copy), NOTHING_KEPT)
+        ready = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(generated(copy))))
+
+    def written() -> None:
+        ready.write_csv(io.BytesIO())
+
+    first = against(home, copy, "text/csv", written, NOTHING_KEPT)
+    again = against(home, copy, "text/csv", written, {})
+    claim = "10⁶ × 10 over HTTP as {}, against {}"
+    writer = "polars' writer on the ready array"
+    return Measured(
+        [
+            Ratio(claim.format("Arrow (nothing kept)", "generating it in process"), arrow, 1.6),
+            Ratio(claim.format("CSV (never downloaded before)", writer), first, 1.5),
+            Ratio(claim.format("CSV (downloaded before)", writer), again, 1.4),
+        ]
+    )
+
+
+def against(
+    home: Path,
+    copy: str,
+    accept: str,
+    other: Callable[[], object],
+    settings: dict[str, str],
+) -> float:
+    """Time of a download, after a first one, over the time of `other` in this process."""
+    with served(home, **settings) as (url, _):
+        for _ in range(3):  # until what is compiled beside the start is there
+            drained(url, copy, accept)
+        works = {"other": other, "http": lambda: drained(url, copy, accept)}
+        times = interleaved(works, repeats=9)
+    return times["http"] / times["other"]
+
+
+def streaming_peak(url: str, copy: str, process: subprocess.Popen[bytes]) -> float:
+    """The most megabytes the server held while it streamed a copy."""
+    watched = psutil.Process(process.pid)
+    peak, done = 0.0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.02):
+            peak = max(peak, watched.memory_info().rss / 1e6)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    drained(url, copy, ARROW)
+    done.set()
+    watcher.join()
+    return peak
+
+
+def drained(url: str, copy: str, accept: str) -> int:
+    """Download a copy and throw it away, with a client that costs little; the number of bytes."""
+    server = urlsplit(url)
+    connection = HTTPConnection(server.hostname or "", server.port, timeout=300)
+    connection.request("GET", f"/v1/copies/{copy}/content", headers={**HEADERS, "accept": accept})
+    answer = connection.getresponse()
+    if answer.status != 200:
+        raise ValueError(f"the service answered {answer.status}")
+    buffer, count = bytearray(2**18), 0
+    while read := answer.readinto(buffer):
+        count += read
+    connection.close()
+    return count
+
+
+def registered(url: str, rows: int, categorical: int = 0) -> str:
+    """Register rows × 10 correlated numbers and categories, sent as they are made; a copy's id."""
+    schema = pa.schema(
+        [(f"x{number}", pa.float64()) for number in range(COLUMNS)]
+        + [(f"c{number}", pa.string()) for number in range(categorical)]
+    )
+    names = np.array([f"category {number}" for number in range(20)])
+
+    def body() -> Iterator[bytes]:
+        rng = np.random.default_rng(4)
+        mixing = rng.normal(size=(COLUMNS, COLUMNS))
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, schema) as writer:
+            for start in range(0, rows, BLOCK_ROWS):
+                block = mixing @ rng.standard_normal((COLUMNS, min(BLOCK_ROWS, rows - start)))
+                codes = rng.integers(0, len(names), (categorical, block.shape[1]))
+                arrays = [pa.array(row) for row in [*block, *names[codes]]]
+                writer.write_batch(pa.record_batch(arrays, schema=schema))
+                yield sink.getvalue()
+                sink.seek(0)
+                sink.truncate()
+        yield sink.getvalue()
+
+    with httpx2.Client(base_url=url, headers=HEADERS, timeout=300) as client:
+        made = client.post(
+            "/v1/datasets",
+            # Of one seed, tables of all sizes begin alike.
+            params={"name": f"rows-{rows}-{categorical}", "allow_overlap": True},
+            content=body(),
+            headers={"content-type": ARROW},
+        )
+        dataset = made.raise_for_status().json()["id"]
+        issued = client.post(f"/v1/datasets/{dataset}/copies", json={"noise_variance": 0.5})
+        copy: str = issued.raise_for_status().json()["id"]
+        return copy
+
+
+def environment(home: Path, **settings: str) -> dict[str, str]:
+    return {
+        "CORNERWAVE_HOME": str(home),
+        "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
+        **{f"CORNERWAVE_{name}": value for name, value in settings.items()},
+    }
+
+
+@contextmanager
+def served(home: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server process on a port of this machine, ended with the block."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve"],
+        env={**os.environ, **environment(home, PORT=str(port), **settings)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while process.poll() is None:
+            try:
+                httpx2.get(f"{url}/health").raise_for_status()
+                break
+            except httpx2.TransportError:
+                time.sleep(0.05)
+        yield url, process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""Whose copy is this? Fifty recipients of adult's numbers, and tables made of what they have.
+
+Everything goes through the service: agreements that are traceable, copies in slots of their own, and
+`POST /v1/datasets/{id}/traces` on tables that leakers shuffled, rounded, perturbed and averaged. How many
+of the trials name exactly those who leaked is the claim. Pooling is tried by a ridge regression of the
+originals on all copies, fitted on one half of the rows and judged on the other, at the strength that is
+best for the attacker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+from fastapi.testclient import TestClient
+from numpy.typing import NDArray
+
+from app.main import create_app
+from app.settings import settings_from
+from bench.measure import Ratio, record
+from papers.finding import SHARED_DATA
+
+Matrix = NDArray[np.float64]
+Maker = Callable[[np.random.Generator, "World"], tuple[Matrix, set[int]]]
+
+NAMES = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+RECIPIENTS, LEVEL_VARIANCE = 50, 0.25
+ADDED = 0.2
+"""Standard deviation of what a leaker adds, as a share of that of the copy's own noise."""
+
+PARQUET = "application/vnd.apache.parquet"
+KEY = "tracing-administrator-key-0123456789abcdef"
+STRENGTHS = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+
+
+@dataclass
+class World:
+    """A data set, those who have it by traceable agreements, and what they have."""
+
+    client: TestClient
+    dataset: str
+    truth: Matrix
+    recipients: list[str]
+    copies: list[Matrix]
+    level: Matrix
+
+    @property
+    def noise(self) -> Matrix:
+        """Standard deviation of the level's noise, by column."""
+        return np.asarray((self.level - self.truth).std(axis=0))
+
+    def named(self, found: Matrix) -> set[int]:
+        """The recipients that the service names, by their place."""
+        answer = self.client.post(
+            f"/v1/datasets/{self.dataset}/traces",
+            content=_parquet(found),
+            headers={"content-type": PARQUET},
+        )
+        assert answer.status_code == 200, answer.text
+        told = [one["recipient"] for one in answer.json()["copies"] if one["named"]]
+        return {self.recipients.index(one) for one in told}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Trials in which exactly the leakers were named, and those in which an innocent was."""
+
+    trials: int
+    exact: int
+    innocent: int
+
+
+def one_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
+    """1,000 rows of one copy, shuffled and rounded to three significant digits."""
+    who = int(rng.integers(len(world.copies)))
+    return _rounded(world.copies[who][_rows(rng, world, 1_000)]), {who}
+
+
+def noisy_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
+    """10,000 rows of one copy, shuffled, with noise added."""
+    who = int(rng.integers(len(world.copies)))
+    rows = world.copies[who][_rows(rng, world, 10_000)]
+    return rows + ADDED * world.noise * rng.normal(size=rows.shape), {who}
+
+
+def three_leakers(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
+    """The average of three copies, 10,000 rows, shuffled."""
+    who = rng.choice(len(world.copies), 3, replace=False)
+    rows = _rows(rng, world, 10_000)
+    return np.asarray(np.mean([world.copies[one][rows] for one in who], axis=0)), set(who.tolist())
+
+
+def no_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
+    """The same people, perturbed by somebody else."""
+    rows = world.truth[_rows(rng, world, 10_000)]
+    return rows + world.noise * rng.normal(size=rows.shape), set()
+
+
+def tried(world: World, make: Maker, trials: int, seed: int) -> Outcome:
+    """So many trials, each with random numbers of its own."""
+    exact = innocent = 0
+    for trial in range(trials):
+        found, leakers = make(np.random.default_rng([seed, trial]), world)
+        named = world.named(found)
+        exact += named == leakers
+        innocent += bool(named - leakers)
+    return Outcome(trials, exact, innocent)
+
+
+def pooling_gain(world: World) -> float:
+    """The largest share of what the best copy leaves of a column that all copies together take away."""
+    half = np.random.default_rng(5).permutation(len(world.truth)) < len(world.truth) // 2
+    best = min(world.copies, key=lambda one: float(((one - world.truth) ** 2).mean(axis=0).sum()))
+    alone = _left(best, world.truth, half)
+    pooled = _left(np.hstack(world.copies), world.truth, half)
+    return float((1 - pooled / alone).max())
+
+
+@contextmanager
+def sharing(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[World]:
+    """The service with adult's numbers, and so many recipients who have copies in slots."""
+    table = pc.read_csv(SHARED_DATA / "adult.csv").select(list(NAMES))
+    truth = np.column_stack([table[name].to_numpy().astype(float) for name in NAMES])[:rows]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            "CORNERWAVE_HOME": folder,
+            "CORNERWAVE_ADMIN_KEY": KEY,
+            "CORNERWAVE_MAX_REQUESTS_PER_MINUTE": "1000000",
+            "CORNERWAVE_COPY_CACHE_BYTES": str(512 * 2**20),
+            "CORNERWAVE_JOB_THREADS": "0",
+        }
+        app = create_app(settings_from(environment))
+        headers = {"Authorization": f"Bearer {KEY}"}
+        client = TestClient(app, headers=headers)
+        try:
+            dataset = _registered(client, truth)
+            held = [_recipient(client, dataset, number) for number in range(recipients)]
+            level = _copy(client, dataset)
+            copies = [_copy(one, dataset) for _, one in held]
+            yield World(client, dataset, truth, [who for who, _ in held], copies, level)
+        finally:
+            app.state.resources.jobs.queue.close()
+            app.state.resources.engine.dispose()
+
+
+def main(trials: int = 100) -> None:
+    with sharing() as world:
+        outcomes = {}
+        for seed, make in enumerate((one_leaker, noisy_leaker, three_leakers, no_leaker)):
+            outcomes[make] = tried(world, make, trials, seed)
+            print(make.__name__, outcomes[make], flush=True)
+        gain = pooling_gain(world)
+    innocent = sum(one.innocent for one in outcomes.values())
+    ratios = [_exactly(make, outcome) for make, outcome in outcomes.items()]
+    ratios.append(Ratio("trials of all kinds in which an innocent is named", innocent, 0))
+    claim = f"what pooling {RECIPIENTS} copies takes off what the best leaves, out of sample"
+    ratios.append(Ratio(claim, gain, 0.005))
+    record(
+        "tracing",
+        ratios,
+        notes=[
+            f"adult: {len(world.truth):,} rows, {len(NAMES)} numbers, {RECIPIENTS} recipients in"
+            f" slots above v = {LEVEL_VARIANCE}. A trial counts when exactly its leakers are named."
+        ],
+    )
+
+
+def _exactly(make: Maker, outcome: Outcome) -> Ratio:
+    said = " ".join((make.__doc__ or "").split()).rstrip(".")
+    claim = f"{said}: share of {outcome.trials} trials with exactly the leakers named"
+    return Ratio(claim, outcome.exact / outcome.trials, 1.0, "at least")
+
+
+def _rows(rng: np.random.Generator, world: World, count: int) -> NDArray[np.intp]:
+    return np.asarray(rng.permutation(len(world.truth))[:count], dtype=np.intp)
+
+
+def _rounded(values: Matrix, digits: int = 3) -> Matrix:
+    """To so many significant digits."""
+    size = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
+    unit = 10.0 ** (size - digits + 1)
+    return np.asarray(np.rint(values / unit) * unit)
+
+
+def _left(known: Matrix, truth: Matrix, half: NDArray[np.bool_]) -> Matrix:
+    """What is left of each column's variance on one half, by the best ridge fitted on the other."""
+    design = np.column_stack(
+        [(known - known.mean(axis=0)) / known.std(axis=0), np.ones(len(known))]
+    )
+    gram = design[half].T @ design[half]
+    seen = design[half].T @ truth[half]
+    left = []
+    for strength in STRENGTHS:
+        penalty = np.eye(len(gram)) * strength * half.sum()
+        penalty[-1, -1] = 0.0
+        fitted = np.linalg.lstsq(gram + penalty, seen, rcond=None)[0]
+        left.append(((truth[~half] - design[~half] @ fitted) ** 2).mean(axis=0))
+    return np.asarray(np.min(left, axis=0))
+
+
+def _registered(client: TestClient, truth: Matrix) -> str:
+    wishes = "{" + ", ".join(f'"{name}": "numeric"' for name in NAMES) + "}"
+    made = client.post(
+        "/v1/datasets",
+        params={"name": "adult", "columns": wishes},
+        content=_parquet(truth),
+        headers={"content-type": PARQUET},
+    )
+    assert made.status_code == 201, made.text
+    dataset = str(made.json()["id"])
+    form = {"noise_variance": LEVEL_VARIANCE}
+    assert client.put(f"/v1/datasets/{dataset}/levels/near", json=form).status_code == 200
+    return dataset
+
+
+def _recipient(client: TestClient, dataset: str, number: int) -> tuple[str, TestClient]:
+    """A recipient with a traceable agreement in force; the administrator stands in for the owner."""
+    made = client.post("/v1/recipients", json={"name": f"recipient {number}"}).json()
+    own = TestClient(client.app, headers={"Authorization": f"Bearer {made['key']}"})
+    form = {
+        "recipient": made["id"],
+        "items": [{"dataset": dataset, "level": "near"}],
+        "purpose": "research",
+        "traceable": True,
+    }
+    agreement = client.post("/v1/agreements", json=form).json()["id"]
+    for who, message in (
+        (own, "accept"),
+        (client, "agree"),
+        (own, "verify"),
+        (client, "finalize"),
+    ):
+        said = who.post(f"/v1/agreements/{agreement}/{message}", json={})
+        assert said.status_code == 200, said.text
+    return made["id"], own
+
+
+def _copy(client: TestClient, dataset: str) -> Matrix:
+    """The copy of the level that this caller gets."""
+    made: Any = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "near"}).json()
+    rows = client.get(f"/v1/copies/{made['id']}/content", headers={"accept": PARQUET})
+    table = pq.read_table(io.BytesIO(rows.content))
+    return np.column_stack([table[name].to_numpy() for name in NAMES])
+
+
+def _parquet(values: Matrix) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table(dict(zip(NAMES, values.T, strict=True))), sink)
+    return sink.getvalue()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=100)
+    main(parser.parse_args().trials)

@@ -1,0 +1,189 @@
+"""The promise of rows that come later, few at a time or related otherwise than those before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from fastapi.testclient import TestClient
+from numpy.typing import NDArray
+
+from tests.api.conftest import Service
+from tests.api.copies.attackers import indicators, left, matrix, noise_like_the_data
+from tests.api.copies.copy_tables import issue, register, rows_of, try_append
+from tests.api.copies.test_promise import SAMPLING, kept_rows, numbers
+
+Matrix = NDArray[np.float64]
+
+PAY = ["gross", "bonus", "total"]
+
+
+def pay(rng: np.random.Generator, rows: int, correction: float) -> Matrix:
+    """total = gross + bonus, but for a correction."""
+    gross, bonus = rng.normal(3_000, 500, rows), rng.normal(300, 100, rows)
+    return np.column_stack([gross, bonus, gross + bonus + correction * rng.choice([-1, 1], rows)])
+
+
+def test_many_small_parts_do_not_bare_what_one_large_part_would_not(admin: TestClient) -> None:
+    """Each part is near enough to be hidden by itself; all of them would be a table of corrections."""
+    rng = np.random.default_rng(3)
+    w = np.array([-1.0, -1.0, 1.0])
+    first = pay(rng, 1_000, 0.0)
+    dataset = register(admin, numbers(first, PAY), columns=None)
+    copy = issue(admin, dataset, noise_variance=9.0)["id"]
+    answers, taken = [], []
+    for _ in range(15):
+        part = pay(rng, 30, 150.0)
+        answers.append(try_append(admin, dataset, numbers(part, PAY)))
+        if answers[-1].status_code == 201:
+            taken.append(part)
+    assert answers[-1].json()["type"] == "/problems/rows-uncovered"
+    assert answers[-1].json()["rows_needed"] == 40
+    assert len(taken) < 2
+    # Enough at once have a shape of their own.
+    many = pay(rng, 20_000, 150.0)
+    assert try_append(admin, dataset, numbers(many, PAY)).status_code == 201
+    released = matrix(rows_of(admin, copy))[-20_000:]
+    assert left(many @ w, released) > SAMPLING * 0.9
+    # Noise of the first shape, which each of the parts was near enough to, hides no correction.
+    old = many + noise_like_the_data(first + 1e-3 * rng.normal(size=first.shape), 20_000, 9.0)
+    assert left(many @ w, old) < 0.1
+
+
+def test_large_parts_between_small_ones_do_not_make_them_forgotten(admin: TestClient) -> None:
+    """Each large part has a shape of its own, and every small part is the first under one."""
+    rng = np.random.default_rng(6)
+    dataset = register(admin, pa.table({"x": rng.normal(size=400)}), columns=None)
+    issue(admin, dataset, noise_variance=1.0)
+    answers = []
+    for _ in range(12):
+        between = pa.table({"x": rng.normal(0, 0.7, 21)})
+        assert try_append(admin, dataset, between).status_code == 201
+        wide = 2.0 * np.repeat([1, -1], 9) + rng.normal(0, 0.05, 18)
+        answers.append(try_append(admin, dataset, pa.table({"x": wide})))
+    taken = [answer.status_code for answer in answers].count(201)
+    assert taken < 3
+    assert answers[-1].json()["type"] == "/problems/rows-uncovered"
+    # Rows like those before are still taken.
+    like_them = pa.table({"x": rng.normal(size=18)})
+    assert try_append(admin, dataset, like_them).status_code == 201
+
+
+def test_small_parts_like_the_rows_before_are_taken_for_ever(admin: TestClient) -> None:
+    rng = np.random.default_rng(4)
+    dataset = register(admin, numbers(pay(rng, 1_000, 20.0), PAY), columns=None)
+    issue(admin, dataset, noise_variance=9.0)
+    for rows in [30, 30, 60] * 7:
+        assert try_append(admin, dataset, numbers(pay(rng, rows, 20.0), PAY)).status_code == 201
+
+
+def people(rng: np.random.Generator, rows: int, *, related: bool) -> tuple[pa.Table, Matrix]:
+    """Ages, incomes and bands of age, which in a garbled pilot are those of other people."""
+    age = rng.normal(45, 15, rows)
+    income = 1_000 + 30 * age + rng.normal(0, 300, rows)
+    band = np.digitize(age if related else rng.permutation(age), [38, 55])
+    texts = [f"band {one}" for one in band]
+    return pa.table({"age": age, "income": income, "band": texts}), age
+
+
+def test_later_rows_whose_categories_tell_more_are_refused(service: Service) -> None:
+    admin = service.client()
+    rng = np.random.default_rng(5)
+    pilot, _ = people(rng, 2_000, related=False)
+    real, age = people(rng, 60_000, related=True)
+    dataset = register(admin, pilot, columns=None)
+    copy = issue(admin, dataset, noise_variance=1.0)
+    assert copy["applied_variance"] < 1.1
+    refused = try_append(admin, dataset, real)
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/rows-tell-more")
+    assert rows_of(admin, copy["id"]).num_rows == 2_000
+    # Others like the pilot, and records that no donor has, which are never shown, are taken.
+    assert try_append(admin, dataset, people(rng, 3_000, related=False)[0]).status_code == 201
+    strange = [f"other {text}" for text in real.column("band").to_pylist()]
+    strangers = real.set_column(2, "band", pa.array(strange))
+    assert try_append(admin, dataset, strangers).status_code == 201
+    # A data set of their own holds them; noise of the pilot's a would not.
+    own = issue(admin, register(admin, real, columns=None, name="own"), noise_variance=1.0)
+    kept = kept_rows(service, own, len(age))
+    assert left(age, seen(rows_of(admin, own["id"]), kept)) > SAMPLING * 0.5
+    a = copy["applied_variance"]
+    rows = matrix(real, ["age", "income"])
+    noisy = rows + noise_like_the_data(rows, len(rows), a)
+    old = real.set_column(0, "age", pa.array(noisy[:, 0])).set_column(
+        1, "income", pa.array(noisy[:, 1])
+    )
+    assert left(age, seen(old, rng.random(len(age)) < 1 / (1 + a))) < 0.8 * 0.5
+
+
+def seen(copy: pa.Table, kept: NDArray[np.bool_]) -> Matrix:
+    """What a copy tells one who knows which records were kept."""
+    numbers = matrix(copy, ["age", "income"])
+    band = np.array([int(text.split()[1]) for text in copy.column("band").to_pylist()])
+    told = indicators(band[:, None]) * kept[:, None]
+    return np.column_stack([numbers, numbers * kept[:, None], told])
+
+
+EFFECTS = np.array([-1.3, -0.4, 0.4, 1.3])
+
+
+def told(rng: np.random.Generator, rows: int, *, tells: bool) -> pa.Table:
+    """A number that a group tells or does not, beside a category of very many values."""
+    group = rng.integers(0, 4, rows)
+    own = EFFECTS[group if tells else rng.permutation(group)]
+    return pa.table(
+        {
+            "group": [f"group {one}" for one in group],
+            "many": [f"value {one}" for one in rng.integers(0, 600, rows)],
+            "x": own + rng.normal(0, 0.05, rows),
+        }
+    )
+
+
+KINDS = '{"group": "categorical", "many": "categorical", "x": "numeric"}'
+
+
+def test_a_category_of_many_values_does_not_hide_what_another_tells(admin: TestClient) -> None:
+    rng = np.random.default_rng(7)
+    dataset = register(admin, told(rng, 1_200, tells=False), columns=KINDS)
+    issue(admin, dataset, noise_variance=1.0)
+    refused = try_append(admin, dataset, told(rng, 500, tells=True))
+    assert (refused.status_code, refused.json()["type"]) == (409, "/problems/rows-tell-more")
+    assert admin.get(f"/v1/datasets/{dataset}").json()["rows"] == 1_200
+    for _ in range(6):
+        assert try_append(admin, dataset, told(rng, 500, tells=False)).status_code == 201
+
+
+def test_small_parts_that_tell_more_only_together_are_refused(admin: TestClient) -> None:
+    """Fifteen rows tell nothing; parts of fifteen are judged with those before them."""
+    rng = np.random.default_rng(8)
+    dataset = register(admin, told(rng, 1_200, tells=False), columns=KINDS)
+    issue(admin, dataset, noise_variance=0.25)
+    answers = [try_append(admin, dataset, told(rng, 15, tells=True)) for _ in range(20)]
+    refused = [answer.json() for answer in answers if answer.status_code == 409]
+    assert len(refused) >= 12
+    assert {one["type"] for one in refused} == {"/problems/rows-tell-more"}
+    assert "appended before" in refused[-1]["detail"]
+    # A large part that tells nothing does not make them forgotten.
+    assert try_append(admin, dataset, told(rng, 10_000, tells=False)).status_code == 201
+    again = try_append(admin, dataset, told(rng, 15, tells=True))
+    assert again.status_code == 409
+
+
+def test_small_parts_that_tell_as_little_as_before_are_taken(admin: TestClient) -> None:
+    rng = np.random.default_rng(9)
+    dataset = register(admin, told(rng, 1_200, tells=False), columns=KINDS)
+    issue(admin, dataset, noise_variance=0.25)
+    for _ in range(25):
+        assert try_append(admin, dataset, told(rng, 15, tells=False)).status_code == 201
+
+
+def test_rows_that_lie_elsewhere_are_taken_with_a_word_on_it(admin: TestClient) -> None:
+    rng = np.random.default_rng(9)
+    names = ["x", "y"]
+    dataset = register(admin, numbers(rng.normal(size=(400, 2)), names), columns=None)
+    issue(admin, dataset, noise_variance=1.0)
+    alike = try_append(admin, dataset, numbers(rng.normal(size=(300, 2)), names))
+    moved = try_append(admin, dataset, numbers(rng.normal([1.0, 0.0], size=(300, 2)), names))
+    assert alike.json()["warnings"] == []
+    assert [(one["type"], one["column"]) for one in moved.json()["warnings"]] == [
+        ("rows-elsewhere", "x")
+    ]

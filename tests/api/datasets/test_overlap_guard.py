@@ -1,0 +1,238 @@
+"""The same person twice: versions of a row and overlapping data sets are told, and need a word."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import update
+
+from app.service.datasets.fingerprinting import CONTEXT, fingerprint_keys
+from app.store.database import service_secrets, tables
+from app.store.database.engine import reading, writing
+from app.store.vault import Vault
+from tests.api.conftest import Service
+from tests.api.copies.copy_tables import PARQUET, as_parquet, issue, rows_of
+
+KEY = {"key_column": "person", "columns": '{"person": "identifier"}'}
+
+
+def people(first: int, last: int, *, seed: int = 0) -> pa.Table:
+    """Persons first ≤ i < last; the same person has the same values under the same seed."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(100_000, 2)) @ np.array([[10.0, 4.0], [0.0, 3.0]])
+    return pa.table(
+        {
+            "person": pa.array([f"p{row}" for row in range(first, last)]),
+            "height": pa.array(values[first:last, 0]),
+            "weight": pa.array(values[first:last, 1]),
+        }
+    )
+
+
+def send(client: TestClient, url: str, table: pa.Table, **params: str) -> Any:
+    return client.post(
+        url, params=params, content=as_parquet(table), headers={"content-type": PARQUET}
+    )
+
+
+def registered(client: TestClient, table: pa.Table, name: str, **params: str) -> Any:
+    answer = send(client, "/v1/datasets", table, name=name, **params)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def refused(answer: Any, problem: str) -> Any:
+    assert answer.status_code == 409, answer.text
+    assert answer.json()["type"] == f"/problems/{problem}"
+    return answer.json()
+
+
+def test_a_key_appended_again_needs_the_owners_word_even_when_it_was_retired(
+    service_on_each_database: Service,
+) -> None:
+    client = service_on_each_database.client()
+    dataset = registered(client, people(0, 300), "people", **KEY)
+    assert dataset["versions"] == {"most": 1, "privacy_left": {}}
+    url = f"/v1/datasets/{dataset['id']}"
+    client.put(f"{url}/levels/near", json={"privacy": 0.9})
+    client.request("DELETE", f"{url}/rows", json={"keys": ["p7"]})
+    for again in (people(7, 8, seed=1), people(299, 340)):
+        problem = refused(send(client, f"{url}/rows", again), "key-repeated")
+        assert problem["keys"] == 1
+        assert "p7" not in str(problem)
+    assert client.get(url).json()["rows"] == 299
+    assert send(client, f"{url}/rows", people(300, 340)).status_code == 201
+    assert send(client, f"{url}/rows", people(7, 8, seed=1), allow_versions="true").is_success
+    shown = client.get(url).json()
+    assert shown["versions"]["most"] == 2
+    assert shown["versions"]["privacy_left"] == {"near": pytest.approx(9 / 11)}
+    assert client.get("/v1/datasets").json()["datasets"] == [shown]
+    # Once allowed is not for ever.
+    refused(send(client, f"{url}/rows", people(7, 8, seed=2)), "key-repeated")
+
+
+def test_a_key_twice_in_a_table_is_refused_and_missing_keys_are_not_keys(admin: TestClient) -> None:
+    table = people(0, 30)
+    twice = pa.concat_tables([table, people(3, 4, seed=1)])
+    refused(send(admin, "/v1/datasets", twice, name="twice", **KEY), "key-repeated")
+    assert registered(admin, twice, "twice", allow_versions="true", **KEY)["versions"]["most"] == 2
+    unknown = pa.array([None] * 15 + [f"q{row}" for row in range(15)], pa.string())
+    some = people(100, 130).set_column(0, "person", unknown)
+    assert registered(admin, some, "some", **KEY)["versions"]["most"] == 1
+
+
+def test_versions_leave_what_the_data_set_says(admin: TestClient) -> None:
+    """A row retired and appended 20 times at privacy 0.9 leaves 0.31: refused, or told."""
+    versions, rows = 20, 500
+    table = people(0, rows)
+    dataset = registered(admin, table, "people", **KEY)["id"]
+    url = f"/v1/datasets/{dataset}"
+    admin.put(f"{url}/levels/near", json={"privacy": 0.9})
+    refused(send(admin, f"{url}/rows", table), "key-repeated")
+    for _ in range(versions - 1):
+        assert send(admin, f"{url}/rows", table, allow_versions="true").is_success
+    told = admin.get(url).json()["versions"]
+    assert told["most"] == versions
+    assert told["privacy_left"]["near"] == pytest.approx(0.31, abs=0.001)
+    copy = issue(admin, dataset, level="near")
+    released = rows_of(admin, copy["id"])
+    for name in ("height", "weight"):
+        original = table[name].to_numpy()
+        all_versions = released[name].to_numpy().reshape(versions, rows)
+        assert left_of(original, all_versions[0]) == pytest.approx(0.9, abs=0.06)
+        found = left_of(original, all_versions.mean(axis=0))
+        assert found == pytest.approx(told["privacy_left"]["near"], abs=0.05)
+
+
+def left_of(original: np.ndarray, seen: np.ndarray) -> float:
+    """The share of variance that the best line through what was seen leaves."""
+    return float(1 - np.corrcoef(original, seen)[0, 1] ** 2)
+
+
+def test_the_same_table_again_is_refused_and_another_is_not(
+    service_on_each_database: Service,
+) -> None:
+    client = service_on_each_database.client()
+    first = registered(client, people(0, 400), "first")
+    assert first["warnings"] == []
+    for name in ("second", "third", "fourth"):
+        problem = refused(send(client, "/v1/datasets", people(0, 400), name=name), "rows-overlap")
+        assert problem["share"] == 1.0
+        assert problem["dataset"] == first["id"]
+    log = client.get("/v1/audit-log").json()["entries"]
+    assert sum(entry["outcome"] == "refused" for entry in log) == 3
+    assert [one["name"] for one in client.get("/v1/datasets").json()["datasets"]] == ["first"]
+    assert registered(client, people(400, 800), "others")["warnings"] == []
+    meant = registered(client, people(0, 400), "meant", allow_overlap="true")
+    (warning,) = meant["warnings"]
+    assert (warning["type"], warning["share"], warning["dataset"]) == ("overlap", 1.0, first["id"])
+
+
+def test_an_overlap_is_told_from_a_fifth_and_refused_from_a_half(admin: TestClient) -> None:
+    registered(admin, people(0, 1_000), "first")
+    assert registered(admin, people(900, 1_900), "a tenth")["warnings"] == []
+    (warning,) = registered(admin, people(500, 800), "within", allow_overlap="true")["warnings"]
+    assert warning["share"] == 1.0
+    third = pa.concat_tables([people(0, 300), people(5_000, 5_700)])
+    (warning,) = registered(admin, third, "third")["warnings"]
+    assert warning["share"] == pytest.approx(0.3)
+    assert "30%" in warning["detail"]
+    most = pa.concat_tables([people(100, 650), people(6_000, 6_450)])
+    problem = refused(send(admin, "/v1/datasets", most, name="most"), "rows-overlap")
+    assert problem["share"] == pytest.approx(0.55)
+
+
+def test_the_order_of_rows_and_columns_hides_nothing_and_keys_find_changed_rows(
+    admin: TestClient,
+) -> None:
+    table = people(0, 400)
+    registered(admin, table, "first", **KEY)
+    shuffled = table.take(np.random.default_rng(1).permutation(400)).select(
+        ["weight", "person", "height"]
+    )
+    refused(send(admin, "/v1/datasets", shuffled, name="order"), "rows-overlap")
+    changed = people(0, 400, seed=5)
+    refused(send(admin, "/v1/datasets", changed, name="changed", **KEY), "rows-overlap")
+    assert registered(admin, changed, "without keys")["warnings"] == []
+
+
+def test_appended_rows_count(service_on_each_database: Service) -> None:
+    client = service_on_each_database.client()
+    first = registered(client, people(0, 1_000), "first")["id"]
+    other = registered(client, people(1_000, 1_400), "other")
+    url = f"/v1/datasets/{other['id']}/rows"
+    (warning,) = send(client, url, people(0, 200)).json()["warnings"]
+    assert warning["share"] == pytest.approx(1 / 3)
+    assert warning["dataset"] == first
+    assert send(client, url, people(200, 201)).json()["warnings"] == []
+    problem = refused(send(client, url, people(201, 800)), "rows-overlap")
+    assert problem["dataset"] == first
+    assert client.get(f"/v1/datasets/{other['id']}").json()["rows"] == 601
+    assert send(client, url, people(201, 800), allow_overlap="true").is_success
+    assert send(client, url, people(800, 900)).is_success
+
+
+def test_what_was_released_is_remembered_when_its_data_set_is_removed(
+    service_on_each_database: Service,
+) -> None:
+    client = service_on_each_database.client()
+    table = people(0, 400)
+    first = registered(client, table, "first")["id"]
+    assert client.delete(f"/v1/datasets/{first}").status_code == 204
+    second = registered(client, table, "second")["id"]
+    issue(client, second, noise_variance=1.0)
+    assert client.delete(f"/v1/datasets/{second}").status_code == 204
+    refused(send(client, "/v1/datasets", table, name="third"), "rows-overlap")
+
+
+def test_an_owner_learns_a_coarse_share_of_others_and_nothing_of_one_person(
+    service: Service,
+) -> None:
+    _, owner = service.caller("owner")
+    _, curious = service.caller("owner")
+    theirs = registered(owner, people(0, 1_000), "theirs", **KEY)["id"]
+    answer = send(curious, "/v1/datasets", people(0, 1_000), name="same", **KEY)
+    problem = refused(answer, "rows-overlap")
+    assert problem["share"] == 1.0
+    assert "dataset" not in problem
+    assert theirs not in answer.text
+    some = pa.concat_tables([people(0, 234), people(2_000, 2_766)])
+    (warning,) = registered(curious, some, "some", **KEY)["warnings"]
+    assert (warning["share"], warning["dataset"]) == (0.3, None)
+    for few in (people(900, 901), people(500, 599)):
+        assert registered(curious, few, f"few {few.num_rows}", **KEY)["warnings"] == []
+
+
+def test_of_two_who_register_the_same_at_once_one_is_refused(
+    service_on_each_database: Service,
+) -> None:
+    clients = [service_on_each_database.client() for _ in range(4)]
+    table = people(0, 300)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(
+            pool.map(
+                lambda pair: send(pair[1], "/v1/datasets", table, name=f"d{pair[0]}"),
+                enumerate(clients),
+            )
+        )
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
+
+
+def test_a_new_master_key_changes_no_fingerprint(service_on_each_database: Service) -> None:
+    resources = service_on_each_database.app.state.resources
+    before = fingerprint_keys(resources)
+    assert fingerprint_keys(resources) == before
+    with reading(resources.engine) as connection:
+        sealed = service_secrets.one(connection, "fingerprints")
+    assert sealed is not None
+    vault = Vault(bytes(range(32)))
+    resealed = vault.seal(resources.vault.open(sealed, CONTEXT), CONTEXT)
+    with writing(resources.engine) as connection:
+        connection.execute(update(tables.service_secrets).values(sealed=resealed))
+    assert fingerprint_keys(replace(resources, vault=vault)) == before

@@ -1,0 +1,116 @@
+"""Estimates from a column of a copy: what the copy tells, for who may have it, and nothing more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.api.conftest import Service
+from tests.api.copies.copy_tables import issue, register, rows_of
+
+
+def two_modes(rows: int = 20_000) -> pa.Table:
+    rng = np.random.default_rng(6)
+    pay = np.where(rng.random(rows) < 0.5, rng.normal(20, 2, rows), rng.normal(40, 3, rows))
+    holes = np.where(rng.random(rows) < 0.05, np.nan, pay)
+    return pa.table(
+        {
+            "pay": pa.array(holes, from_pandas=True),
+            "age": pa.array(rng.integers(20, 60, rows).astype(float)),
+            "city": pa.array(rng.choice(["Rome", "Oslo"], rows)),
+        }
+    )
+
+
+TABLE = two_modes()
+
+
+def estimate(client: TestClient, copy: str, **changes: Any) -> Any:
+    form = {"copy_id": copy, "column": "pay", "support": {"low": 5, "high": 60}, "bins": 55}
+    return client.post("/v1/distributions/estimate", json=form | changes)
+
+
+@pytest.fixture(name="copy")
+def issued_copy(admin: TestClient) -> str:
+    dataset = register(admin, TABLE, columns=None)
+    copy: str = issue(admin, dataset, level="a")["id"]
+    return copy
+
+
+def test_the_distribution_behind_a_copy_is_closer_than_the_copys_own(
+    admin: TestClient, copy: str
+) -> None:
+    found = estimate(admin, copy).json()
+    pay = TABLE.column("pay").drop_null().to_numpy()
+    edges = np.asarray(found["edges"])
+    truth = np.histogram(pay, edges)[0] / pay.size
+    released = rows_of(admin, copy).column("pay").drop_null().to_numpy()
+    disguised = np.histogram(released, edges)[0] / released.size
+    error = np.abs(np.asarray(found["probabilities"]) - truth).sum()
+    assert found["records"] == pay.size
+    assert error < np.abs(disguised - truth).sum() / 2
+
+
+def test_the_estimate_is_a_function_of_the_copy_alone(admin: TestClient, copy: str) -> None:
+    released = rows_of(admin, copy).column("pay").drop_null().to_numpy()
+    applied = admin.get(f"/v1/copies/{copy}").json()["applied_variance"]
+    noise = {
+        "kind": "level",
+        "noise_variance": applied,
+        "column_variance": released.var() / (1 + applied),
+    }
+    form = {
+        "values": released.tolist(),
+        "noise": noise,
+        "support": {"low": 5, "high": 60},
+        "bins": 55,
+    }
+    by_hand = admin.post("/v1/distributions/estimate", json=form).json()
+    np.testing.assert_allclose(
+        estimate(admin, copy).json()["probabilities"], by_hand["probabilities"], atol=1e-9
+    )
+
+
+def test_an_estimate_of_a_copy_is_recorded(admin: TestClient, copy: str) -> None:
+    estimate(admin, copy)
+    entries = admin.get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
+    assert (entries[-1]["action"], entries[-1]["subject"]) == ("copy.estimate", copy)
+
+
+def test_who_may_not_have_the_copy_gets_no_estimate(service: Service) -> None:
+    client = service.client()
+    dataset = register(client, TABLE.slice(0, 500), columns=None)
+    copies = {level: issue(client, dataset, level=level)["id"] for level in "ac"}
+    recipient_id, recipient = service.caller("recipient")
+    _, auditor = service.caller("auditor")
+    assert estimate(recipient, copies["c"]).status_code == 404
+    grant = {"level": "c", "columns": ["pay"]}
+    client.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json=grant)
+    assert estimate(recipient, copies["c"]).status_code == 200
+    assert estimate(recipient, copies["a"]).status_code == 404
+    assert estimate(recipient, copies["c"], column="age").status_code == 422
+    assert estimate(auditor, copies["c"]).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"column": None},
+        {"column": "nothing"},
+        {"column": "city"},
+        {"column": "pay,age"},
+        {"noise": {"kind": "normal", "variance": 1.0}},
+        {"values": [1.0, 2.0]},
+        {"support": {"low": 1e6, "high": 2e6}},
+    ],
+)
+def test_what_no_copy_has_is_refused(admin: TestClient, copy: str, changes: dict[str, Any]) -> None:
+    assert estimate(admin, copy, **changes).status_code == 422
+
+
+def test_a_copy_that_does_not_exist_is_not_found(admin: TestClient) -> None:
+    assert estimate(admin, "cp_nothing").status_code == 404

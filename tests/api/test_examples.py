@@ -1,0 +1,36 @@
+"""The examples of the document are what the service takes and answers today."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from app.main import openapi_document
+from tests.api.conftest import Service
+from tests.api.story import EXAMPLES, SETTINGS, told
+
+
+def shape(value: Any) -> Any:
+    """The names and types within a value; a list by what its items have in common."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def test_the_examples_are_current(
+    sqlite_database: str, start_service: Callable[..., Service]
+) -> None:
+    admin = start_service(sqlite_database, **SETTINGS).client()
+    committed = json.loads(EXAMPLES.read_text(encoding="utf-8"))
+    now = json.loads(json.dumps(told(admin).examples))
+    operations = {
+        operation["operationId"]
+        for path in openapi_document()["paths"].values()
+        for operation in path.values()
+    }
+    assert set(now) == set(committed) == operations, "python -m tests.api.story"
+    for name, example in now.items():
+        assert shape(example) == shape(committed[name]), f"python -m tests.api.story: {name}"

@@ -1,0 +1,69 @@
+"""The browser that the tests drive: one that is there, or one that is installed for them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.servers import locked
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+class NoBrowser(Exception):
+    """There is none and none can be installed; the message says what was tried."""
+
+
+def found_or_installed(folder: Path) -> str:
+    """The path of a chromium; the first of the run's processes to miss one installs it."""
+    with locked(folder / "chromium.asked"):
+        return found() or installed()
+
+
+def found() -> str | None:
+    """A chromium of this machine, or the one that playwright keeps for its user."""
+    given = os.environ.get("CORNERWAVE_TEST_CHROMIUM")
+    if given:
+        return given
+    for name in NAMES:
+        if path := shutil.which(name):
+            return path
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+    return own if Path(own).exists() else None
+
+
+def installed() -> str:
+    """Debian's chromium where this is root on Debian, else playwright's own; or NoBrowser."""
+    tried: list[str] = []
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        tried.append(_run("apt-get", "update", "-qq"))
+        tried.append(_run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"))
+    if path := found():
+        return path
+    tried.append(_run(sys.executable, "-m", "playwright", "install", "chromium"))
+    if path := found():
+        return path
+    raise NoBrowser(
+        "The browser tests need a chromium and none could be installed. Install one (as root on"
+        " Debian: apt-get install chromium), or name one by CORNERWAVE_TEST_CHROMIUM. Tried: "
+        + "; ".join(tried)
+    )
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+    )
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return f"{' '.join(command[:3])} ({done.returncode}): {lines[-1] if lines else 'no word'}"

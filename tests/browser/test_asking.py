@@ -1,0 +1,109 @@
+"""Asking for access in a browser: found in the catalogue, asked for, agreed, and had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.conftest import Look, Visitor
+from tests.browser.people import Person, household_table, person, registered
+from tests.e2e.running import Service
+
+Visit = Callable[..., Visitor]
+MARKUP = '<i onclick=alert(1)>why</i> & "so"'
+
+
+@pytest.fixture(scope="module")
+def owner(live: Service) -> Person:
+    return person(live.client, "Statistics office", "owner")
+
+
+@pytest.fixture(scope="module")
+def listed(live: Service, owner: Person) -> str:
+    """A data set that others find and may ask for."""
+    with owner.client(live.url) as client:
+        dataset = registered(client, "Commuting 2025", household_table(600, seed=11))
+        level = {"privacy": 0.6, "offered": True}
+        client.put(f"/v1/datasets/{dataset}/levels/research", json=level).raise_for_status()
+        said = {"description": "Who travels how far, and why.", "listed": True}
+        client.patch(f"/v1/datasets/{dataset}", json=said).raise_for_status()
+    return dataset
+
+
+def said(visitor: Visitor, button: str, state: str) -> None:
+    visitor.page.get_by_role("button", name=button).click()
+    visitor.page.get_by_role("status").get_by_text("Done").wait_for()
+    assert visitor.page.locator("main header .badge").inner_text() == state
+
+
+def test_a_request_is_found_agreed_and_in_force(
+    listed: str, owner: Person, live: Service, look: Look, visit: Visit
+) -> None:
+    analyst = person(live.client, f"Ana {look}", "recipient")
+    ana, office = visit(look), visit(look)
+    ana.sign_in(analyst.key, "/portal/catalogue")
+    ana.check_accessible()
+    ana.page.get_by_role("link", name="Commuting 2025").click()
+    ana.page.get_by_role("heading", name="Ask for access").wait_for()
+    ana.check_accessible()
+    ana.page.get_by_label("What you need it for").fill(MARKUP)
+    ana.page.get_by_role("button", name="Ask for access").click()
+    ana.page.get_by_text("Your request is on its way").wait_for()
+    assert ana.page.locator("main i").count() == 0
+    assert ana.page.get_by_text(MARKUP).count() == 1
+    ana.check_accessible()
+    path = ana.path()
+    office.sign_in(owner.key, path)
+    said(office, "Agree", "agreed")
+    ana.go(path)
+    said(ana, "Confirm what was agreed", "confirmed")
+    office.go(path)
+    said(office, "Put it into force", "in force")
+    office.check_accessible()
+    ana.go("/portal/agreements")
+    assert ana.page.get_by_text("in force").count() == 1
+    ana.check_accessible()
+    ana.go(path)
+    ana.check_accessible()
+
+
+def test_a_request_can_be_declined_with_a_reason(
+    listed: str, owner: Person, live: Service, look: Look, visit: Visit
+) -> None:
+    analyst = person(live.client, f"Ben {look}", "recipient")
+    ben, office = visit(look), visit(look)
+    ben.sign_in(analyst.key, f"/portal/listings/{listed}")
+    ben.page.get_by_label("What you need it for").fill("curiosity")
+    ben.page.get_by_role("button", name="Ask for access").click()
+    ben.page.get_by_text("Your request is on its way").wait_for()
+    office.sign_in(owner.key, ben.path())
+    office.page.get_by_label("Why it ends").fill("not enough of a reason")
+    office.page.on("dialog", lambda dialog: dialog.accept())
+    office.page.get_by_role("button", name="Decline").click()
+    office.page.get_by_role("status").get_by_text("Done").wait_for()
+    office.check_accessible()
+    ben.page.reload()
+    assert ben.page.locator("main header .badge").inner_text() == "ended"
+    assert ben.page.get_by_text("not enough of a reason").count() == 1
+    ben.check_accessible()
+    stranger = visit()
+    stranger.expected = {404}
+    stranger.sign_in(person(live.client, f"Eve {look}", "recipient").key)
+    assert stranger.go(ben.path()).status == 404
+
+
+def test_a_mistake_is_told_beside_the_form_and_nothing_typed_is_lost(
+    listed: str, live: Service, visit: Visit
+) -> None:
+    visitor = visit()
+    visitor.expected = {422}
+    visitor.sign_in(person(live.client, "Cleo", "recipient").key, f"/portal/listings/{listed}")
+    visitor.page.get_by_label("What you need it for").fill("a study")
+    visitor.page.get_by_label("Until").fill("2001-01-01")
+    visitor.page.get_by_role("button", name="Ask for access").click()
+    alert = visitor.page.get_by_role("alert")
+    alert.wait_for()
+    assert "ends_at" in alert.inner_text()
+    assert visitor.page.get_by_label("What you need it for").input_value() == "a study"
+    visitor.check_accessible()

@@ -1,0 +1,363 @@
+"""The whole portal without a mouse: each journey by Tab, Enter, Space, arrows and letters alone.
+
+At every stop on the way the focus must be seen, stand before nothing, and have a name (`keyboard.py`).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import LOOKS, NARROW, Look, Visitor
+from tests.browser.keyboard import Keyboard
+from tests.browser.people import (
+    PARQUET,
+    Person,
+    Survey,
+    household_table,
+    issued,
+    parquet,
+    person,
+    registered,
+    survey,
+    traceable,
+)
+from tests.e2e.running import ADMIN_KEY, Service
+
+Visit = Callable[..., Visitor]
+COLUMNS = ["household", "age", "income", "rent", "home"]
+
+
+@pytest.fixture(params=[LOOKS[0], LOOKS[3]], ids=str)
+def look(request: pytest.FixtureRequest) -> Look:
+    """The keyboard does the same in light and dark; its way differs where the menu is folded."""
+    chosen: Look = request.param
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def told(live: Service) -> Survey:
+    return survey(live.client, live.url, rows=600)
+
+
+def signed_in(visitor: Visitor, key: str) -> Keyboard:
+    visitor.go("/portal")
+    keys = Keyboard(visitor.page)
+    keys.to("textbox", "Your key")
+    keys.type(key)
+    keys.press("Enter")
+    visitor.page.wait_for_url(f"{visitor.url}/portal")
+    return keys
+
+
+def enter(keys: Keyboard, look: Look, room: str) -> None:
+    """Go to a room by the menu."""
+    if look.width == NARROW:
+        keys.to("button", "Menu")
+        keys.press("Enter")
+    keys.to("link", room)
+    keys.press("Enter")
+    keys.page.get_by_role("heading", name=room, level=1).wait_for()
+
+
+def follow(keys: Keyboard, link: str, heading: str) -> None:
+    keys.to("link", link)
+    keys.press("Enter")
+    keys.page.get_by_role("heading", name=heading).first.wait_for()
+
+
+def press(keys: Keyboard, button: str, outcome: str) -> None:
+    """Press a button; what came of it is where the keyboard is then."""
+    keys.to("button", button)
+    keys.press("Enter")
+    expect(keys.page.locator("[data-outcome]", has_text=outcome)).to_be_focused()
+
+
+def chosen(keys: Keyboard, name: str, content: bytes, field: str) -> None:
+    """Choose a file in the window that the field opens by Enter."""
+    keys.to("button", field)
+    keys.choose(name, content)
+
+
+def test_an_analyst_has_a_copy_in_four_formats(
+    told: Survey, look: Look, visit: Visit, tmp_path: Path
+) -> None:
+    visitor = visit(look)
+    keys = signed_in(visitor, told.analyst.key)
+    enter(keys, look, "Catalogue")
+    follow(keys, "Households 2024", "First rows")
+    for label in ("CSV", "Parquet", "Arrow", "Excel"):
+        keys.to("link", label)
+        with visitor.page.expect_download() as waiting:
+            keys.press("Enter")
+        assert Path(waiting.value.path()).stat().st_size > 10_000
+        expect(visitor.page.locator("#spoken")).to_contain_text("is saved")
+        # The keyboard is where it was.
+        assert keys.here() is not None
+    keys.to("checkbox", "Corrected for the noise")
+    cells = visitor.page.locator(".heat tbody")
+    visitor.page.locator("#pictures[data-drawn]").wait_for()
+    corrected = cells.inner_text()
+    keys.press("Space")
+    expect(cells).not_to_have_text(corrected)
+    keys.to("DisclosureTriangle", "curl")
+    keys.press("Enter")
+    keys.to("button", "Copy")
+    keys.press("Enter")
+    expect(visitor.page.locator("#spoken")).to_have_text("Copied")
+    assert keys.here() is not None
+
+
+def test_access_is_asked_for_and_decided(
+    told: Survey, live: Service, look: Look, visit: Visit
+) -> None:
+    with told.owner.client(live.url) as client:
+        seed = 900 + LOOKS.index(look)
+        listed = registered(client, f"Commuting {look}", household_table(300, seed=seed))
+        for level, privacy in (("close", 0.3), ("far", 0.7)):
+            said = {"privacy": privacy, "offered": True}
+            client.put(f"/v1/datasets/{listed}/levels/{level}", json=said).raise_for_status()
+        client.patch(f"/v1/datasets/{listed}", json={"listed": True}).raise_for_status()
+    ana, office = visit(look), visit(look)
+    analyst = person(live.client, f"Ana {look}", "recipient")
+    hers = signed_in(ana, analyst.key)
+    enter(hers, look, "Catalogue")
+    follow(hers, f"Commuting {look}", "Ask for access")
+    hers.to("radio", "close")
+    hers.press("ArrowDown")
+    assert ana.page.get_by_role("radio", name="far").is_checked()
+    hers.to("textbox", "What you need it for")
+    hers.type("how people travel")
+    press(hers, "Ask for access", "Your request is on its way")
+    theirs = signed_in(office, told.owner.key)
+    enter(theirs, look, "Agreements")
+    follow(theirs, f"Commuting {look} · far", "Your turn")
+    press(theirs, "Agree", "Done")
+    ana.page.reload()
+    press(hers, "Confirm what was agreed", "Done")
+    office.page.reload()
+    press(theirs, "Put it into force", "Done")
+    follow(hers, "Agreements", "Agreements")
+    assert ana.page.get_by_text("in force").count() == 1
+
+
+def test_a_file_is_registered_given_and_looked_after(
+    told: Survey, live: Service, look: Look, visit: Visit
+) -> None:
+    visitor = visit(look)
+    page = visitor.page
+    page.on("dialog", lambda dialog: dialog.accept())
+    person(live.client, f"Zoe {look}", "recipient")
+    keys = signed_in(visitor, told.owner.key)
+    enter(keys, look, "Your data sets")
+    follow(keys, "Register a table", "1. The file")
+    table = household_table(400, seed=910 + LOOKS.index(look)).select(COLUMNS)
+    chosen(keys, f"Homes {look}.parquet", parquet(table), "Drop a file here")
+    expect(page.locator("#read-head")).to_be_focused()
+    # A proposal that is taken leaves the keyboard at what it changed.
+    keys.to("button", "Take it for age")
+    keys.press("Enter")
+    assert (stop := keys.here()) is not None
+    assert stop.name.endswith(" age")
+    keys.to("combobox", "What it is : home")
+    keys.press("ArrowDown")
+    keys.to("combobox", "Rows are known again by")
+    keys.page.keyboard.type("household")
+    keys.to("button", "Check my corrections first")
+    keys.press("Enter")
+    page.locator('[data-column="age"][data-round="yes"]').wait_for()
+    expect(page.locator("#read-head")).to_be_focused()
+    press(keys, "Register", "It is registered")
+
+    follow(keys, "Choose a level", "Choose a level")
+    page.locator("#chooser[data-drawn]").wait_for()
+    expect(page.locator("#spoken")).to_contain_text("levels were tried")
+    slider = keys.to("slider", "Privacy")
+    keys.press("ArrowRight", "ArrowRight")
+    assert page.locator("#privacy").get_attribute("aria-valuetext") == f"{int(slider.value) + 2} %"
+    keys.to("textbox", "Name it")
+    keys.type("partner")
+    press(keys, "Save the level", "The level is saved")
+
+    follow(keys, "Who has what", "Who has what of")
+    keys.to("combobox", "To whom")
+    page.keyboard.type(f"Zoe {look}")
+    press(keys, "Give it", "It is granted")
+    press(keys, f"Withdraw from Zoe {look}", "The right is withdrawn")
+
+    follow(keys, "Rows", "Append rows")
+    further = household_table(100, seed=920 + LOOKS.index(look)).select(COLUMNS)
+    chosen(keys, "further.parquet", parquet(further), "Drop a file with further rows")
+    expect(page.locator(".notice", has_text="100 rows are appended")).to_be_focused()
+    keys.to("textbox", "Which")
+    keys.type(f"H{910 + LOOKS.index(look)}-000003")
+    press(keys, "Retire them", "One row is retired")
+    follow(keys, "History", "History of")
+    assert page.get_by_text("rows.retire").count() == 1
+
+    follow(keys, "Overview", "What others read")
+    keys.to("textbox", "Description")
+    keys.type("Who lives how")
+    keys.to("checkbox", "Others may find it")
+    keys.press("Space")
+    press(keys, "Save", "Saved")
+
+
+def test_copies_are_audited_and_a_found_table_traced(
+    live: Service, look: Look, visit: Visit
+) -> None:
+    owner = person(live.client, f"Owner {look}", "owner")
+    others = [person(live.client, f"{name} {look}", "recipient") for name in ("Una", "Udo")]
+    with owner.client(live.url) as client:
+        table = household_table(700, seed=930 + LOOKS.index(look)).select(COLUMNS[1:])
+        dataset = registered(client, f"Traced {look}", table)
+        client.put(f"/v1/datasets/{dataset}/levels/near", json={"privacy": 0.3}).raise_for_status()
+    for one in others:
+        traceable(owner, one, live.url, dataset, "near")
+    found = content_of(others[0], live, dataset)
+    visitor = visit(look)
+    keys = signed_in(visitor, owner.key)
+    enter(keys, look, "Your data sets")
+    follow(keys, f"Traced {look}", "What to do next")
+    follow(keys, "Trace", "Whose copy is this?")
+    chosen(keys, "found.parquet", found, "Drop the found table")
+    visitor.page.get_by_role("heading", name=f"made of the copy of Una {look}").wait_for()
+    expect(visitor.page.locator("#verdict")).to_be_focused()
+    follow(keys, "Audits", "Have copies attacked")
+    keys.to("button", "Begin")
+    keys.press("Enter")
+    visitor.page.get_by_role("heading", name="The promise").wait_for()
+    # What the picture shows stands in a table too.
+    keys.to("DisclosureTriangle", "The figures")
+    keys.press("Enter")
+    visitor.page.get_by_role("columnheader", name="Corner-wave").wait_for()
+
+
+def content_of(recipient: Person, live: Service, dataset: str) -> bytes:
+    with recipient.client(live.url) as client:
+        copy = issued(client, dataset, "near")
+        sent = client.get(f"/v1/copies/{copy}/content", headers={"Accept": PARQUET}).content
+    return parquet(pq.read_table(io.BytesIO(sent)).slice(50, 500))
+
+
+def test_the_log_callers_jobs_health_and_settings(
+    told: Survey, live: Service, look: Look, visit: Visit
+) -> None:
+    otto, admin = visit(look), visit(look)
+    his = signed_in(otto, told.auditor.key)
+    enter(his, look, "Log")
+    his.to("combobox", "Action")
+    otto.page.keyboard.type("copy.issue")
+    his.to("button", "Show")
+    his.press("Enter")
+    otto.page.wait_for_url("**/portal/log?action=copy.issue*")
+    assert set(otto.page.locator("tbody .badge").all_inner_texts()) == {"copy.issue"}
+    press(his, "Check the chain", "The log is whole")
+    enter(his, look, "Audits")
+    enter(his, look, "Health")
+    enter(his, look, "Settings")
+
+    keys = signed_in(admin, ADMIN_KEY)
+    admin.page.on("dialog", lambda dialog: dialog.accept())
+    enter(keys, look, "Callers")
+    keys.to("textbox", "Name")
+    keys.type(f"By keyboard, {look}")
+    keys.to("combobox", "Role")
+    admin.page.keyboard.type("auditor")
+    keys.to("button", "Make a key")
+    keys.press("Enter")
+    key = admin.page.locator("#new-key").inner_text()
+    new = visit(look)
+    signed_in(new, key)
+    follow(keys, "To the callers", "All callers")
+    follow(keys, f"By keyboard, {look}", "Sessions")
+    press(keys, "End the session of", "The session has ended")
+    press(keys, "Revoke key", "The key is revoked")
+    press(keys, f"Revoke By keyboard, {look}", "The caller is revoked")
+    enter(keys, look, "Jobs")
+    follow(keys, "done", "Jobs")
+    keys.to("button", "Sign out")
+    keys.press("Enter")
+    admin.page.locator("[data-outcome]", has_text="You are signed out").wait_for()
+    new.go("/portal")
+    assert new.path() == "/portal/sign-in"
+
+
+TABLE = parquet(household_table(200).select(["age", "rent", "home"]))
+
+
+@pytest.mark.parametrize("tool", ["synthesise", "compare", "swap", "attack", "estimate"])
+def test_the_workbench(tool: str, live: Service, told: Survey, look: Look, visit: Visit) -> None:
+    visitor = visit(look)
+    page = visitor.page
+    keys = signed_in(visitor, told.analyst.key)
+    enter(keys, look, "Workbench")
+    page.goto(f"{visitor.url}/portal/workbench/{tool}")
+    fields = {"attack": ["The original", "Disguised"]}.get(tool, ["Drop a file here"])
+    for field in fields:
+        chosen(keys, f"{field}.parquet", TABLE, field)
+        page.get_by_role("status").get_by_text(f"{field}.parquet: 200 rows").wait_for()
+        assert (stop := keys.here()) is not None
+        assert stop.name.startswith(field)
+    if tool == "swap":
+        keys.to("checkbox", "home")
+        keys.press("Space")
+    elif tool == "attack":
+        keys.to("spinbutton", "Its variance")
+        keys.type("400")
+    elif tool == "estimate":
+        keys.to("combobox", "Column")
+        page.keyboard.type("rent")
+    begin = page.locator("#work button:not([type])").inner_text()
+    keys.to("button", begin)
+    keys.press("Enter")
+    page.locator("#pictures[data-drawn]").wait_for()
+    assert page.title().startswith("Result")
+    keys.to("link", "CSV")
+    with page.expect_download() as waiting:
+        keys.press("Enter")
+    assert Path(waiting.value.path()).stat().st_size > 50
+
+
+def test_the_demonstration(live: Service, look: Look, visit: Visit) -> None:
+    visitor = visit(look)
+    page = visitor.page
+    keys = signed_in(visitor, person(live.client, f"Newcomer {look}", "owner").key)
+    enter(keys, look, "Demonstration")
+    press(keys, "Make the demonstration", "The demonstration is made")
+    page.locator('#pictures[data-drawn="together"]').wait_for()
+    keys.to("radio", "By one plan")
+    keys.press("ArrowDown")
+    page.get_by_role("status").get_by_text("Pooling wins").wait_for()
+    page.locator('#pictures[data-drawn="independent"]').wait_for()
+    keys.to("checkbox", "Ministry", "Shift+Tab")
+    keys.press("Space")
+    page.get_by_text("7 copies leave").wait_for()
+    press(keys, "Remove the demonstration", "The demonstration is removed")
+
+
+def test_what_goes_wrong_takes_the_keyboard_to_its_words(
+    told: Survey, look: Look, visit: Visit
+) -> None:
+    visitor = visit(look)
+    visitor.expected = {401, 422}
+    visitor.go("/portal/sign-in")
+    keys = Keyboard(visitor.page)
+    keys.to("textbox", "Your key")
+    keys.type("cw_0123456789abcdef_wrong")
+    keys.press("Enter")
+    wrong = visitor.page.locator("[data-outcome]", has_text="That did not work")
+    expect(wrong).to_be_focused()
+    keys.to("textbox", "Your key")
+    keys.type(told.owner.key)
+    keys.press("Enter")
+    visitor.page.wait_for_url(f"{visitor.url}/portal")
+    enter(keys, look, "Your data sets")
+    follow(keys, "Register a table", "1. The file")
+    chosen(keys, "bad.csv", b"age,city\n" + b"30,Bern\n" * 50 + b"31,Bern,more\n", "Drop a file")
+    expect(visitor.page.get_by_role("alert")).to_be_focused()

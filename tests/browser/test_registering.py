@@ -1,0 +1,298 @@
+"""An owner's first way: a file dropped in, looked at, corrected and kept."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pytest
+from playwright.sync_api import expect
+
+from app.tables.media import MediaType
+from app.tables.writing import write_table
+from tests.browser.conftest import LOOKS, PATIENCE_MS, Look, Visitor
+from tests.browser.people import Person, household_table, parquet, person
+from tests.e2e.running import Service
+
+Visit = Callable[..., Visitor]
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def from_excel(seed: int) -> str:
+    """A table as Excel writes it in many countries; another one for each seed."""
+    rng = np.random.default_rng(seed)
+    rows = zip(rng.integers(20, 90, 300), rng.integers(40_000, 200_000, 300), strict=True)
+    lines = [
+        f"{age};{'Köln' if age % 3 else 'Zürich'};{rent // 100},{rent % 100:02d}\r\n"
+        for age, rent in rows
+    ]
+    return "Alter;Stadt;Miete\r\n" + "".join(lines)
+
+
+@pytest.fixture(scope="module")
+def owner(live: Service) -> Person:
+    return person(live.client, "Statistics office", "owner")
+
+
+def choose(visitor: Visitor, name: str, content: bytes) -> None:
+    visitor.page.locator("#file").set_input_files(
+        {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    )
+
+
+def written(table: pa.Table, media_type: MediaType) -> bytes:
+    return b"".join(bytes(chunk) for chunk in write_table(table, media_type))
+
+
+def test_a_file_from_excel_is_looked_at_corrected_and_kept(
+    owner: Person, live: Service, look: Look, visit: Visit
+) -> None:
+    visitor = visit(look)
+    sent: list[str] = []
+    visitor.page.on("request", lambda one: sent.append(one.url) if one.method == "POST" else None)
+    visitor.sign_in(owner.key, "/portal/owned")
+    visitor.check_accessible()
+    visitor.page.get_by_role("link", name="Register a table").click()
+    visitor.check_accessible()
+    choose(visitor, "Mieten.csv", from_excel(LOOKS.index(look)).encode("windows-1252"))
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    assert visitor.page.locator("#looked").get_by_text("semicolon", exact=True).count() == 2
+    expect(visitor.page.get_by_label("Name", exact=True)).to_have_value("Mieten")
+    visitor.check_accessible()
+    visitor.page.get_by_role("button", name="Take it for Alter").click()
+    visitor.page.get_by_label("What it is: Stadt").select_option("identifier")
+    visitor.page.get_by_role("button", name="Check my corrections first").click()
+    visitor.page.locator('[data-column="Stadt"][data-kind="identifier"]').wait_for()
+    assert visitor.page.locator('[data-column="Alter"]').get_attribute("data-round") == "yes"
+    visitor.page.get_by_label("Name", exact=True).fill(f"Mieten {look}")
+    visitor.page.get_by_role("button", name="Register", exact=True).click()
+    visitor.page.get_by_text("It is registered").wait_for()
+    # The file went over the line once, however often it was looked at.
+    assert len([url for url in sent if url.endswith("/new/file")]) == 1
+    assert len([url for url in sent if "/new/look?" in url]) == 2
+    visitor.check_accessible()
+    dataset = visitor.path().rpartition("/")[2]
+    with owner.client(live.url) as client:
+        kept = client.get(f"/v1/datasets/{dataset}").json()
+    assert (kept["name"], kept["rows"]) == (f"Mieten {look}", 300)
+    kinds = {column["name"]: column["kind"] for column in kept["columns"]}
+    assert kinds == {"Alter": "numeric", "Stadt": "identifier", "Miete": "numeric"}
+    whole = {column["name"]: column["round_to_integer"] for column in kept["columns"]}
+    assert whole == {"Alter": True, "Stadt": False, "Miete": False}
+
+
+@pytest.mark.parametrize("media_type", [MediaType.XLSX, MediaType.ARROW, MediaType.JSON])
+def test_every_format_is_read(
+    media_type: MediaType, owner: Person, visit: Visit, tmp_path: Path
+) -> None:
+    visitor = visit()
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    table = household_table(200).drop_columns(["moved_in"])
+    choose(visitor, "table.bin", written(table, media_type))
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    assert visitor.page.locator("[data-column]").count() == 7
+    assert visitor.page.locator("#looked .figures dd").first.inner_text() == "200"
+
+
+def two_sheets(seed: int = 0) -> bytes:
+    """A workbook of which one sheet holds a table, another one for each seed."""
+    book = openpyxl.Workbook()
+    book.active.title = "<b>Notes"
+    book["<b>Notes"].append(["nothing"])
+    rooms = book.create_sheet("Rooms")
+    for row in (["age", "rent"], *([20 + n % 60, 400.5 + seed + 7 * n] for n in range(120))):
+        rooms.append(row)
+    sink = io.BytesIO()
+    book.save(sink)
+    return sink.getvalue()
+
+
+def test_a_workbook_with_several_sheets_asks_which_and_keeps_to_it(
+    owner: Person, live: Service, look: Look, visit: Visit
+) -> None:
+    visitor = visit(look)
+    visitor.expected = {422}
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    choose(visitor, f"Two sheets {look}.xlsx", two_sheets(LOOKS.index(look)))
+    visitor.page.get_by_role("heading", name="Which sheet is it?").wait_for()
+    assert visitor.page.locator("main b").count() == 0
+    visitor.check_accessible()
+    visitor.page.get_by_role("button", name="Rooms").click()
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("button", name="Register", exact=True).click()
+    visitor.page.get_by_text("It is registered").wait_for()
+    with owner.client(live.url) as client:
+        kept = client.get(f"/v1/datasets/{visitor.path().rpartition('/')[2]}").json()
+    assert [column["name"] for column in kept["columns"]] == ["age", "rent"]
+
+
+def test_what_can_be_read_in_two_ways_is_asked_for_and_not_the_end(
+    owner: Person, live: Service, look: Look, visit: Visit
+) -> None:
+    seed = LOOKS.index(look)
+    lines = "".join(f"{n % 70 + 20};{n % 9 + 1},{100 + (7 * n + seed) % 900}\n" for n in range(200))
+    visitor = visit(look)
+    visitor.expected = {422}
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    choose(visitor, f"Commas {look}.csv", ("age;rent\n" + lines).encode())
+    alert = visitor.page.get_by_role("alert")
+    expect(alert).to_contain_text("decimal")
+    visitor.page.get_by_role("heading", name="How it is to be read").wait_for()
+    visitor.check_accessible()
+    visitor.page.get_by_label("Decimal sign").select_option("comma")
+    visitor.page.get_by_role("button", name="Read it again").click()
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    assert visitor.page.get_by_role("alert").count() == 0
+    expect(visitor.page.get_by_label("Name", exact=True)).to_have_value(f"Commas {look}")
+    visitor.page.get_by_role("button", name="Register", exact=True).click()
+    visitor.page.get_by_text("It is registered").wait_for()
+    with owner.client(live.url) as client:
+        kept = client.get(f"/v1/datasets/{visitor.path().rpartition('/')[2]}").json()
+    assert [column["kind"] for column in kept["columns"]] == ["numeric", "numeric"]
+
+
+def test_a_file_that_is_gone_meanwhile_is_sent_once_more(
+    owner: Person, home: Path, visit: Visit
+) -> None:
+    visitor = visit()
+    visitor.expected = {404}
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    choose(visitor, "Gone.csv", from_excel(12).encode())
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    (waiting,) = (home / "blobs" / "jobs").glob("upload_*")
+    waiting.unlink()
+    visitor.page.get_by_role("button", name="Register", exact=True).click()
+    visitor.page.get_by_text("It is registered").wait_for()
+    assert list((home / "blobs" / "jobs").glob("upload_*")) == []
+
+
+def test_a_file_goes_with_the_page_that_it_was_dropped_on(
+    owner: Person, home: Path, visit: Visit
+) -> None:
+    visitor = visit()
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    for name in ("First.csv", "Second.csv"):
+        choose(visitor, name, from_excel(13).encode())
+        expect(visitor.page.get_by_label("Name", exact=True)).to_have_value(name.partition(".")[0])
+    folder = home / "blobs" / "jobs"
+    assert len(list(folder.glob("upload_*"))) == 1
+    visitor.go("/portal/owned")
+    # It is told while the page goes, so the answer is nobody's to wait for.
+    for _ in range(PATIENCE_MS // 100):
+        if not list(folder.glob("upload_*")):
+            break
+        visitor.page.wait_for_timeout(100)
+    assert list(folder.glob("upload_*")) == []
+
+
+def test_a_file_can_be_dropped_and_all_of_it_done_by_keyboard(owner: Person, visit: Visit) -> None:
+    visitor = visit()
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    data = visitor.page.evaluate_handle(
+        """(text) => {
+            const data = new DataTransfer();
+            data.items.add(new File([text], "dropped.csv"));
+            return data;
+        }""",
+        from_excel(10),
+    )
+    visitor.page.locator("[data-drop]").dispatch_event("drop", {"dataTransfer": data})
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    # What was found is where the keyboard is.
+    assert visitor.page.evaluate("document.activeElement.id") == "read-head"
+    visitor.page.get_by_label("Name", exact=True).focus()
+    visitor.page.keyboard.press("Control+A")
+    visitor.page.keyboard.type("Dropped by keyboard")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.get_by_text("It is registered").wait_for()
+
+
+def test_what_is_wrong_is_told_with_its_place_and_an_upload_can_be_cancelled(
+    owner: Person, visit: Visit
+) -> None:
+    visitor = visit(LOOKS[2])
+    visitor.expected = {422}
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    choose(visitor, "bad.csv", b"age,city\n" + b"30,Bern\n" * 50 + b"31,Bern,more\n")
+    alert = visitor.page.get_by_role("alert")
+    alert.wait_for()
+    assert "row 51" in alert.inner_text()
+    visitor.check_accessible()
+    # The service is slow, for once.
+    visitor.page.route("**/look**", lambda _: None)
+    choose(visitor, "slow.csv", from_excel(11).encode())
+    visitor.page.get_by_role("button", name="Cancel").click()
+    visitor.page.get_by_text("Nothing was kept.").wait_for()
+    visitor.page.unroute("**/look**")
+    choose(visitor, "good.csv", from_excel(11).encode())
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    assert visitor.page.get_by_role("alert").count() == 0
+
+
+def test_rows_that_are_elsewhere_are_kept_only_when_the_owner_says_so(
+    owner: Person, visit: Visit
+) -> None:
+    visitor = visit()
+    visitor.expected = {409}
+    visitor.sign_in(owner.key)
+    for name in ("Once", "Twice"):
+        visitor.go("/portal/owned/new")
+        choose(visitor, f"{name}.parquet", parquet(household_table(400, seed=70)))
+        visitor.page.get_by_role("button", name="Register", exact=True).click()
+        if name == "Once":
+            visitor.page.get_by_text("It is registered").wait_for()
+    visitor.page.get_by_role("button", name="Register it all the same").click()
+    visitor.page.get_by_text("It is registered").wait_for()
+
+
+def test_names_values_and_file_names_full_of_markup_stay_text(
+    owner: Person, live: Service, visit: Visit
+) -> None:
+    visitor = visit()
+    visitor.page.on("dialog", lambda _: pytest.fail("a script of the file ran"))
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    table = household_table(100).select(["age", "city"])
+    cities = [MARKUP if n % 2 else '"><script>alert(1)</script>' for n in range(100)]
+    table = table.set_column(1, MARKUP, pa.array(cities))
+    sink = io.BytesIO(parquet(table))
+    choose(visitor, f"{MARKUP}.parquet", sink.getvalue())
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    assert visitor.page.get_by_role("heading", name=MARKUP, exact=True).count() == 1
+    visitor.page.get_by_role("button", name="Register", exact=True).click()
+    visitor.page.get_by_text("It is registered").wait_for()
+    assert visitor.page.locator("main img, main script").count() == 0
+    assert visitor.page.get_by_role("heading", name=MARKUP, level=1).count() == 1
+    visitor.check_accessible()
+
+
+def test_columns_are_corrected_until_the_first_copy_and_the_data_set_described_and_removed(
+    owner: Person, live: Service, look: Look, visit: Visit
+) -> None:
+    visitor = visit(look)
+    with owner.client(live.url) as client:
+        sent = client.post(
+            "/v1/datasets",
+            params={"name": f"To correct {look}"},
+            content=parquet(household_table(300, seed=71)),
+            headers={"Content-Type": MediaType.PARQUET.value},
+        )
+        dataset = sent.json()["id"]
+    visitor.sign_in(owner.key, f"/portal/owned/{dataset}")
+    visitor.page.get_by_label("What it is: home").select_option("identifier")
+    visitor.page.get_by_role("button", name="Correct the columns").click()
+    visitor.page.get_by_text("The columns are corrected").wait_for()
+    visitor.page.get_by_label("Description").fill("Who lives how")
+    visitor.page.get_by_label("Others may find it").check()
+    visitor.page.get_by_role("button", name="Save").click()
+    visitor.page.get_by_role("status").get_by_text("Saved").wait_for()
+    with owner.client(live.url) as client:
+        kept = client.get(f"/v1/datasets/{dataset}").json()
+    assert (kept["description"], kept["listed"]) == ("Who lives how", True)
+    assert kept["columns"][-1]["kind"] == "identifier"
+    visitor.page.on("dialog", lambda dialog: dialog.accept())
+    visitor.page.get_by_role("button", name="Remove the data set").click()
+    visitor.page.get_by_text("The data set is removed").wait_for()

@@ -1,0 +1,1 @@
+"""The client package against a service that really runs."""

@@ -1,0 +1,74 @@
+"""The walk of docs/client.md does what it says when it is run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import httpx
+import pandas as pd
+import pytest
+
+import cornerwave
+from tests.client.commanding import environment
+from tests.client.people_table import people
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_walk_runs_as_it_stands(sqlite_service: str, local_key: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
+    (walk,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", page, re.DOTALL)
+    people(seed=90).dropna().to_csv(tmp_path / "people.csv", index=False)
+    known = {"CORNERWAVE_URL": sqlite_service, "CORNERWAVE_KEY": local_key}
+    done = subprocess.run(
+        [sys.executable, "-c", walk],
+        cwd=tmp_path,
+        env={**environment(tmp_path / "none.json"), **known},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "person identifier because " in done.stdout
+    assert "True" in done.stdout.splitlines()
+    assert re.search(r"^stratified \d+$", done.stdout, re.MULTILINE)
+    assert len(pd.read_parquet(tmp_path / "partner.parquet")) == len(people(seed=90).dropna())
+
+
+def test_the_example_for_duckdb_runs_as_it_stands(
+    local: cornerwave.Client, local_key: str, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"<!-- duckdb -->\n```python\n(.*?)```", page, re.DOTALL)
+    (query,) = re.findall(r"```sql\nLOAD httpfs;\n(.*?);\n```", page)
+    dataset = local.register(people(seed=87), name="people")
+    dataset.level("partner", privacy=0.2)
+    copy = dataset.copy("partner")
+    known = {"CORNERWAVE_URL": local.url, "CORNERWAVE_KEY": local_key}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**environment(tmp_path / "none.json"), **known},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = copy.to_pandas().groupby("city", dropna=False)["income"].mean()
+    assert len(ast.literal_eval(done.stdout.replace("nan", "None"))) == len(expected)
+    # The query in SQL on the file itself: the extension that reads addresses would have to be fetched.
+    (file,) = copy.files()
+    (tmp_path / file.name).write_bytes(httpx.get(file.url, timeout=60).content)
+    with duckdb.connect() as connection:
+        asked = query.replace("https://cornerwave.example/files/…", str(tmp_path / file.name))
+        found = dict(connection.execute(asked).fetchall())
+    assert asked != query
+    for city, income in found.items():
+        mean = expected[expected.index.isna()].iloc[0] if city is None else expected[city]
+        assert income == pytest.approx(mean)
+    assert len(found) == len(expected)

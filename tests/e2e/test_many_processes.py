@@ -1,0 +1,78 @@
+"""CORNERWAVE_WORKERS: processes that share a socket, a database and their metrics."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import psutil
+
+from tests.e2e.running import serving
+
+PROCESSES = 2
+WAIT_SECONDS = 120.0
+"""For what must happen; a test that waits so long has failed."""
+
+
+def waited_for(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def counted(text: str, name: str) -> float:
+    """The sum of all lines of a metric."""
+    return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
+
+
+def test_processes_share_a_socket_and_tell_their_sums(
+    postgres_database: str, tmp_path: Path
+) -> None:
+    settings = {"DATABASE_URL": postgres_database, "WORKERS": str(PROCESSES)}
+    with serving(tmp_path / "home", settings) as service:
+        parent = psutil.Process(service.process.pid)
+
+        def answering() -> set[int]:
+            """The processes that have counted a request: each leaves files of its own."""
+            shared = next((tmp_path / "home").glob("metrics-*"))
+            return {int(path.stem.rpartition("_")[2]) for path in shared.glob("counter_*.db")}
+
+        asked = 0
+
+        def ask() -> bool:
+            nonlocal asked
+            # A connection each: they are taken by any process.
+            with httpx2.Client(headers=service.client.headers, timeout=60) as client:
+                assert client.get(f"{service.url}/v1/datasets").status_code == 200
+            asked += 1
+            return len(answering()) == PROCESSES
+
+        waited_for(ask)
+        metrics = httpx2.get(f"{service.url}/metrics", timeout=60).text
+        route = 'cornerwave_requests_total{method="GET",route="/v1/datasets"'
+        assert counted(metrics, route) == asked
+        assert counted(metrics, "cornerwave_database_connections{") > 0
+        # One that dies is started again, what it counted stays counted.
+        killed = parent.children()[0].pid
+        os.kill(killed, signal.SIGKILL)
+        waited_for(lambda: killed not in {child.pid for child in parent.children()})
+        waited_for(lambda: len(parent.children()) == PROCESSES)
+        assert counted(httpx2.get(f"{service.url}/metrics", timeout=60).text, route) == asked
+        children = parent.children()
+    assert not any(child.is_running() for child in children)
+
+
+def test_processes_do_not_outlive_the_one_that_looks_after_them(
+    postgres_database: str, tmp_path: Path
+) -> None:
+    settings = {"DATABASE_URL": postgres_database, "WORKERS": str(PROCESSES)}
+    with serving(tmp_path / "home", settings) as service:
+        children = psutil.Process(service.process.pid).children()
+        service.process.kill()
+        psutil.wait_procs(children, timeout=WAIT_SECONDS)
+        assert not any(child.is_running() for child in children)

@@ -1,0 +1,118 @@
+"""Few later rows under a shape that others gave: near, and together no wider than the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
+from app.numerics.copies.shapes.shape import shape_factor
+
+Matrix = NDArray[np.float64]
+
+S = np.array([[4.0, 1.9], [1.9, 1.0]])
+CENTRE = np.array([10.0, -5.0])
+
+
+def covered(rows: Matrix) -> bool:
+    return small_part(rows, CENTRE, shape_factor(S)).covered
+
+
+def test_rows_are_covered_within_the_distance_and_not_beyond() -> None:
+    edge = np.sqrt(2) + 4
+    inward = shape_factor(S) @ np.array([0.6, 0.8])
+    assert covered((CENTRE + 0.999 * edge * inward)[None])
+    assert not covered((CENTRE + 1.001 * edge * inward)[None])
+    # Near by each column alone, far across them.
+    assert not covered((CENTRE + np.array([2.0, -1.0]))[None])
+    # With one of the two missing, the other is measured alone.
+    lone = np.array([[10.0 + 2 * 0.999 * edge, np.nan], [np.nan, np.nan]])
+    assert covered(lone)
+    lone[0, 0] = 10.0 + 2 * 1.001 * edge
+    assert not covered(lone)
+    assert covered(np.empty((0, 2)))
+    assert not covered(np.array([[1e308, -1e308]]))
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_rows_like_those_before_are_covered_however_many_parts_they_come_in(gaps: float) -> None:
+    rng = np.random.default_rng(1)
+    rows = CENTRE + rng.normal(size=(5_000, 2)) @ shape_factor(S).T
+    rows[rng.random(rows.shape) < gaps] = np.nan
+    together = SmallParts.none(2)
+    for part in np.split(rows, 500):
+        together = together.merged(small_part(part, CENTRE, shape_factor(S)))
+        assert together.covered
+
+
+@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_rows_at_the_edge_are_covered_alone_and_not_again_and_again(
+    column: int, gaps: bool
+) -> None:
+    """What n small parts may hide of a direction tends to the noise's own variance."""
+    L = shape_factor(S)
+    step = 5.0 * S[:, column] / np.sqrt(S[column, column])
+    if gaps:
+        step[1 - column] = np.nan
+    parts = SmallParts.none(2)
+    taken = 0
+    for sign in [1, -1] * 100:
+        more = parts.merged(small_part((CENTRE + sign * step)[None], CENTRE, L))
+        if not more.covered:
+            break
+        parts, taken = more, taken + 1
+    assert 1 <= taken < 10
+
+
+def test_the_measure_of_a_row_with_gaps_is_by_the_cells_that_it_has() -> None:
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(5, 5))
+    S = A @ A.T + 0.1 * np.eye(5)
+    row = rng.normal(size=5)
+    row[[1, 3]] = np.nan
+    there = ~np.isnan(row)
+    found = small_part(row[None], np.zeros(5), shape_factor(S))
+    expected = row[there] @ np.linalg.solve(S[np.ix_(there, there)], row[there])
+    assert found.largest == pytest.approx(expected)
+    assert np.trace(found.squares) == pytest.approx(expected)
+    assert np.trace(found.expected) == pytest.approx(3)
+
+
+def test_under_another_shape_rows_and_what_hides_them_are_the_same() -> None:
+    """Where all rows have the new shape, it is as if they had had it from the beginning."""
+    rng = np.random.default_rng(3)
+    before = shape_factor(S)
+    after = shape_factor(S + np.array([[30.0, 0.0], [0.0, 0.1]]))
+    rows = CENTRE + rng.normal(size=(20, 2)) @ before.T
+    first = small_part(rows, CENTRE, before)
+    moved = first.under(before, after)
+    np.testing.assert_allclose(moved.squares, small_part(rows, CENTRE, after).squares)
+    # What hides them is still noise of the old shape.
+    np.testing.assert_allclose(after @ moved.expected @ after.T, 20 * S)
+    assert moved.largest == first.largest
+    back = moved.under(after, before)
+    np.testing.assert_allclose(back.squares, first.squares)
+    np.testing.assert_allclose(back.expected, first.expected, atol=1e-9)
+
+
+def test_small_parts_are_weighed_together_across_shapes() -> None:
+    """Rows at twice the noise's deviation: hidden once, not again, however often the shape changes."""
+    wide = np.repeat([2.0, -2.0], 9)[:, None]
+    one, centre = np.eye(1), np.zeros(1)
+    parts = small_part(wide, centre, one)
+    assert parts.covered
+    for growth in [1.0, 1.01, 1.1]:
+        again = parts.under(one, growth * one)
+        assert again.covered
+        assert not again.merged(small_part(wide, centre, growth * one)).covered
+
+
+def test_columns_of_any_scale_pass_from_shape_to_shape() -> None:
+    scale = np.array([1e-150, 1e150])
+    before = shape_factor(S) * scale[:, None]
+    after = shape_factor(2 * S) * scale[:, None]
+    first = small_part(np.ones((3, 2)) * scale, np.zeros(2), before)
+    np.testing.assert_allclose(first.under(before, after).squares, first.squares / 2)
+    assert SmallParts.none(0).under(np.empty((0, 0)), np.empty((0, 0))).covered

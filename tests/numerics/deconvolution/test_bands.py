@@ -1,0 +1,43 @@
+"""Bands around an estimate: about as wide as chance moves the estimate itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.numerics.deconvolution import Normal, em_on_bins, uniform_edges
+from app.numerics.deconvolution.bands import em_with_band
+from app.numerics.deconvolution.bins import histogram_on
+
+NOISE = Normal(1.0)
+EDGES = uniform_edges(-6.0, 6.0, 24)
+
+
+def sample(n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    values: np.ndarray = rng.choice([-2.0, 2.0], n) + rng.normal(0, 0.5, n) + rng.normal(0, 1, n)
+    return values
+
+
+def test_the_estimate_is_that_of_em_on_bins() -> None:
+    histogram = histogram_on(np.clip(sample(4_000, 1), -6, 6), EDGES, cells_per_bin=5)
+    made = em_with_band(histogram, NOISE, EDGES, np.random.default_rng(0))
+    alone = em_on_bins(histogram, NOISE, EDGES)
+    assert np.array_equal(made.probabilities, alone.probabilities)
+
+
+def test_most_estimates_from_other_samples_lie_within_the_band() -> None:
+    inside, widths = [], []
+    for n in (1_000, 16_000):
+        histogram = histogram_on(np.clip(sample(n, 1), -6, 6), EDGES, cells_per_bin=5)
+        made = em_with_band(histogram, NOISE, EDGES, np.random.default_rng(0))
+        others = [
+            em_on_bins(np.clip(sample(n, seed), -6, 6), NOISE, EDGES).probabilities
+            for seed in range(2, 22)
+        ]
+        # A sample of one's own and one of another's differ by both their chances.
+        half = (made.high - made.low) / 2
+        middle = (made.high + made.low) / 2
+        inside.append(np.mean([np.abs(one - middle) <= 2 * half + 1e-4 for one in others]))
+        widths.append(float(half.sum()))
+    assert min(inside) > 0.8
+    assert widths[1] < widths[0] / 1.5

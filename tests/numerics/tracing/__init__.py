@@ -1,0 +1,1 @@
+"""Tracing: whose copies a found table was made of."""

@@ -1,0 +1,227 @@
+"""The owner's rooms, without a browser, on both databases."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from fastapi.testclient import TestClient
+
+from app.model import Caller, Role
+from app.service import results
+from app.service.asking import Ask
+from app.service.attacks.audit import Wish, list_audits, newest_audits
+from app.service.attacks.later import AUDITING, ask_for_audit
+from app.service.jobs.progress import SILENT
+from app.service.jobs.tidying import tidy
+from app.store.database import jobs
+from app.store.database.engine import reading, writing
+from tests.api.conftest import Service
+from tests.browser.people import household_table
+from tests.portal.test_administration import made
+from tests.portal.test_sessions import OWN, signed_in, token_of
+
+if TYPE_CHECKING:
+    from app.store.database.jobs import Job
+
+
+def sending(client: TestClient) -> dict[str, str]:
+    """What a script of a page sends along."""
+    return OWN | {"X-Form-Token": token_of(client), "Accept": "application/json"}
+
+
+def parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+def waiting(client: TestClient, body: bytes) -> str:
+    """Send a file that is to be looked at; its id."""
+    answer = client.post("/portal/owned/new/file", content=body, headers=sending(client))
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["file"])
+
+
+def registered(client: TestClient, name: str, seed: int) -> str:
+    file = waiting(client, parquet(household_table(300, seed=seed)))
+    params = {"name": name, "key_column": "household", "file": file}
+    answer = client.post("/portal/owned/new", params=params, headers=sending(client))
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["address"]).rpartition("/")[2].partition("?")[0]
+
+
+def test_what_was_done_is_told_to_the_owner_alone(service_on_each_database: Service) -> None:
+    service = service_on_each_database
+    owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
+    office = signed_in(service, owner["key"])
+    dataset, other = registered(office, "one", 1), registered(office, "two", 2)
+    at = f"/portal/owned/{dataset}"
+    said = {"name": "partner", "percent": "50"}
+    assert office.post(f"{at}/levels", data=said, headers=sending(office)).status_code == 200
+    grant = {"recipient": analyst["id"], "level": "partner"}
+    assert office.post(f"{at}/people", data=grant, headers=sending(office)).status_code == 200
+    client = service.client(analyst["key"])
+    copy = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "partner"}).json()["id"]
+    assert client.get(f"/v1/copies/{copy}/content").status_code == 200
+    history = office.get(f"{at}/history").text
+    for action in ("dataset.register", "level.put", "grant.put", "copy.issue", "copy.release"):
+        assert history.count(f">{action}<") == 1, action
+    assert "copy.release" not in office.get(f"/portal/owned/{other}/history").text
+    # Who has a copy knows of the data set, and still finds no page of its owner's.
+    holder = signed_in(service, analyst["key"])
+    assert holder.get(f"/portal/datasets/{dataset}").status_code == 200
+    for tab in ("", "/levels", "/people", "/rows", "/audits", "/trace", "/history"):
+        assert holder.get(at + tab).status_code == 404
+        assert office.get(at + tab).status_code == 200
+
+
+def test_a_file_waits_for_its_owner_alone_until_it_is_registered(
+    service_on_each_database: Service,
+) -> None:
+    service = service_on_each_database
+    office, other = (
+        signed_in(service, made(service, name, "owner")["key"]) for name in ("one", "two")
+    )
+    kept = service.app.state.resources.jobs.files
+    later = datetime.now(UTC) + timedelta(minutes=1)
+    body = parquet(household_table(300, seed=3))
+    file = waiting(office, body)
+    (name,) = kept.left_before(later)
+    assert name.startswith(file)
+    look, register = "/portal/owned/new/look", "/portal/owned/new"
+    for address in (look, register):
+        params = {"file": file, "name": "theirs"}
+        assert other.post(address, params=params, headers=sending(other)).status_code == 404
+    gone = other.delete(f"{register}/file", params={"file": file}, headers=sending(other))
+    assert gone.status_code == 204
+    for guess in ("../../x", f"{file}-x", ""):
+        answer = office.post(look, params={"file": guess}, headers=sending(office))
+        assert answer.status_code == 422
+    # A refusal lets it wait on, and so does every look.
+    wrong = office.post(look, params={"file": file, "columns": "{"}, headers=sending(office))
+    assert wrong.status_code == 422
+    for _ in range(2):
+        assert office.post(look, params={"file": file}, headers=sending(office)).status_code == 200
+    params = {"file": file, "name": "mine"}
+    assert office.post(register, params=params, headers=sending(office)).status_code == 201
+    assert kept.left_before(later) == set()
+    assert office.post(register, params=params, headers=sending(office)).status_code == 409
+    assert office.post(look, params={"file": file}, headers=sending(office)).status_code == 404
+    # Another file was chosen.
+    second = waiting(office, body)
+    office.delete(f"{register}/file", params={"file": second}, headers=sending(office))
+    assert kept.left_before(later) == set()
+
+
+def test_a_file_that_nobody_registers_goes_after_a_day(service: Service) -> None:
+    office = signed_in(service, made(service, "one", "owner")["key"])
+    resources = service.app.state.resources
+    file = waiting(office, b"a,b\n")
+    (sealed,) = (service.home / "blobs" / "jobs").glob(f"{file}*")
+    assert b"a,b" not in sealed.read_bytes()
+    for hours, status in ((23, 422), (25, 404)):
+        then = (datetime.now(UTC) - timedelta(hours=hours)).timestamp()
+        os.utime(sealed, (then, then))
+        tidy(resources, cast("Job", None), SILENT)  # it looks at all of them
+        # Names alone are no table: that is said of a file that is there.
+        looked = office.post(
+            "/portal/owned/new/look", params={"file": file}, headers=sending(office)
+        )
+        assert looked.status_code == status, hours
+
+
+def test_a_bound_is_set_and_cleared_in_the_form_of_the_columns(service: Service) -> None:
+    office = signed_in(service, made(service, "owner", "owner")["key"])
+    at = f"/portal/owned/{registered(office, 'one', 6)}"
+
+    def age_after(**said: str) -> tuple[object, ...]:
+        fields = {f"{name}-1": value for name, value in said.items()}
+        sent = office.post(f"{at}/columns", data=fields, headers=sending(office))
+        assert sent.status_code == 200, sent.text
+        kept = service.client().get(at.replace("/portal/owned", "/v1/datasets")).json()
+        age = kept["columns"][1]
+        return age["kind"], age["round_to_integer"], age["lower"], age["upper"]
+
+    said = {"kind": "numeric", "round": "on", "lower": "0", "upper": "90"}
+    assert age_after(**said) == ("numeric", True, 0, 90)
+    assert age_after(**said | {"lower": ""}) == ("numeric", True, None, 90)
+    assert age_after(**said | {"lower": "", "upper": " "}) == ("numeric", True, None, None)
+    assert age_after(**said) == ("numeric", True, 0, 90)
+    assert age_after(kind="identifier") == ("identifier", False, None, None)
+
+
+def test_agreements_are_listed_with_the_data_set_that_they_are_about(
+    service_on_each_database: Service,
+) -> None:
+    service = service_on_each_database
+    owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
+    office = signed_in(service, owner["key"])
+    dataset, other = registered(office, "one", 3), registered(office, "two", 4)
+    for one in (dataset, other):
+        said = {"name": "open", "percent": "80", "offered": "true"}
+        office.post(f"/portal/owned/{one}/levels", data=said, headers=sending(office))
+    offer = {"recipient": analyst["id"], "level": "open", "purpose": "a study of rents"}
+    office.post(f"/portal/owned/{dataset}/offers", data=offer, headers=sending(office))
+    assert "a study of rents" in office.get(f"/portal/owned/{dataset}/people").text
+    assert "a study of rents" not in office.get(f"/portal/owned/{other}/people").text
+
+
+def test_a_request_for_a_data_set_that_is_gone_can_still_be_looked_at_and_declined(
+    service: Service,
+) -> None:
+    owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
+    office = signed_in(service, owner["key"])
+    dataset = registered(office, "one", 6)
+    at = f"/portal/owned/{dataset}"
+    level = {"name": "open", "percent": "80", "offered": "true"}
+    office.post(f"{at}/levels", data=level, headers=sending(office))
+    office.post(f"{at}/description", data={"listed": "true"}, headers=sending(office))
+    terms = {"items": [{"dataset": dataset, "level": "open"}], "purpose": "rents"}
+    asked = service.client(analyst["key"]).post("/v1/agreements", json=terms).json()["id"]
+    assert "Offer something else" in office.get(f"/portal/agreements/{asked}").text
+    office.post(f"{at}/remove", headers=sending(office))
+    left = office.get(f"/portal/agreements/{asked}")
+    assert left.status_code == 200
+    assert "Offer something else" not in left.text
+    assert "Decline" in left.text
+
+
+def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
+    service_on_each_database: Service,
+) -> None:
+    service = service_on_each_database
+    owner = made(service, "owner", "owner")
+    office = signed_in(service, owner["key"])
+    dataset = registered(office, "one", 5)
+    said = {"name": "partner", "percent": "50"}
+    office.post(f"/portal/owned/{dataset}/levels", data=said, headers=sending(office))
+    resources: Any = service.app.state.resources
+    ask = Ask(Caller(owner["id"], "owner", Role.OWNER), "request")
+    job_id = ask_for_audit(resources, ask, dataset, Wish(levels=("partner",), most_rows=200))
+    with reading(resources.engine) as connection:
+        job = jobs.one(connection, job_id)
+    assert job is not None
+    for _ in range(2):
+        AUDITING.handler(resources, job, SILENT)
+    kept = list_audits(resources, ask, dataset, after="", limit=10)
+    assert [one.copies[0].levels for one in kept] == [("partner",)]
+    page = office.get(f"/portal/owned/{dataset}/audits/{kept[0].id}")
+    assert page.status_code == 200
+    assert "The promise" in page.text
+    # Kept once more as a later one, it is the first that its owner and an auditor are shown.
+    later = replace(kept[0], id="au_later", verdict="It came last.")
+    with writing(resources.engine) as connection:
+        results.keep_audit(resources, connection, ask, later)
+    newest = newest_audits(resources, ask, dataset, limit=10)
+    assert [one.id for one in newest] == ["au_later", kept[0].id]
+    auditor = signed_in(service, made(service, "auditor", "auditor")["key"])
+    assert "It came last." in auditor.get("/portal/audits").text
+    assert auditor.get(f"/portal/audits/{dataset}/au_later").status_code == 200
+    assert auditor.get(f"/portal/owned/{dataset}/audits").status_code == 404
+    assert office.get(f"/portal/audits/{dataset}/au_later").status_code == 403

@@ -1,0 +1,126 @@
+"""A recipe makes the rows of a copy anywhere, and binds noise to rows and shape."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from app.errors import NotReleasable
+from app.model import Part, Role
+from app.service.asking import Ask
+from app.service.copies.chain import Chain
+from app.service.copies.freezing.shape import Shape, open_shapes
+from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
+from app.service.copies.making.release import Release, Selection, open_release
+from app.service.datasets.secrets import open_secret
+from app.store.database import callers, datasets, history
+from app.store.database.engine import reading
+from app.store.database.history import HistoryNotWhole
+from tests.api.conftest import Service
+from tests.api.copies.copy_tables import append, issue, mixed_table, register
+
+
+class Opened:
+    """A release of a data set of two parts and three levels, and what its recipe is made of."""
+
+    def __init__(self, service: Service) -> None:
+        client = service.client()
+        dataset = register(client, mixed_table(300))
+        copy = [issue(client, dataset, level=level)["id"] for level in ("b", "d", "c")][-1]
+        append(client, dataset, mixed_table(100, seed=1))
+        self.resources = service.app.state.resources
+        with reading(self.resources.engine) as connection:
+            ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "test")
+            entries = history.of(connection, dataset)
+            self.chain = Chain(entries[0].previous_hash).extended(entries)
+            self.parts = datasets.parts(connection, dataset)
+            self.shapes = open_shapes(self.resources, connection, dataset, self.parts)
+            self.secret = open_secret(self.resources, connection, dataset)
+        self.release: Release = open_release(self.resources, ask, copy, Selection())
+
+    def recipe(self, part: Part, shape: Shape) -> CopyRecipe:
+        release = self.release
+        return copy_recipe(
+            release.dataset,
+            release.columns,
+            self.chain,
+            release.entry,
+            release.recipe.frozen,
+            release.recipe.pool,
+            {part.number: (part, shape)},
+            self.secret,
+        )
+
+
+@pytest.fixture
+def opened(sqlite_database: str, tmp_path: Path) -> Iterator[Opened]:
+    service = Service(sqlite_database, tmp_path)
+    yield Opened(service)
+    service.close()
+
+
+def originals(opened: Opened, part: Part) -> pa.RecordBatch:
+    names = [column.name for column in opened.release.columns]
+    (found,) = opened.resources.blobs.read_rows(part.blob, 0, part.rows, names)
+    return found
+
+
+def test_a_recipe_sent_elsewhere_makes_the_same_rows(opened: Opened) -> None:
+    sent: CopyRecipe = pickle.loads(pickle.dumps(opened.release.recipe))
+    made = [block(sent, originals(opened, part), part.number, 0) for part in opened.parts]
+    assert pa.Table.from_batches(made).equals(pa.Table.from_batches(opened.release.batches()))
+
+
+def test_a_block_may_begin_anywhere_in_its_row_group(opened: Opened) -> None:
+    part = opened.parts[0]
+    whole = block(opened.release.recipe, originals(opened, part), 0, 0)
+    rest = block(opened.release.recipe, originals(opened, part).slice(41), 0, 0, first=41)
+    assert rest.equals(whole.slice(41))
+
+
+def test_no_secret_and_no_key_is_shown_by_a_recipe(opened: Opened) -> None:
+    said = repr(opened.release.recipe) + repr(opened.release)
+    keys = [key for own in opened.release.recipe.parts.values() for key in own.draws.keys.values()]
+    assert not any(repr(key) in said for key in [opened.secret, *keys])
+
+
+def test_other_rows_and_another_shape_draw_with_other_keys(opened: Opened) -> None:
+    part, shape = opened.parts[1], opened.shapes[1]
+    keys = opened.recipe(part, shape).parts[1].draws.keys
+    assert keys == opened.release.recipe.parts[1].draws.keys
+    other_rows = opened.recipe(replace(part, digest="ab" * 32), shape).parts[1].draws.keys
+    other_shape = opened.recipe(part, replace(shape, hash="ab" * 32)).parts[1].draws.keys
+    found = [*keys.values(), *other_rows.values(), *other_shape.values()]
+    assert len(set(found)) == 3 * len(keys)
+
+
+def test_the_same_rows_and_shape_draw_the_same_under_any_ordinals(opened: Opened) -> None:
+    """Rows appended in another order after a loss are not a second, independent copy."""
+    part, shape = opened.parts[1], opened.shapes[1]
+    moved = replace(part, number=7, first_row=10**6)
+    recipe = opened.recipe(moved, shape)
+    made = block(recipe, originals(opened, part), 7, 0)
+    assert made.equals(block(opened.release.recipe, originals(opened, part), 1, 0))
+
+
+def test_rows_of_before_and_histories_of_an_unknown_recipe_give_nothing(opened: Opened) -> None:
+    part, shape = opened.parts[0], opened.shapes[0]
+    with pytest.raises(NotReleasable, match="register the table anew"):
+        opened.recipe(replace(part, digest=""), shape)
+    opened.chain = replace(opened.chain, recipes=frozenset(("another",)))
+    with pytest.raises(HistoryNotWhole, match="unknown recipe"):
+        opened.recipe(part, shape)
+
+
+def test_a_number_too_large_for_its_noise_gives_nothing(opened: Opened) -> None:
+    rows = originals(opened, opened.parts[0])
+    place = rows.schema.get_field_index("income")
+    huge = rows.set_column(place, "income", pa.array(np.full(rows.num_rows, 1e300)))
+    with pytest.raises(NotReleasable, match="lost to rounding"):
+        block(opened.release.recipe, huge, 0, 0)

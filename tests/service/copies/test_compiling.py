@@ -1,0 +1,70 @@
+"""Compiled code: kept for the next start, and never needed for one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.numerics.copies.noise import definition, steps
+from app.numerics.copies.noise.steps import KernelsDiffer
+from app.service.copies.compiling import compile_ahead, compile_now
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from app.service.copies.compiling import compile_now
+print(compile_now(Path(sys.argv[1])))
+"""
+
+
+def compiled_in_another_process(home: Path) -> bool:
+    variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(home)],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout == "True\n"
+
+
+def test_what_one_start_compiled_the_next_one_loads(tmp_path: Path) -> None:
+    def kept() -> dict[Path, int]:
+        return {file: file.stat().st_mtime_ns for file in tmp_path.glob("compiled/*/*/*.nbc")}
+
+    assert compiled_in_another_process(tmp_path)
+    first = kept()
+    assert first
+    assert compiled_in_another_process(tmp_path)
+    assert kept() == first
+
+
+def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "compiled").write_text("in the way")
+    assert compiled_in_another_process(tmp_path)
+
+
+def test_a_compiler_that_fails_leaves_the_definition_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing() -> None:
+        raise KernelsDiffer("as on a processor that nobody has seen")
+
+    monkeypatch.setattr(steps, "_in_use", [definition])
+    monkeypatch.setattr(steps, "compile_steps", failing)
+    assert not compile_now(tmp_path)
+    assert steps.steps() is definition
+    assert caplog.messages == ["noise is not compiled"]
+
+
+def test_nobody_waits_for_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "_in_use", [definition])
+    thread = compile_ahead(tmp_path)
+    assert steps.steps() is definition or steps.compiled()
+    thread.join()
+    assert steps.compiled()

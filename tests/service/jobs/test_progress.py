@@ -1,0 +1,81 @@
+"""Progress never goes back, and tells the one who works when to end."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.service.jobs import progress as timing
+from app.service.jobs.progress import SHARES, SILENT, Cancelled, Interrupted, Progress
+
+
+@given(st.lists(st.tuples(st.integers(-5, 50), st.integers(0, 40)), max_size=20))
+def test_the_share_done_never_shrinks_and_never_exceeds_the_whole(
+    told: list[tuple[int, int]],
+) -> None:
+    progress, before = Progress(), 0.0
+    for done, total in told:
+        progress.tell("x", done, total)
+        _, kept, whole = progress.told
+        share = kept / whole if whole else 0.0
+        assert before <= share <= 1
+        before = share
+
+
+def test_shares_of_work_add_up() -> None:
+    progress = Progress()
+    first, second = progress.share(0, 250), progress.share(250, SHARES)
+    first.tell("reading", 1, 2)
+    assert progress.told == ("reading", 125, SHARES)
+    second.share(0, 500).tell("making", 3, 3)
+    assert progress.told == ("making", 625, SHARES)
+    second.tell("writing", 7, 7)
+    assert progress.told == ("writing", SHARES, SHARES)
+
+
+def test_telling_is_looking_in_every_part() -> None:
+    progress = Progress()
+    part = progress.share(0, 10).share(0, 10)
+    progress.end(Cancelled)
+    progress.end(Interrupted)  # the first reason stands
+    for one in (progress, part):
+        with pytest.raises(Cancelled):
+            one.tell("x", 1, 2)
+        with pytest.raises(Cancelled):
+            one.look()
+
+
+def test_nobody_listens_to_silent_progress() -> None:
+    SILENT.share(0, 1).tell("x", 1, 2)
+    assert SILENT.told == ("", 0, 0)
+
+
+def test_an_end_that_was_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "RAISE_AGAIN_SECONDS", 0.0)
+    progress = Progress()
+    swallowed, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            with progress.interruptible():
+                try:
+                    while True:
+                        time.sleep(0.001)
+                except Cancelled:  # as a destructor does
+                    swallowed.set()
+                while True:
+                    time.sleep(0.001)
+        except Cancelled:
+            ended.set()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while worker.is_alive():
+        progress.end(Cancelled)
+        worker.join(0.02)
+    assert swallowed.is_set()
+    assert ended.is_set()

@@ -1,0 +1,353 @@
+"""On a cluster the same tasks have the same outcome; lost workers cost time, a lost cluster a problem."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.errors import ClusterUnavailable
+from app.service import clusters
+from app.service.attacks.revealing import RevealTask
+from app.service.clusters import Cluster
+from app.service.copies.freezing import part_rows
+from app.service.copies.freezing.freeze import Look, look_ahead
+from app.service.copies.making.recipe import PartRecipe
+from app.service.copies.released import files as released
+from app.service.copies.released import plans
+from app.service.copies.released.writing import FileTask
+from app.service.jobs.progress import Cancelled
+from app.service.spreading import Spread, Threads, require_wanted
+from app.store.database import tables
+from app.store.database.engine import writing
+from tests.api.conftest import MASTER_KEY, Service
+from tests.api.copies.copy_tables import append, issue, mixed_table, register
+from tests.api.jobs.test_later import ended
+from tests.binaries import free_port
+from tests.clusters import (
+    RunningCluster,
+    dask_cluster,
+    doubled,
+    forever,
+    full,
+    slowly_doubled,
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
+    """Two workers, for tests that kill none of them."""
+    with dask_cluster(tmp_path_factory.mktemp("cluster"), 2) as running:
+        yield running
+
+
+@pytest.fixture
+def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
+    made = Service(sqlite_database, tmp_path / "home")
+    yield made
+    made.close()
+
+
+@contextmanager
+def spread_on(service: Service, spread: Spread) -> Iterator[None]:
+    """Have the service's tasks done by `spread`."""
+    resources = service.app.state.resources
+    before = resources.spread
+    object.__setattr__(resources, "spread", spread)
+    try:
+        yield
+    finally:
+        object.__setattr__(resources, "spread", before)
+        spread.close()
+
+
+def until_unwanted(ended: list[int]) -> None:
+    try:
+        while True:
+            require_wanted()
+            time.sleep(0.01)
+    finally:
+        ended.append(threading.get_ident())
+
+
+def cancelled() -> None:
+    raise Cancelled
+
+
+def test_results_come_in_the_order_of_the_tasks(cluster: RunningCluster) -> None:
+    on_cluster = Cluster(cluster.address)
+    try:
+        for spread in (Threads(2), on_cluster):
+            assert list(spread.over(doubled, range(50))) == [2 * n for n in range(50)]
+            assert list(spread.over(doubled, [])) == []
+            with pytest.raises(OSError, match="No space"):
+                list(spread.over(full, range(5)))
+    finally:
+        on_cluster.close()
+
+
+def test_who_is_cancelled_waits_for_no_task_and_threads_give_theirs_up(tmp_path: Path) -> None:
+    ended: list[int] = []
+    threads = Threads(2)
+    with pytest.raises(Cancelled):
+        list(threads.over(until_unwanted, [ended] * 5, cancelled))
+    assert len(ended) == 2  # those that had begun; the others never do
+    assert list(threads.over(doubled, range(3))) == [0, 2, 4]
+    threads.close()
+    with dask_cluster(tmp_path, 1) as running:
+        spread = Cluster(running.address)
+        with pytest.raises(Cancelled):
+            list(spread.over(forever, range(3), cancelled))
+        spread.close()
+        running.workers[0].kill()
+
+
+def test_a_cluster_that_is_not_there_is_told_and_all_else_works(
+    sqlite_database: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clusters, "CONNECT_SECONDS", 1)
+    nobody = f"tcp://127.0.0.1:{free_port()}"
+    service = Service(sqlite_database, tmp_path / "alone", DASK_SCHEDULER=nobody)
+    assert [vars(one)["setting"] for one in caplog.records if "no cluster" in one.message] == [
+        "CORNERWAVE_DASK_SCHEDULER"
+    ]
+    with service.client() as client:
+        dataset = register(client, mixed_table(100).select(["age", "income"]), columns=None)
+        refused = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "b"})
+        told = refused.json()
+        assert (refused.status_code, told["type"]) == (503, "/problems/cluster-unavailable")
+        assert client.get(f"/v1/datasets/{dataset}").json()["frozen"] is False
+        later = {"Prefer": "respond-async"}
+        job = client.post(f"/v1/datasets/{dataset}/preview", json={"seed": 1}, headers=later)
+        shown = ended(client, job.headers["Location"])
+        assert (shown["state"], shown["problem"]["type"]) == (
+            "failed",
+            "/problems/cluster-unavailable",
+        )
+        # All that needs no cluster works.
+        assert client.get(f"/v1/datasets/{dataset}").status_code == 200
+        assert client.get("/ready").status_code == 200
+    service.close()
+
+
+def test_a_scheduler_that_is_lost_in_the_middle_is_told(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path, 1) as running:
+        spread = Cluster(running.address)
+        looks: list[int] = []
+
+        def killing() -> None:
+            looks.append(1)
+            running.scheduler.kill()
+
+        with pytest.raises(ClusterUnavailable):
+            list(spread.over(forever, range(2), killing))
+        assert looks
+        spread.close()
+        running.workers[0].kill()
+
+
+def test_a_scheduler_without_workers_is_no_cluster(tmp_path: Path) -> None:
+    with dask_cluster(tmp_path, 0) as running:
+        spread = Cluster(running.address)
+        with pytest.raises(ClusterUnavailable):
+            list(spread.over(doubled, range(3)))
+        spread.close()
+
+
+def listed(client: TestClient, dataset: str) -> list[tuple[Any, ...]]:
+    copy = issue(client, dataset, level="b")["id"]
+    answer = client.post(f"/v1/copies/{copy}/files", json={})
+    assert answer.status_code == 200, answer.text
+    return [(f["id"], f["size_bytes"], f["sha256"], f["rows"]) for f in answer.json()["files"]]
+
+
+@pytest.fixture
+def many_parts(service: Service) -> str:
+    client = service.client()
+    dataset = register(client, mixed_table(250))
+    for seed in range(1, 8):
+        append(client, dataset, mixed_table(250, seed=seed))
+    return dataset
+
+
+def forget_files(service: Service) -> None:
+    """As after a long time: nothing is known of files any more."""
+    with writing(service.app.state.resources.engine) as connection:
+        connection.execute(tables.released_files.delete())
+
+
+def test_work_of_a_worker_that_is_killed_is_done_by_another_with_the_same_bytes(
+    service: Service, many_parts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "FILE_ROWS", 300)
+    here = listed(service.client(), many_parts)
+    assert len(here) == 8
+    kept = released._keep
+    with dask_cluster(tmp_path, 2) as running, spread_on(service, Cluster(running.address)):
+        forget_files(service)
+        assert listed(service.client(), many_parts) == here
+        forget_files(service)
+
+        def kept_and_killed(*arguments: Any) -> None:
+            running.workers[0].kill()
+            kept(*arguments)
+
+        monkeypatch.setattr(released, "_keep", kept_and_killed)
+        assert listed(service.client(), many_parts) == here
+        assert running.workers[0].wait() != 0
+    with dask_cluster(tmp_path, 2) as running:
+        spread = Cluster(running.address)
+        made = spread.over(slowly_doubled, [(tmp_path, number) for number in range(20)])
+        first = next(made)
+        begun = {int(name.name.rpartition("-")[2]) for name in tmp_path.glob("begun-*")}
+        busy = next(worker for worker in running.workers if worker.pid in begun)
+        busy.kill()
+        assert [first, *made] == [2 * number for number in range(20)]
+        spread.close()
+
+
+def test_freezing_on_a_cluster_gives_the_same_shapes(
+    service: Service, cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part_rows, "RUN", 1)
+    client = service.client()
+    numbers = mixed_table(140_000).select(["age", "income", "score"])
+    plain = register(client, numbers, columns=None)
+    mixed = register(client, mixed_table(900, seed=3), name="mixed")
+    append(client, mixed, mixed_table(300, seed=4))
+    for dataset in (plain, mixed):
+        here = look_ahead(service.app.state.resources, dataset)
+        with spread_on(service, Cluster(cluster.address)):
+            there = look_ahead(service.app.state.resources, dataset)
+        assert here is not None
+        assert there is not None
+        assert frozen_bytes(here) == frozen_bytes(there)
+        assert here.numeric == there.numeric
+        assert here.records is None or here.records.equals(there.records)
+
+
+def frozen_bytes(look: Look) -> list[bytes]:
+    """All numbers of the moments, bit by bit."""
+    return [
+        array.tobytes()
+        for one in look.moments
+        for array in (
+            one.present.count,
+            one.present.mean,
+            one.present.comoment,
+            one.complete.count,
+            one.complete.mean,
+            one.complete.comoment,
+            one.squares,
+        )
+    ]
+
+
+def test_a_preview_on_a_cluster_says_the_same(service: Service, cluster: RunningCluster) -> None:
+    client = service.client()
+    dataset = register(client, mixed_table(400))
+    append(client, dataset, mixed_table(300, seed=1))
+    asked = {"privacies": [0.2, 0.5], "seed": 1}
+    for _ in ("before the first copy", "after it"):
+        here = client.post(f"/v1/datasets/{dataset}/preview", json=asked)
+        with spread_on(service, Cluster(cluster.address)):
+            there = client.post(f"/v1/datasets/{dataset}/preview", json=asked)
+        assert here.status_code == there.status_code == 200
+        assert there.content == here.content
+        client.post(f"/v1/datasets/{dataset}/rows/retire", json={"rows": [3, 500]})
+        issue(client, dataset, level="b")
+
+
+def test_an_audit_on_a_cluster_finds_the_same(service: Service, cluster: RunningCluster) -> None:
+    client = service.client()
+    dataset = register(client, mixed_table(400))
+    append(client, dataset, mixed_table(300, seed=1))
+    issue(client, dataset, level="b")
+    client.post(f"/v1/datasets/{dataset}/rows/retire", json={"rows": [3, 500]})
+    for asked in ({"issued": True}, {"noise_variances": [0.3]}):
+        form = {"attacks": ["be-dr"], "seed": 1} | asked
+        found = [client.post(f"/v1/datasets/{dataset}/audits", json=form).json()]
+        with spread_on(service, Cluster(cluster.address)):
+            found.append(client.post(f"/v1/datasets/{dataset}/audits", json=form).json())
+        for audit in found:
+            del audit["id"], audit["created_at"]
+        assert len(found[0]["findings"]) > 5
+        assert found[0] == found[1]
+
+
+class Watching(Threads):
+    """Keeps the tasks that it is given."""
+
+    def __init__(self, *, elsewhere: bool = False) -> None:
+        super().__init__()
+        self.elsewhere = elsewhere
+        self.seen: list[Any] = []
+
+    def over(self, work: Any, tasks: Any, look: Any = None) -> Any:
+        for task in tasks:
+            self.seen.append(task)
+            yield work(task)
+
+
+def test_a_worker_is_told_the_keys_of_its_task_and_no_others(
+    service: Service, many_parts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "FILE_ROWS", 300)
+    resources = service.app.state.resources
+    watching = Watching()
+    with spread_on(service, watching):
+        listed(service.client(), many_parts)
+    tasks = [task for task in watching.seen if isinstance(task, FileTask)]
+    assert len(tasks) == 8
+    for task in tasks:
+        numbers = {piece.part.number for piece in task.plan.pieces}
+        assert set(task.plan.recipe.parts) == numbers
+        assert set(task.originals.keys) == {piece.part.blob for piece in task.plan.pieces}
+        sent = pickle.dumps(task)
+        assert bytes.fromhex(MASTER_KEY) not in sent
+        assert resources.vault.derived("anything") not in sent
+    keys = [key for task in tasks for key in task.originals.keys.values()]
+    assert len(set(keys)) == 8  # a blob's key opens that blob
+    for one, task in enumerate(tasks):
+        sent = pickle.dumps(task)
+        assert not [key for other, key in enumerate(keys) if other != one and key in sent]
+
+
+def test_a_worker_that_audits_gets_no_row_and_no_draws_of_other_copies(
+    service: Service, many_parts: str
+) -> None:
+    client = service.client()
+    for variance in (1.0, 0.3):
+        issue(client, many_parts, noise_variance=variance)
+    watching = Watching(elsewhere=True)
+    with spread_on(service, watching):
+        for variance in (1.0, 0.3):
+            form = {"noise_variances": [variance], "attacks": ["be-dr"], "seed": 1}
+            assert client.post(f"/v1/datasets/{many_parts}/audits", json=form).status_code == 201
+    tasks = [task for task in watching.seen if isinstance(task, RevealTask)]
+    assert len(tasks) == 2
+    # The first copy's draw stands alone; what lies between it and the second is the second's.
+    first, second = (
+        {key for plan in task.copies[0] for one in plan.recipe.parts.values() for key in keys(one)}
+        for task in tasks
+    )
+    assert second - first
+    sent = pickle.dumps(tasks[0])
+    assert all(key in sent for key in first)
+    assert not [key for key in second - first if key in sent]
+    assert bytes.fromhex(MASTER_KEY) not in sent
+    assert tasks[0].rows.values.size == 0
+
+
+def keys(recipe: PartRecipe) -> list[bytes]:
+    return list(recipe.draws.keys.values())

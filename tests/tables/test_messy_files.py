@@ -1,0 +1,74 @@
+"""Files as people have them are read right or refused with the remedy, never misread."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from app.errors import DomainError
+from app.tables.dates import days_of, found_form
+from app.tables.reading import read_batches
+from app.tables.reading_as import Decimal, Header, ReadAs, ReadingWishes
+from tests.tables.messy_files import FILES, Messy
+from tests.tables.table_bodies import LIMITS
+
+
+def read_messy(file: Messy, folder: Path) -> tuple[pa.Table, ReadAs]:
+    said = dict(file.said)
+    if "decimal" in said:
+        said["decimal"] = Decimal(str(said["decimal"]))
+    if "header" in said:
+        said["header"] = Header(str(said["header"]))
+    wishes = ReadingWishes(**said)  # type: ignore[arg-type]
+    with read_batches(io.BytesIO(file.body), None, None, LIMITS, folder, wishes=wishes) as stream:
+        return pa.Table.from_batches(list(stream.batches), stream.schema), stream.read_as
+
+
+def test_there_are_at_least_sixty_files_with_different_names() -> None:
+    assert len({file.name for file in FILES if file.name != "the same, told"}) >= 60
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_messy_file_is_read_right_or_refused_with_the_remedy(file: Messy, tmp_path: Path) -> None:
+    if file.columns is None:
+        with pytest.raises(DomainError) as refused:
+            read_messy(file, tmp_path)
+        assert file.remedy in refused.value.detail
+        return
+    table, read_as = read_messy(file, tmp_path)
+    assert table.to_pydict() == file.columns
+    assert file.read_as.items() <= asdict(read_as).items()
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2020-05-01T10:00:00Z", "2021-12-01T23:59:59Z"],
+        ["01/22/2020", "22/03/2020"],
+        ["22.01.20", "14.03.21"],
+        ["March 3, 2020", "April 4, 2021"],
+        ["3. März 2020", "4. April 2021"],
+        ["31-Dec-20", "01-Jan-21"],
+    ],
+)
+def test_dates_in_forms_that_are_not_read_are_no_categories(cells: list[str]) -> None:
+    with pytest.raises(DomainError) as refused:
+        found_form("day", pa.array(cells, pa.large_string()), None)
+    assert "2024-12-31" in refused.value.detail
+
+
+@pytest.mark.parametrize("cells", [["2020-W05", "2020-W06"], ["10:00", "11:30"], ["May", "June"]])
+def test_weeks_times_and_months_are_no_dates(cells: list[str]) -> None:
+    assert found_form("when", pa.array(cells, pa.large_string()), None) is None
+
+
+def test_dates_without_marks_are_dates_unless_one_is_none() -> None:
+    cells = pa.array(["20200131", "19991224"], pa.large_string())
+    form = found_form("day", cells, None)
+    assert form is not None
+    assert days_of(cells, form).to_pylist() == [18_292.0, 10_949.0]
+    assert found_form("day", pa.array(["20200231", "20201315"], pa.large_string()), None) is None

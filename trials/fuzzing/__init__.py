@@ -1,0 +1,1 @@
+"""Requests and tables that nobody meant well."""
