@@ -317,7 +317,9 @@ def running_proxy(name: str, home: Path, service: str) -> Iterator[Proxy]:
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(home)}
     with (
         log.open("wb") as said,
-        subprocess.Popen(command, stdout=said, stderr=said, env=environment) as process,
+        subprocess.Popen(
+            command, executable=shutil.which(name), stdout=said, stderr=said, env=environment
+        ) as process,
     ):
         try:
             _wait_for(port, process, log)
