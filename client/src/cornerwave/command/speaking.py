@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
@@ -115,9 +116,25 @@ def _shown(cell: object) -> str:
         return ""
     if isinstance(cell, float):
         return f"{cell:.6g}"
-    if isinstance(cell, (dict, list)):
-        return json.dumps(cell, ensure_ascii=False)
+    if isinstance(cell, dict):
+        return "\n".join(_named(cell))
+    if isinstance(cell, list):
+        between = "\n" if any(isinstance(each, (dict, list)) for each in cell) else ", "
+        return between.join(_in_a_line(each) for each in cell)
     return str(cell)
+
+
+def _in_a_line(cell: object) -> str:
+    return ", ".join(_named(cell)) if isinstance(cell, dict) else _shown(cell)
+
+
+def _named(members: dict[str, object]) -> Iterator[str]:
+    """Each member that says something: in a line, or below its name where it has several."""
+    for name, member in members.items():
+        if member in (None, [], {}):
+            continue
+        shown = _shown(member)
+        yield f"{name}: {shown}" if "\n" not in shown else f"{name}:\n{indent(shown, '  ')}"
 
 
 def _plain(value: Any) -> Any:
