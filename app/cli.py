@@ -151,7 +151,7 @@ def _serve_by_many(settings: Settings, listening: socket.socket) -> None:
     from app.api.serving.metrics import SHARED_FOLDER
     from app.api.serving.processes import Processes, empty_folder
     from app.main import open_resources
-    from app.service.first_start import ensure_administrator
+    from app.service.starting.first_start import ensure_administrator
 
     resources = open_resources(settings)
     key = ensure_administrator(resources, settings.admin_key)
@@ -208,7 +208,7 @@ def migrate(settings: Settings) -> None:
 
 def change_master_key(settings: Settings) -> None:
     """wrap all keys by CORNERWAVE_MASTER_KEY in place of CORNERWAVE_OLD_MASTER_KEY"""
-    from app.service import installation
+    from app.service.starting import installation
     from app.store.blobs.store import place_at
     from app.store.database.engine import open_engine
 

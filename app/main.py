@@ -58,19 +58,19 @@ from app.service.attacks import later
 from app.service.clusters import Cluster, ClusterNotInstalled
 from app.service.copies.compiling import compile_ahead
 from app.service.copies.making.scheduling import Downloads
-from app.service.first_start import ensure_administrator
-from app.service.installation import claim_store, known_installation, opened_vault
+from app.service.health.probes import Probes
 from app.service.jobs.kinds import Jobs, Kind
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, tidy
-from app.service.probes import Probes
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning, rounds
 from app.service.sharing.identity import Provider
 from app.service.sharing.webhooks import telling
 from app.service.spreading import Spread, Threads
-from app.service.sweeping import sweep
+from app.service.starting.first_start import ensure_administrator
+from app.service.starting.installation import claim_store, known_installation, opened_vault
+from app.service.starting.sweeping import sweep
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.presigning import PresigningNotInstalled, S3Presigner

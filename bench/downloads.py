@@ -28,8 +28,8 @@ from app.service.asking import Ask
 from app.service.copies.compiling import compile_now
 from app.service.copies.making.release import Selection, open_release
 from app.settings import settings_from
-from app.store.database import callers
 from app.store.database.engine import reading
+from app.store.database.sharing import callers
 from bench.measure import Measured, Ratio, interleaved, record
 
 COLUMNS = 10

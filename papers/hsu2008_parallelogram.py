@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.moments import whitened
+from app.numerics.synthesis.published.methods import METHODS
 from app.numerics.utility.distances import energy_distance
 from app.numerics.utility.prediction import two_sample_score
 from papers.finding import Finding, Picture, Table, drawn

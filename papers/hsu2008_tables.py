@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.methods import METHODS
+from app.numerics.synthesis.published.methods import METHODS
 from app.numerics.utility.correlation import CORRELATIONS, relative_bias
 from papers.finding import SHARED_DATA, Cell, Finding, Table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 from app.main import openapi_document
@@ -11,6 +12,7 @@ from app.main import openapi_document
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "common", "misc", "base", "manager"}
+MODULES_SIDE_BY_SIDE = 16
 
 
 def committed_files() -> list[Path]:
@@ -32,6 +34,18 @@ def test_every_module_opens_with_a_sentence() -> None:
         if (text := path.read_text(encoding="utf-8")) and not text.startswith('"""')
     ]
     assert silent == []
+
+
+def test_no_folder_is_a_heap() -> None:
+    modules = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for code in ("app", "client/src")
+        for path in (ROOT / code).glob("**/*.py")
+        if path.name != "__init__.py"
+    )
+    assert modules
+    heaps = {folder: n for folder, n in modules.items() if n > MODULES_SIDE_BY_SIDE}
+    assert heaps == {}
 
 
 def test_the_lock_names_no_registry() -> None:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 from app.model import BLOCK_ROWS, Kind, Limits
 from app.store.blobs import row_blocks
-from app.tables import cells, encoding, kinds, plain, reading, writing
+from app.tables import reading, writing
+from app.tables.bodies import encoding
+from app.tables.columns import kinds
 from app.tables.detection import personal
 from app.tables.dialect import tokens
 from app.tables.formats import archive, arrow_message, csv, json
 from app.tables.media import MediaType
+from app.tables.values import cells, plain
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
 MEBIBYTE = 2**20

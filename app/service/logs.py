@@ -11,8 +11,9 @@ from app.model import LogEntry, LogFilter, Role
 from app.service.access import overseen, require
 from app.service.asking import Ask
 from app.service.resources import Resources
-from app.store.database import audit_log, history
+from app.store.database import audit_log
 from app.store.database.audit_log import Fact
+from app.store.database.copies import history
 from app.store.database.engine import reading, snapshot, writing
 
 NOBODY = "-"

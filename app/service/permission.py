@@ -13,9 +13,8 @@ from app.service.asking import Ask
 from app.service.copies import lookup
 from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
-from app.store.database import callers
 from app.store.database.engine import reading
-from app.store.database.sharing import transfers
+from app.store.database.sharing import callers, transfers
 
 FILE_REQUESTS = 100
 """For each request that a caller may make, so many ranges of files."""

@@ -10,8 +10,9 @@ from app.service.access import live_grants, visible
 from app.service.asking import Ask
 from app.service.resources import Resources
 from app.service.sharing.agreements.parties import known_agreement, party_of
-from app.store.database import callers, levels
 from app.store.database.engine import reading
+from app.store.database.registered import levels
+from app.store.database.sharing import callers
 
 
 def right_to(resources: Resources, ask: Ask, subject: str) -> str:

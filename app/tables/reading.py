@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge
 from app.model import Limits, Storage
-from app.tables.as_it_came import marked_schema
-from app.tables.encoding import Counted, Readable, Unpacked, unpacked
+from app.tables.bodies.encoding import Counted, Readable, Unpacked, unpacked
+from app.tables.bodies.signature import ENOUGH_BYTES, signed
 from app.tables.formats.archive import archived, counted, whole_archive
 from app.tables.formats.arrow import read_arrow, read_arrow_file
 from app.tables.formats.csv import Rewound, read_csv
@@ -20,12 +20,12 @@ from app.tables.formats.json import read_json
 from app.tables.formats.parquet import read_parquet
 from app.tables.formats.statistics_files import read_statistics_file
 from app.tables.media import named_source, with_parameters
-from app.tables.missing import with_missing
 from app.tables.reading_as import FOUND_OUT, ReadAs, ReadingWishes
-from app.tables.signature import ENOUGH_BYTES, signed
 from app.tables.source import Source
 from app.tables.stream import TableStream
 from app.tables.summary import without_summary
+from app.tables.values.as_it_came import marked_schema
+from app.tables.values.missing import with_missing
 
 WHOLE_BYTES = 2**30
 """The largest table that is held as a whole."""

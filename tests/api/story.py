@@ -20,8 +20,8 @@ from app.service.jobs.enqueue import enqueue
 from app.service.jobs.kinds import Kind, Outcome
 from app.service.jobs.pulse import Pulse
 from app.service.jobs.running import run_job
-from app.store.database import callers
 from app.store.database.engine import writing
+from app.store.database.sharing import callers
 from tests.api.dsp.told import told_of_transfers
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "app" / "api" / "examples.json"

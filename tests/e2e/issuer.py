@@ -20,8 +20,8 @@ from app.service.copies.making.release import Selection, open_release, record_re
 from app.service.copies.making.scheduling import Downloads
 from app.service.resources import Resources
 from app.settings import settings_from
-from app.store.database import callers
 from app.store.database.engine import reading
+from app.store.database.sharing import callers
 from app.tables.media import MediaType
 from app.tables.writing import write_batches
 

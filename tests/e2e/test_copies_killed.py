@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from app.store.database import history
+from app.store.database.copies import history
 from app.store.database.engine import reading
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import mixed_table, register

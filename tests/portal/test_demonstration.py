@@ -11,8 +11,8 @@ from app.model import Caller, Role
 from app.service.asking import Ask
 from app.service.demonstration import making, pooling
 from app.service.resources import Resources
-from app.store.database import callers
 from app.store.database.engine import reading
+from app.store.database.sharing import callers
 from tests.api.conftest import Service
 from tests.portal.test_sessions import OWN, signed_in, token_of
 

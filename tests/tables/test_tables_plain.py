@@ -14,7 +14,7 @@ from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables import reading
 from app.tables.media import MediaType
-from app.tables.plain import TEXT_BYTES
+from app.tables.values.plain import TEXT_BYTES
 from tests.tables.table_bodies import as_arrow, as_csv, as_parquet, read
 
 BINARY = {MediaType.PARQUET: as_parquet, MediaType.ARROW: as_arrow}

@@ -222,7 +222,7 @@ def test_memory_does_not_grow_with_the_csv(tmp_path: Path) -> None:
 
 
 def test_a_spooled_body_is_not_on_disk_in_clear(tmp_path: Path) -> None:
-    from app.tables.spool import Spool
+    from app.tables.bodies.spool import Spool
 
     secret = b"a very secret value " * 1_000
     spool = Spool(io.BytesIO(secret), tmp_path)

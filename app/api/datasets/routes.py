@@ -25,8 +25,9 @@ from app.api.transport.paging import PageHere
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind
-from app.service.datasets import catalogue, columns, register
-from app.tables.kinds import wished_storage
+from app.service.datasets import catalogue, columns
+from app.service.datasets.arriving import register
+from app.tables.columns.kinds import wished_storage
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"], route_class=Route)
 

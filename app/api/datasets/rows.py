@@ -21,7 +21,8 @@ from app.api.transport.incoming.tables import BodyHere
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.service.copies.later_parts.placing import Uncovered
-from app.service.datasets import append, retire
+from app.service.datasets import retire
+from app.service.datasets.arriving import append
 
 router = APIRouter(prefix="/v1/datasets/{dataset_id}/rows", tags=["rows"], route_class=Route)
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import DataForm, Form
 from app.model import Column, ColumnWish, Dataset, Kind, Level, Notice, Storage, Versions
 from app.service.copies.advice import Advice
-from app.service.datasets.report import ColumnReport, TableReport
+from app.service.datasets.arriving.report import ColumnReport, TableReport
 from app.tables.reading_as import Decimal, Header
 
 AllowVersionsHere = Annotated[

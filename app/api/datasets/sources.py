@@ -14,9 +14,9 @@ from app.api.transport.incoming.tables import TABLE_BODY
 from app.errors import InvalidParameter
 from app.model import Storage
 from app.service.asking import Ask
-from app.service.datasets.importing import imported
+from app.service.datasets.arriving.importing import imported
 from app.service.resources import Resources
-from app.tables.encoding import Readable
+from app.tables.bodies.encoding import Readable
 from app.tables.formats.csv import Rewound
 from app.tables.reading import read_batches
 from app.tables.reading_as import ReadingWishes

@@ -24,7 +24,7 @@ from app.errors import InvalidParameter
 from app.model import Binding
 from app.service.sharing.delta import listing, reading
 from app.service.sharing.delta.listing import Share, SharedSchema, SharedTable
-from app.store.database.callers import public_id
+from app.store.database.sharing.callers import public_id
 
 VERSION = "delta-table-version"
 LINES = "application/x-ndjson; charset=utf-8"

@@ -28,8 +28,8 @@ from app.service.jobs.enqueue import enqueue
 from app.service.jobs.tidying import REQUEST, request_file
 from app.service.jobs.watching import Watched, show_job
 from app.service.resources import Resources
-from app.store.database.callers import public_id
 from app.store.database.jobs import JobState
+from app.store.database.sharing.callers import public_id
 
 CHUNK_BYTES = 2**20
 LOOKS_SECONDS = (0.05, 0.1, 0.2, 0.5)

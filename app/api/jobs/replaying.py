@@ -36,9 +36,10 @@ from app.service.jobs.progress import Progress
 from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedFile, SealingWriter
-from app.store.database import callers, receipts
+from app.store.database import receipts
 from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
+from app.store.database.sharing import callers
 
 KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host")
 """Of a request, what its answer depends on."""

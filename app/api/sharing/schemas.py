@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from app.api.transport.forms import Form
 from app.model import Grant, LogEntry, Role
 from app.service.sharing.recipients import NewKey
-from app.store.database.callers import CallerRecord
+from app.store.database.sharing.callers import CallerRecord
 
 
 class GrantForm(Form):

@@ -20,8 +20,8 @@ from starlette.exceptions import HTTPException
 
 from app import errors
 from app.errors import DomainError, Refusal
+from app.service.health.outages import outage_of
 from app.service.logs import NOBODY, record_refusal
-from app.service.outages import outage_of
 
 log = logging.getLogger("cornerwave.requests")
 PROBLEM_TYPE = "application/problem+json"

@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from app.api.transport.callers import key_of
 from app.service.asking import Ask
 from app.service.jobs.progress import SHARES, SILENT, Progress
-from app.store.database.callers import public_id
+from app.store.database.sharing.callers import public_id
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 READING = 50

@@ -15,13 +15,13 @@ One module, one idea:
 | closed_forms | expected errors where a formula exists |
 | score | what an attack achieved, beside a baseline and a control |
 | battery | every attack under its name |
-| released_rows | rows of a copy beside the originals, numbers and categories |
-| joint_linear | the best linear attacker on both, without and with the kept rows told |
-| trees | boosted trees that learn from half of the true rows |
-| lattice | rounding to values that can be |
-| directions | the worst direction of each part, and the insider who knows all but one attribute |
-| findings | what is left beside what was promised, and the verdict |
-| promise | all of these on one copy |
+| releases.released_rows | rows of a copy beside the originals, numbers and categories |
+| releases.joint_linear | the best linear attacker on both, without and with the kept rows told |
+| releases.trees | boosted trees that learn from half of the true rows |
+| releases.lattice | rounding to values that can be |
+| releases.directions | the worst direction of each part, and the insider who knows all but one attribute |
+| releases.findings | what is left beside what was promised, and the verdict |
+| releases.promise | all of these on one copy |
 | dissimilarity | how unlike the data the noise is shaped |
 
 Notation, everywhere: n records (rows), d attributes, m copies. huang2005 writes m for d, li2012

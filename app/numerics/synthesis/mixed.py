@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import InvalidTable
-from app.numerics.synthesis.components import refuse_single_direction
-from app.numerics.synthesis.enforcement import enforced, rule_of
-from app.numerics.synthesis.latent import as_numbers, cut
+from app.numerics.synthesis.columns.enforcement import enforced, rule_of
+from app.numerics.synthesis.columns.latent import as_numbers, cut
+from app.numerics.synthesis.columns.ordering import category_orders
+from app.numerics.synthesis.columns.point_mass import at_mass, point_mass
 from app.numerics.synthesis.moments import moments
-from app.numerics.synthesis.ordering import category_orders
 from app.numerics.synthesis.outcome import Method, Synthesis
-from app.numerics.synthesis.point_mass import at_mass, point_mass
+from app.numerics.synthesis.published.components import refuse_single_direction
 from app.numerics.tables import MixedTable
 
 

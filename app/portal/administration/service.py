@@ -12,7 +12,7 @@ from app.model import Role
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.access import require
-from app.service.probes import Condition, Probe, Probes
+from app.service.health.probes import Condition, Probe, Probes
 from app.service.resources import Resources
 
 router = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)

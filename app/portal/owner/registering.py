@@ -19,10 +19,10 @@ from app.portal.owner.owning import PREFIX, require_owner
 from app.portal.owner.waiting_files import FileId
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.datasets import register
+from app.service.datasets.arriving import register
 from app.service.resources import Resources
-from app.tables.encoding import Readable
-from app.tables.kinds import wished_storage
+from app.tables.bodies.encoding import Readable
+from app.tables.columns.kinds import wished_storage
 from app.tables.reading import read_batches
 from app.tables.reading_as import FOUND_OUT, ReadingWishes
 from app.tables.stream import TableStream

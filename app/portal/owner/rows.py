@@ -17,7 +17,8 @@ from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.copies.later_parts.placing import Uncovered
-from app.service.datasets import append, retire
+from app.service.datasets import retire
+from app.service.datasets.arriving import append
 from app.tables.reading import read_batches
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)

@@ -17,7 +17,7 @@ from app.errors import NotFound
 from app.service.asking import Ask, new_id
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedFile
-from app.tables.encoding import Readable
+from app.tables.bodies.encoding import Readable
 
 CHUNK_BYTES = 2**20
 PREFIX = "upload"

@@ -29,9 +29,9 @@ from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealingWriter
-from app.store.database import callers
 from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
+from app.store.database.sharing import callers
 from app.tables.media import MediaType
 from app.tables.reading import read_table
 from app.tables.reading_as import FOUND_OUT, ReadingWishes

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app.errors import InvalidParameter, NotFound
 from app.model import HistoryEntry
 from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.findings import verdict
+from app.numerics.attacks.releases.findings import verdict
 from app.service import results
 from app.service.access import overseen, owned
 from app.service.asking import Ask, new_id, work
@@ -26,8 +26,9 @@ from app.service.copies.freezing.frozen import Frozen, open_frozen
 from app.service.datasets.levels import checked_variance
 from app.service.jobs.progress import SHARES, SILENT, Progress
 from app.service.resources import Resources
-from app.store.database import history, levels
+from app.store.database.copies import history
 from app.store.database.engine import reading
+from app.store.database.registered import levels
 
 MOST_COPIES = 200
 MOST_CELLS = 40_000_000

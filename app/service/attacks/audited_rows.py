@@ -36,7 +36,7 @@ from app.service.copies.released.writing import made_rows
 from app.service.datasets.statistics import open_statistics
 from app.service.resources import Resources
 from app.store.blobs.store import BlobRows
-from app.store.database import datasets
+from app.store.database.registered import datasets
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.findings import Finding
+from app.numerics.attacks.releases.findings import Finding
 from app.numerics.attacks.score import TOLERANCES, Score
 
 

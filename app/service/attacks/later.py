@@ -10,9 +10,10 @@ from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.kinds import Kind, Outcome
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
-from app.store.database import callers, receipts
+from app.store.database import receipts
 from app.store.database.engine import reading
 from app.store.database.jobs import Job
+from app.store.database.sharing import callers
 
 AUDIT = "audit"
 

@@ -13,8 +13,8 @@ import numpy as np
 from sqlalchemy import Connection
 
 from app.model import Dataset, HistoryEntry
-from app.numerics.attacks.findings import Finding, averaged
-from app.numerics.attacks.promise import attacked_release
+from app.numerics.attacks.releases.findings import Finding, averaged
+from app.numerics.attacks.releases.promise import attacked_release
 from app.numerics.threads import one_blas_thread
 from app.service.asking import Ask
 from app.service.attacks.released_sample import (
@@ -33,7 +33,8 @@ from app.service.copies.released.writing import made_rows
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.store.blobs.store import BlobRows
-from app.store.database import history, key_books
+from app.store.database.copies import history
+from app.store.database.registered import key_books
 
 
 @dataclass(frozen=True, repr=False)

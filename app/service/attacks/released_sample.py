@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict
 from app.model import Column, Dataset, HistoryEntry, Kind, Part
-from app.numerics.attacks.released_rows import ReleasedRows
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.records import kept_share, uniforms
 from app.numerics.copies.shapes.row_moments import row_moments
@@ -27,7 +27,7 @@ from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.recipe import PartRecipe
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.resources import Resources
-from app.store.database import datasets
+from app.store.database.registered import datasets
 from app.tables.stream import category_text
 
 FloatArray = NDArray[np.float64]

@@ -16,7 +16,6 @@ from app.errors import Conflict
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.battery import Attack, Evidence, Options, bayes_estimate
 from app.numerics.attacks.closed_forms import cornerwave_copies_error, independent_copies_error
-from app.numerics.attacks.findings import Finding
 from app.numerics.attacks.knowledge import Knowledge
 from app.numerics.attacks.pooling import (
     CopyGroup,
@@ -24,6 +23,7 @@ from app.numerics.attacks.pooling import (
     independent_between,
     pooled_observation,
 )
+from app.numerics.attacks.releases.findings import Finding
 from app.numerics.attacks.score import score
 from app.numerics.attacks.univariate import histogram_density
 from app.numerics.threads import one_blas_thread

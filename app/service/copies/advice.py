@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from app.errors import NotReleasable
 from app.model import Dataset
-from app.numerics.attacks.lattice import recovered_share
+from app.numerics.attacks.releases.lattice import recovered_share
 from app.numerics.copies.calibrating.applied import (
     Calibration,
     applied_variance,

@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 from app.model import HistoryEntry
 from app.numerics.copies.multilevel import Bridge, conditional_coefficients
 from app.service.resources import Resources
-from app.store.database import history
-from app.store.database.history import HistoryNotWhole
+from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole
 
 ENTRY_BYTES = 1_500
 """About what an entry takes in memory."""

@@ -31,8 +31,9 @@ from app.service.copies.slots import given_slot, is_traceable, own_variance
 from app.service.datasets.levels import checked_variance
 from app.service.datasets.statistics import open_statistics
 from app.service.resources import Resources
-from app.store.database import datasets, history, levels
+from app.store.database.copies import history
 from app.store.database.engine import reading
+from app.store.database.registered import datasets, levels
 
 MOST_IN_A_BATCH = 1_000
 

@@ -13,9 +13,10 @@ from app.service.copies.freezing.frozen import Frozen, open_frozen
 from app.service.copies.slots import is_anothers, is_traceable, own_variance
 from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
-from app.store.database import datasets, history, levels, slots
+from app.store.database.copies import history, slots
+from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading
-from app.store.database.history import HistoryNotWhole
+from app.store.database.registered import datasets, levels
 
 
 def show_copy(resources: Resources, ask: Ask, copy_id: str) -> Copy:

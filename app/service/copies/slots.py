@@ -17,9 +17,9 @@ from app.model import Grant
 from app.numerics.tracing.slots import SLOTS, free_slot, slot_variance
 from app.service.access import live_grants
 from app.service.asking import Ask
-from app.store.database import history, slots
+from app.store.database.copies import history, slots
+from app.store.database.copies.slots import Slot
 from app.store.database.sharing import agreements
-from app.store.database.slots import Slot
 
 
 def is_traceable(connection: Connection, ask: Ask, dataset_id: str) -> bool:

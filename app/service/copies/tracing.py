@@ -20,9 +20,10 @@ from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.lookup import released_history
 from app.service.copies.making.release import Selection, open_release
 from app.service.resources import Resources
-from app.store.database import datasets, history, levels, slots
+from app.store.database.copies import history, slots
+from app.store.database.copies.slots import Slot
 from app.store.database.engine import reading
-from app.store.database.slots import Slot
+from app.store.database.registered import datasets, levels
 
 FloatArray = NDArray[np.float64]
 

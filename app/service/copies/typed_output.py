@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from app.model import Column, Kind, Storage
 from app.numerics.copies.grid import bounds_on_grid, whole_numbers, within_bounds
-from app.tables.dates import FIRST_DAY, LAST_DAY, as_dates
+from app.tables.values.dates import FIRST_DAY, LAST_DAY, as_dates
 
 FloatArray = NDArray[np.float64]
 

@@ -13,12 +13,12 @@ from app.model import Column, Dataset, Grant, Kind, Role, Versions
 from app.service.access import live_grants, owned, owned_and_locked, visible
 from app.service.asking import Ask, work
 from app.service.copies.released.room import remove_objects
-from app.service.datasets.overlap import forget_sketches
-from app.service.datasets.versions import privacy_left
+from app.service.datasets.seen_before.overlap import forget_sketches
+from app.service.datasets.seen_before.versions import privacy_left
 from app.service.resources import Resources
-from app.store.database import datasets, key_books, levels, loose_blobs
 from app.store.database.clock import moment
 from app.store.database.engine import reading, writing
+from app.store.database.registered import datasets, key_books, levels, loose_blobs
 
 
 def show_dataset(resources: Resources, ask: Ask, dataset_id: str) -> Dataset:

@@ -16,8 +16,8 @@ from app.service.asking import Ask, work
 from app.service.datasets.read_again import read_again, refuse_changed
 from app.service.datasets.statistics import open_statistics, seal_statistics
 from app.service.resources import Resources
-from app.store.database import datasets
-from app.tables.kinds import as_wished, refuse_unknown
+from app.store.database.registered import datasets
+from app.tables.columns.kinds import as_wished, refuse_unknown
 from app.tables.stream import category_text
 
 

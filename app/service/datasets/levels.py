@@ -13,10 +13,10 @@ from app.service.asking import Ask, work
 from app.service.copies.advice import Advice, advise
 from app.service.naming import checked_name
 from app.service.resources import Resources
-from app.store.database import grants, levels
 from app.store.database.clock import moment
 from app.store.database.engine import reading
-from app.store.database.sharing import agreements
+from app.store.database.registered import levels
+from app.store.database.sharing import agreements, grants
 
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-9, 1e9
 

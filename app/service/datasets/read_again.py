@@ -20,19 +20,19 @@ from app.errors import Conflict, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
 from app.service.access import owned
 from app.service.asking import Ask
-from app.service.datasets.ingest import Ingested, ingest, refuse_too_many
-from app.service.datasets.register import blob_name
+from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
+from app.service.datasets.arriving.register import blob_name
+from app.service.datasets.arriving.uploading import uploading
 from app.service.datasets.secrets import open_secret, part_digest
 from app.service.datasets.statistics import Statistics, merged, seal_statistics
-from app.service.datasets.uploading import uploading
 from app.service.resources import Resources
-from app.store.database import datasets, loose_blobs
 from app.store.database.engine import reading, writing
-from app.tables.dates import DateForm, as_dates, days_of, found_form
+from app.store.database.registered import datasets, loose_blobs
+from app.tables.columns.kinds import refuse_unknown
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.kinds import refuse_unknown
 from app.tables.reading_as import Decimal
 from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
+from app.tables.values.dates import DateForm, as_dates, days_of, found_form
 
 Reader = DateForm | Decimal | None
 """How texts are read as numbers: dates of a form, or numbers with a decimal sign."""

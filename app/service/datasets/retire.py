@@ -12,8 +12,8 @@ from app.model import Dataset, Part
 from app.service.access import owned, owned_and_locked
 from app.service.asking import Ask, work
 from app.service.resources import Resources
-from app.store.database import datasets
 from app.store.database.engine import reading
+from app.store.database.registered import datasets
 
 
 def retire_rows(

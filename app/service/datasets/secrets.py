@@ -9,7 +9,7 @@ import os
 from sqlalchemy import Connection
 
 from app.service.resources import Resources
-from app.store.database import datasets
+from app.store.database.registered import datasets
 
 SECRET_BYTES = 32
 

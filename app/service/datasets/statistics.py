@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from app.numerics.moments import Moments
 from app.service.resources import Resources
-from app.store.database import datasets
+from app.store.database.registered import datasets
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,17 +15,19 @@ from app.model import Dataset, Grant, HistoryEntry, Level, Role
 from app.service.access import require
 from app.service.asking import Ask, work
 from app.service.copies.issue import Wanted, issue_copy
+from app.service.datasets.arriving.register import check_name, register_dataset
 from app.service.datasets.catalogue import describe_dataset, remove_dataset
 from app.service.datasets.levels import put_level
-from app.service.datasets.register import check_name, register_dataset
 from app.service.demonstration.households import as_file, household_rows
 from app.service.jobs.enqueue import INTERNAL
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.service.sharing.grants import put_grant
 from app.service.sharing.recipients import create_recipient
-from app.store.database import callers, datasets, grants, history, levels
+from app.store.database.copies import history
 from app.store.database.engine import reading
+from app.store.database.registered import datasets, levels
+from app.store.database.sharing import callers, grants
 from app.tables.media import MediaType
 from app.tables.reading import read_batches
 

@@ -18,16 +18,17 @@ import orjson
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Unavailable
+from app.service.health.outages import outage_of
+from app.service.health.places import places_of
 from app.service.jobs.enqueue import enqueue, wake
 from app.service.jobs.kinds import Failed, Kind, TryAgain, clean_up
 from app.service.jobs.progress import Cancelled, Interrupted, Progress
 from app.service.jobs.pulse import Pulse
-from app.service.outages import outage_of
-from app.service.places import places_of
 from app.service.resources import Resources
-from app.store.database import callers, jobs
+from app.store.database import jobs
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job, JobState
+from app.store.database.sharing import callers
 
 FINISHING_TRIES, FINISHING_PAUSE = 5, 0.5
 """How often, and after which seconds, the end of a job is written when the database fails."""

@@ -11,8 +11,9 @@ from app.model import Column, Dataset, Level
 from app.service.asking import Ask
 from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
-from app.store.database import callers, datasets, levels
 from app.store.database.engine import reading
+from app.store.database.registered import datasets, levels
+from app.store.database.sharing import callers
 
 
 @dataclass(frozen=True)

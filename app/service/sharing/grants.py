@@ -9,8 +9,9 @@ from app.model import Dataset, Grant, Kind, Role
 from app.service.access import overseen, owned_and_locked
 from app.service.asking import Ask, work
 from app.service.resources import Resources
-from app.store.database import callers, grants, levels
 from app.store.database.engine import reading
+from app.store.database.registered import levels
+from app.store.database.sharing import callers, grants
 
 
 def put_grant(resources: Resources, ask: Ask, grant: Grant) -> Grant:

@@ -31,8 +31,8 @@ from app.model import Caller, Role
 from app.service.asking import Ask, work
 from app.service.resources import Resources
 from app.service.sharing.sessions import NewSession, sign_in_known
-from app.store.database import callers
 from app.store.database.engine import reading
+from app.store.database.sharing import callers
 from app.store.vault import SealBroken
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")

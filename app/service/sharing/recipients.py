@@ -13,9 +13,9 @@ from app.service.access import require
 from app.service.asking import Ask, Work, is_duplicate, new_id, work
 from app.service.naming import checked_name
 from app.service.resources import Resources
-from app.store.database import callers, sessions
-from app.store.database.callers import CallerRecord
 from app.store.database.engine import reading
+from app.store.database.sharing import callers, sessions
+from app.store.database.sharing.callers import CallerRecord
 
 LONGEST_PARTICIPANT = 500
 

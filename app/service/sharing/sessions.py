@@ -19,8 +19,8 @@ from app.service.access import require
 from app.service.asking import Ask, Work, new_id, work
 from app.service.permission import Holder, authenticate, refuse_address
 from app.service.resources import Resources
-from app.store.database import callers, sessions
 from app.store.database.engine import reading, writing
+from app.store.database.sharing import callers, sessions
 
 LONGEST = timedelta(days=7)
 """After this a session ends, however much it is used."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import DomainError
-from app.numerics.synthesis.strata import told_apart
+from app.numerics.synthesis.stratified.strata import told_apart
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
 from app.service.synthesis.making import make

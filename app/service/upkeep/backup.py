@@ -28,10 +28,11 @@ from app.service.jobs.tidying import answer_file, jobs_with_files, request_file
 from app.service.upkeep.values import written_row
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
-from app.store.database import audit_log, datasets, installation, tables
+from app.store.database import audit_log, installation, tables
 from app.store.database.engine import snapshot
 from app.store.database.jobs import JobState
 from app.store.database.migrations import current_revision
+from app.store.database.registered import datasets
 
 Tell = Callable[[str, int, int], None]
 FORMAT = 1

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, MetaData, func, insert, inspect, select
 
 from app.errors import CannotStart
-from app.service.installation import opened_vault
 from app.service.logs import record_upkeep
+from app.service.starting.installation import opened_vault
 from app.service.upkeep.backup import CHUNK_BYTES, FORMAT, MANIFEST, Tell, digest_of
 from app.service.upkeep.values import read_row
 from app.store.blobs.job_files import FOLDER as JOBS

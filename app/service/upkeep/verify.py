@@ -21,9 +21,11 @@ from app.service.datasets.secrets import open_secret
 from app.service.datasets.statistics import open_statistics
 from app.service.resources import Resources
 from app.service.upkeep.job_files import wrong_job_files
-from app.store.database import audit_log, datasets, history, loose_blobs, tables
+from app.store.database import audit_log, tables
+from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading, snapshot
-from app.store.database.history import HistoryNotWhole
+from app.store.database.registered import datasets, loose_blobs
 from app.store.database.sharing import agreement_log, agreements
 from app.store.vault import SealBroken
 

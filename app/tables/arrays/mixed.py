@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from app.errors import InvalidTable
 from app.model import Kind, Limits, Storage
 from app.numerics.tables import MixedTable
-from app.tables.kinds import Facts, column_of
-from app.tables.look import ColumnLook, LookedAt
+from app.tables.columns.kinds import Facts, column_of
+from app.tables.columns.look import ColumnLook, LookedAt
 from app.tables.stream import TableColumn
 
 LARGEST_NUMBER = 1e150

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
-from app.tables.encoding import FREE_BYTES, RATIO, Counted, Readable
+from app.tables.bodies.encoding import FREE_BYTES, RATIO, Counted, Readable
 from app.tables.source import Source
 
 ARCHIVE_BYTES = 128 * 2**20

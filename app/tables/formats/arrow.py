@@ -9,11 +9,11 @@ import pyarrow.ipc
 
 from app.errors import InvalidTable
 from app.model import Limits, Storage
-from app.tables.cells import checked_names
-from app.tables.encoding import Counted
+from app.tables.bodies.encoding import Counted
 from app.tables.formats.arrow_message import Messages, malformed
-from app.tables.normalising import UNREADABLE, normalised
 from app.tables.stream import TableStream
+from app.tables.values.cells import checked_names
+from app.tables.values.normalising import UNREADABLE, normalised
 
 FILE_MAGIC = b"ARROW1\0\0"
 

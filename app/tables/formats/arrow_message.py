@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.errors import InvalidTable, TooLarge
-from app.tables.encoding import Readable
+from app.tables.bodies.encoding import Readable
 
 BATCH_BYTES = 256 * 2**20
 """The largest record batch: more rows are sent as more batches."""

@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Storage
-from app.tables.cells import first_inexact
-from app.tables.dates import COMPACT
 from app.tables.dialect.decimals import (
     CURRENCY_OR_PERCENT,
     SpelledColumn,
@@ -27,6 +25,8 @@ from app.tables.dialect.tokens import (
     plain_pattern,
 )
 from app.tables.reading_as import Decimal
+from app.tables.values.cells import first_inexact
+from app.tables.values.dates import COMPACT
 
 CODE = r"^[+-]?(0\d+|\d{16,})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""

@@ -1,6 +1,6 @@
 """JSON in: `{"columns": {name: [values]}}`, held as text and parsed piece by piece.
 
-The outline of the text is found first (`tables/json_outline.py`). It says where the columns' lists
+The outline of the text is found first (`tables/bodies/json_outline.py`). It says where the columns' lists
 begin and end and how many cells they have, so that nothing is unpacked that cannot be a table; then
 each list is parsed in pieces, and what a piece unpacked to is an Arrow array before the next one.
 """
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.cells import checked_names
-from app.tables.encoding import Counted
-from app.tables.json_outline import BRACKET, COMMA, positions
-from app.tables.normalising import normalised
+from app.tables.bodies.encoding import Counted
+from app.tables.bodies.json_outline import BRACKET, COMMA, positions
 from app.tables.stream import TableStream
+from app.tables.values.cells import checked_names
+from app.tables.values.normalising import normalised
 
 JSON_BYTES, JSON_CELLS = 64 * 2**20, 6_000_000
 """The largest JSON body and its cells; what is above is better sent as CSV, Parquet or Arrow."""

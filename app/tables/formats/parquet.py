@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.cells import checked_names
-from app.tables.encoding import FREE_BYTES, RATIO, Counted
-from app.tables.normalising import UNREADABLE, normalised
-from app.tables.plain import TEXT_BYTES, is_text
-from app.tables.spool import Spool
+from app.tables.bodies.encoding import FREE_BYTES, RATIO, Counted
+from app.tables.bodies.spool import Spool
 from app.tables.stream import TableStream
+from app.tables.values.cells import checked_names
+from app.tables.values.normalising import UNREADABLE, normalised
+from app.tables.values.plain import TEXT_BYTES, is_text
 
 PAGE_BUFFER_BYTES = 2**20
 UNREADABLE_PART = "A part of the Parquet file cannot be read"

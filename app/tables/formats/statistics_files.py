@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.cells import checked_names
-from app.tables.encoding import FREE_BYTES, RATIO
+from app.tables.bodies.encoding import FREE_BYTES, RATIO
 from app.tables.formats.archive import UNPACKED_BYTES
-from app.tables.normalising import normalised
 from app.tables.reading_as import ReadAs
 from app.tables.source import Source
 from app.tables.stream import TableStream
+from app.tables.values.cells import checked_names
+from app.tables.values.normalising import normalised
 
 READERS = {
     Source.STATA: "read_dta",

@@ -24,7 +24,7 @@ from cornerwave.problems import (
     Unauthenticated,
     Unavailable,
 )
-from cornerwave.signatures import NotVerified, verify_record
+from cornerwave.verification.signatures import NotVerified, verify_record
 from cornerwave.version import VERSION
 from cornerwave.wire.retrying import Retries
 

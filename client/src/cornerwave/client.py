@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from cornerwave.agreements import Agreements
 from cornerwave.copies import AsyncCopy, Copy
 from cornerwave.credentials import find
 from cornerwave.datasets import (
@@ -15,13 +14,14 @@ from cornerwave.datasets import (
     Reading,
     registered,
 )
-from cornerwave.dataspaces import Dataspaces
 from cornerwave.jobs import Jobs
 from cornerwave.methods import Methods
-from cornerwave.people import People
 from cornerwave.problems import NotFound
+from cornerwave.sharing.agreements import Agreements
+from cornerwave.sharing.dataspaces import Dataspaces
+from cornerwave.sharing.people import People
+from cornerwave.sharing.webhooks import Webhooks
 from cornerwave.values import CopyInfo, DatasetInfo, load
-from cornerwave.webhooks import Webhooks
 from cornerwave.wire.calls import Answer, Flow, every, get
 from cornerwave.wire.driving import AsyncDriver, Awaiting, Blocking, Driver
 from cornerwave.wire.progress import Progress, fitting

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from cornerwave.checksum import can_check, checksum_of_file
 from cornerwave.held import FORMATS, HeldTable, format_of
 from cornerwave.problems import ChecksumMismatch, NotInstalled
 from cornerwave.showing import html_table
 from cornerwave.values import CopyInfo, ReleasedFile, Shown, load
+from cornerwave.verification.checksum import can_check, checksum_of_file
 from cornerwave.wire.calls import Answer, Call, Flow, Work, get, path_of, send
 from cornerwave.wire.downloads import FileSink, Unchanged, arriving
 from cornerwave.wire.driving import AsyncDriver, Awaiting, Blocking, Driver, operation

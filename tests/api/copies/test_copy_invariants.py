@@ -23,8 +23,10 @@ from app.api.transport.observing import log_as_json
 from app.service.copies.freezing.frozen import Frozen, open_frozen
 from app.service.copies.freezing.shape import Shape, open_shapes
 from app.service.datasets.secrets import open_secret
-from app.store.database import datasets, history, tables
+from app.store.database import tables
+from app.store.database.copies import history
 from app.store.database.engine import reading, writing
+from app.store.database.registered import datasets
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import CSV, append, content, issue, mixed_table, register, rows_of
 

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from app.api.transport import downloads
 from app.service.copies.released import links, plans
-from app.store.database import released_files
+from app.store.database.copies import released_files
 from app.store.database.engine import reading
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register, rows_of

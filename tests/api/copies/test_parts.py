@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
 from app.service.copies.freezing.shape import Shape, open_shapes
-from app.store.database import datasets
 from app.store.database.engine import reading
+from app.store.database.registered import datasets
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     append,

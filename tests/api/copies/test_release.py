@@ -15,8 +15,8 @@ from app.model import BLOCK_ROWS, Role
 from app.service.asking import Ask
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.copies.making.scheduling import AHEAD
-from app.store.database import callers
 from app.store.database.engine import reading
+from app.store.database.sharing import callers
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import issue, register
 

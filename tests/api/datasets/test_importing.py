@@ -21,8 +21,8 @@ from fastapi.testclient import TestClient
 
 from app.errors import StorageFull
 from app.store.blobs.row_digest import RowDigest
-from app.store.database import datasets
 from app.store.database.engine import reading
+from app.store.database.registered import datasets
 from app.store.sources import SourceFile
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import COLUMNS, as_parquet, mixed_table

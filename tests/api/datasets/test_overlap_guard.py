@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from app.service.datasets.fingerprinting import CONTEXT, fingerprint_keys
+from app.service.datasets.seen_before.fingerprinting import CONTEXT, fingerprint_keys
 from app.store.database import service_secrets, tables
 from app.store.database.engine import reading, writing
 from app.store.vault import Vault

@@ -14,7 +14,7 @@ from starlette.types import Scope
 from app.api.transport.incoming.arriving import Fingerprint
 from app.model import Caller, Role
 from app.service.asking import Ask, work
-from app.store.database import callers
+from app.store.database.sharing import callers
 from tests.api.conftest import Service
 
 TABLE = b"age,income\n1,2\n2,5\n3,1\n"

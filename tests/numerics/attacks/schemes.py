@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.attacks.released_rows import ReleasedRows
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.calibrating.applied import applied_variance
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.shapes.row_moments import row_moments

@@ -13,7 +13,8 @@ from app.numerics.copies.multilevel import bridges
 from app.service.copies import issue as issuing
 from app.service.copies import lookup
 from app.service.copies.chain import Chain
-from app.store.database import audit_log, history
+from app.store.database import audit_log
+from app.store.database.copies import history
 from app.store.database.engine import open_engine, reading, writing
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (

@@ -17,9 +17,10 @@ from app.service.jobs.kinds import Handler, Kind
 from app.service.jobs.runner import Runner
 from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
-from app.store.database import callers, jobs
+from app.store.database import jobs
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job, JobState
+from app.store.database.sharing import callers
 from tests.api.conftest import Service
 
 WAIT_SECONDS = 60.0

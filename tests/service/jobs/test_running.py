@@ -18,9 +18,10 @@ from app.service.jobs.kinds import Outcome, TryAgain
 from app.service.jobs.progress import Cancelled, Interrupted, Progress
 from app.service.jobs.pulse import Pulse
 from app.service.resources import Resources
-from app.store.database import callers, jobs, tables
+from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job, JobState
+from app.store.database.sharing import callers
 from tests.service.jobs.conftest import Office
 
 

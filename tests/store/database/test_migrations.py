@@ -11,7 +11,7 @@ from sqlalchemy import inspect, text
 
 from app.errors import CannotStart
 from app.service.logs import record_upkeep
-from app.store.database import history
+from app.store.database.copies import history
 from app.store.database.engine import open_engine, reading, writing
 from app.store.database.migrations import migrate, migrate_back, pending
 from app.store.database.tables import metadata

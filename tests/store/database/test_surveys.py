@@ -12,8 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
 
 from app.model import Caller, Role
-from app.store.database import callers, surveys
+from app.store.database import surveys
 from app.store.database.engine import open_engine, reading, writing
+from app.store.database.sharing import callers
 from app.store.database.surveys import SurveyRecord
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.model import Column, Kind, Limits
-from app.service.datasets.ingest import ingest
-from app.service.datasets.register import Nowhere, dated
+from app.service.datasets.arriving.ingest import ingest
+from app.service.datasets.arriving.register import Nowhere, dated
 from app.tables.reading import read_batches
 from app.tables.reading_as import Header, ReadingWishes
 from tests.tables.detection.people import GIVEN, columns_of

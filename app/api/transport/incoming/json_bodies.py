@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.forms import DataForm
 from app.errors import TooLarge
-from app.tables.json_outline import extent
+from app.tables.bodies.json_outline import extent
 
 JSON_BYTES, JSON_CONTAINERS, JSON_COMMAS = 2**20, 10_000, 20_000
 """A form: its length, and how many lists and objects, and commas between their parts, it may have."""

@@ -36,9 +36,9 @@ from app.service.copies.freezing.shape import Shape, following, keep_shape, use_
 from app.service.datasets.secrets import open_secret
 from app.service.datasets.statistics import Statistics, open_statistics
 from app.service.resources import Resources
-from app.store.database import datasets
+from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading
-from app.store.database.history import HistoryNotWhole
+from app.store.database.registered import datasets
 
 
 @dataclass(frozen=True, repr=False)

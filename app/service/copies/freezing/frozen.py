@@ -25,7 +25,7 @@ from app.numerics.copies.calibrating.learnt import Learnt
 from app.numerics.copies.grid import carries_noise, grid_exponents
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database import shapes
+from app.store.database.copies import shapes
 
 FloatArray = NDArray[np.float64]
 

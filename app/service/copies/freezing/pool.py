@@ -25,8 +25,8 @@ from app.service.copies.freezing.sample import coded_values
 from app.service.copies.freezing.spelling import Spelling
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database import shapes
-from app.store.database.history import HistoryNotWhole
+from app.store.database.copies import shapes
+from app.store.database.copies.history import HistoryNotWhole
 
 Codes = NDArray[np.int32]
 

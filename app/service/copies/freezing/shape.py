@@ -23,8 +23,8 @@ from app.numerics.copies.shapes.shape import covariance_shape, joined, shape_fac
 from app.service.copies.later_parts.later import Later
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database import shapes
-from app.store.database.history import HistoryNotWhole
+from app.store.database.copies import shapes
+from app.store.database.copies.history import HistoryNotWhole
 
 FloatArray = NDArray[np.float64]
 

@@ -34,7 +34,7 @@ from app.service.copies.freezing.shape import (
 from app.service.copies.later_parts.later import Later
 from app.service.copies.later_parts.relating import check_relation, enough_rows, least_rows
 from app.service.resources import Resources
-from app.store.database import datasets
+from app.store.database.registered import datasets
 
 NONE_RETIRED: Ordinals = np.empty(0, dtype=np.int64)
 

@@ -29,7 +29,8 @@ from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sa
 from app.service.copies.freezing.shape import Shape
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database import datasets, history
+from app.store.database.copies import history
+from app.store.database.registered import datasets
 
 SLACK = 0.03
 """What a finite sample may take from a promise, and 2/√n of it where n rows are few."""

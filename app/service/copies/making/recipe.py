@@ -33,7 +33,7 @@ from app.service.copies.freezing.pool import Pool
 from app.service.copies.freezing.shape import Shape
 from app.service.copies.making.records import records_shown
 from app.service.copies.typed_output import numbers, numbers_shown, output_type, passed_through
-from app.store.database.history import HistoryNotWhole
+from app.store.database.copies.history import HistoryNotWhole
 
 FloatArray = NDArray[np.float64]
 

@@ -37,8 +37,8 @@ from app.service.resources import Resources
 from app.store.blobs.store import BlobStore
 from app.store.caches.hot_blocks import HotBlocks
 from app.store.caches.noise_cache import cache_key
-from app.store.database import datasets
 from app.store.database.engine import reading
+from app.store.database.registered import datasets
 
 BATCH_BYTES, CELL_BYTES = 12 * 2**20, 28
 """What a batch may take while it waits for its reader, and what a cell is reckoned to take: a double,

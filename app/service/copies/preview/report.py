@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.numerics.attacks.findings import Finding
+from app.numerics.attacks.releases.findings import Finding
 from app.service.copies.advice import Advice
 
 

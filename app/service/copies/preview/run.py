@@ -34,8 +34,8 @@ from app.service.datasets.levels import checked_variance, chosen_variance
 from app.service.datasets.statistics import open_statistics
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
-from app.store.database import levels
 from app.store.database.engine import reading
+from app.store.database.registered import levels
 
 USUAL_PRIVACIES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 MOST_LEVELS = 20

@@ -23,9 +23,9 @@ from app.service.copies.released.writing import FileTask, Statistics, WrittenFil
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import PlainFile, SealedFile
-from app.store.database import released_files as kept_files
+from app.store.database.copies import released_files as kept_files
+from app.store.database.copies.released_files import ReleasedFile, Whole
 from app.store.database.engine import reading, writing
-from app.store.database.released_files import ReleasedFile, Whole
 
 
 @dataclass(frozen=True, repr=False)

@@ -28,10 +28,11 @@ from app.service.datasets.catalogue import released_columns
 from app.service.jobs.progress import SILENT, Progress
 from app.service.permission import NOT_RUNNING, is_running
 from app.service.resources import Resources
-from app.store.database import callers, datasets
-from app.store.database import released_files as kept_files
+from app.store.database.copies import released_files as kept_files
+from app.store.database.copies.released_files import ReleasedFile
 from app.store.database.engine import reading, writing
-from app.store.database.released_files import ReleasedFile
+from app.store.database.registered import datasets
+from app.store.database.sharing import callers
 
 READ = "r"
 PURPOSE = "signed addresses of released files"

@@ -13,9 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import StorageFull
 from app.service.resources import Resources
-from app.store.database import released_files
+from app.store.database.copies import released_files
+from app.store.database.copies.released_files import ReleasedFile
 from app.store.database.engine import reading, writing
-from app.store.database.released_files import ReleasedFile
 
 LOOKED_AT = 100
 FORGOTTEN_AFTER = timedelta(days=30)

@@ -10,8 +10,8 @@ from app.service.sharing.agreements.record import keep_record
 from app.service.sharing.dataspace.following import follow_in_dataspace
 from app.service.sharing.deliveries.planning import plan
 from app.service.sharing.webhooks.telling import Event, tell
-from app.store.database import callers
 from app.store.database.clock import moment
+from app.store.database.sharing import callers
 
 
 def follow(

@@ -10,9 +10,9 @@ from app.service.access import overseen
 from app.service.asking import Ask
 from app.service.resources import Resources
 from app.service.sharing.agreements.parties import known_agreement
-from app.store.database import callers, datasets
 from app.store.database.engine import reading
-from app.store.database.sharing import agreement_log, agreements, deliveries
+from app.store.database.registered import datasets
+from app.store.database.sharing import agreement_log, agreements, callers, deliveries
 from app.store.database.sharing.deliveries import PlannedDelivery
 
 

@@ -28,9 +28,8 @@ from app.service.sharing.agreements.terms import (
     require_still_possible,
     terms_digest,
 )
-from app.store.database import callers
 from app.store.database.clock import moment
-from app.store.database.sharing import agreement_log, agreements, rules
+from app.store.database.sharing import agreement_log, agreements, callers, rules
 from app.store.database.sharing.agreement_log import Fact
 
 LONGEST_REASON = 2_000

@@ -23,9 +23,10 @@ from app.service.resources import Resources
 from app.service.sharing.agreements.odrl import odrl_agreement
 from app.service.sharing.agreements.parties import known_agreement
 from app.service.sharing.agreements.signing import sign
-from app.store.database import callers, datasets, installation
+from app.store.database import installation
 from app.store.database.engine import reading
-from app.store.database.sharing import agreements
+from app.store.database.registered import datasets
+from app.store.database.sharing import agreements, callers
 
 FORMAT = "cornerwave-agreement-v1"
 

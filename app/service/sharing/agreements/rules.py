@@ -11,9 +11,8 @@ from app.model import Role
 from app.service.access import owned, require
 from app.service.asking import Ask, new_id, work
 from app.service.resources import Resources
-from app.store.database import callers
 from app.store.database.engine import reading
-from app.store.database.sharing import rules
+from app.store.database.sharing import callers, rules
 
 MOST_RULES = 1_000
 

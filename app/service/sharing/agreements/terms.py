@@ -27,7 +27,7 @@ from app.service.access import owned
 from app.service.asking import Ask
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.grants import check_columns
-from app.store.database import datasets, levels
+from app.store.database.registered import datasets, levels
 
 MOST_ITEMS = 100
 SHORTEST_RENEWED = timedelta(days=1)

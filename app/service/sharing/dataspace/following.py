@@ -12,8 +12,8 @@ from app.service.sharing.dataspace.changing import change
 from app.service.sharing.dataspace.offers import agreed_policy, offered_policy
 from app.service.sharing.dataspace.states import OVER, Message
 from app.service.sharing.dataspace.words import AGREEMENT, NEGOTIATION, message
-from app.store.database import callers, installation
-from app.store.database.sharing import dataspace, transfers
+from app.store.database import installation
+from app.store.database.sharing import callers, dataspace, transfers
 from app.store.database.sharing.dataspace import Negotiation
 
 ENDED = "The agreement was ended."

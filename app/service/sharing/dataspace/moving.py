@@ -26,11 +26,11 @@ from app.service.sharing.dataspace.catalog import SHARE
 from app.service.sharing.dataspace.changing import MOVE, change, move_soon, seal_address
 from app.service.sharing.dataspace.states import Message
 from app.service.sharing.deliveries.pushing import push_copy, take_back
-from app.store.database import audit_log, callers
+from app.store.database import audit_log
 from app.store.database.clock import moment
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job
-from app.store.database.sharing import agreements, transfers
+from app.store.database.sharing import agreements, callers, transfers
 from app.store.database.sharing.transfers import Transfer
 
 HTTP = "https://w3id.org/idsa/v4.1/HTTP"

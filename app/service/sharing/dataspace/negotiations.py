@@ -22,9 +22,8 @@ from app.service.sharing.dataspace.catalog import known_offer
 from app.service.sharing.dataspace.offers import current_offer
 from app.service.sharing.dataspace.policies import draft_from_offer, draft_from_terms
 from app.service.sharing.dataspace.words import NEGOTIATION, dataset_urn, own
-from app.store.database import callers
 from app.store.database.engine import reading
-from app.store.database.sharing import agreements, dataspace
+from app.store.database.sharing import agreements, callers, dataspace
 from app.store.database.sharing.dataspace import Negotiation
 
 

@@ -28,8 +28,8 @@ from app.service.sharing.delta.listing import (
     known_table,
     table_of,
 )
-from app.store.database import datasets
 from app.store.database.engine import reading
+from app.store.database.registered import datasets
 
 TABLES = uuid.UUID("6c0e4b4e-5ad3-4f0b-9d43-8f0b6a0d6a55")
 """Under which the ids of tables are made: the same table has the same id for ever."""

@@ -1,1 +1,1 @@
-"""What agreements need kept: the agreements, their logs and rules, keys, deliveries and webhooks."""
+"""What sharing needs kept: callers, sessions and grants; agreements, their logs and rules, deliveries and webhooks."""

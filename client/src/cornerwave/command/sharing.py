@@ -14,8 +14,8 @@ from cornerwave.command.speaking import Json, json_of, say, say_json, say_table,
 from cornerwave.datasets import AS_FOUND, Reading
 from cornerwave.datasets import Dataset as OneDataset
 from cornerwave.problems import Conflict, Forbidden, InvalidTable, NotFound
-from cornerwave.signatures import verify_record
 from cornerwave.values import Report
+from cornerwave.verification.signatures import verify_record
 from cornerwave.wire.downloads import arriving
 
 Agreement = Annotated[str, typer.Argument(help="The agreement's id.")]

@@ -28,7 +28,7 @@ import typer
 
 from cornerwave import problems
 from cornerwave.client import Client, connect
-from cornerwave.signatures import NotVerified
+from cornerwave.verification.signatures import NotVerified
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.transport.incoming import json_bodies
-from app.tables.json_outline import Extent, extent
+from app.tables.bodies.json_outline import Extent, extent
 from tests.api.conftest import Service
 from tests.api.transport.asgi import spoken
 

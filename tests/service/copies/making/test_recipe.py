@@ -19,9 +19,11 @@ from app.service.copies.freezing.shape import Shape, open_shapes
 from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.datasets.secrets import open_secret
-from app.store.database import callers, datasets, history
+from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading
-from app.store.database.history import HistoryNotWhole
+from app.store.database.registered import datasets
+from app.store.database.sharing import callers
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register
 

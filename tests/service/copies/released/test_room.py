@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.service.resources import Resources
-from app.service.sweeping import sweep
-from app.store.database import released_files
+from app.service.starting.sweeping import sweep
+from app.store.database.copies import released_files
 from app.store.database.engine import reading, writing
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import issue, mixed_table, register

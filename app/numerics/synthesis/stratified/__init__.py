@@ -1,0 +1,1 @@
+"""The stratified synthesis: strata, and what must hold within a record."""

@@ -1,0 +1,178 @@
+"""Appending rows: a further part of the data set, with ordinals after all before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from app.errors import InvalidTable
+from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
+from app.service.access import owned, owned_and_locked
+from app.service.asking import Ask, work
+from app.service.copies.freezing.frozen import Frozen, open_frozen
+from app.service.copies.later_parts.drifting import drift_notices
+from app.service.copies.later_parts.placing import Uncovered, place
+from app.service.datasets.arriving.ingest import ingest, refuse_too_many
+from app.service.datasets.arriving.register import blob_name, dated
+from app.service.datasets.arriving.uploading import uploading
+from app.service.datasets.secrets import open_secret, part_digest
+from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
+from app.service.datasets.seen_before.overlap import extend_sketches
+from app.service.datasets.seen_before.versions import enter_keys
+from app.service.datasets.statistics import (
+    Statistics,
+    larger,
+    merged,
+    open_statistics,
+    seal_statistics,
+)
+from app.service.jobs.progress import SILENT, Progress
+from app.service.resources import Resources
+from app.service.sharing.deliveries.planning import rows_came
+from app.store.database.copies import history
+from app.store.database.engine import reading
+from app.store.database.registered import datasets
+from app.tables.reading_as import DateOrder
+from app.tables.stream import TableStream
+
+
+def expected_storage(resources: Resources, ask: Ask, dataset_id: str) -> dict[str, Storage]:
+    """How each column of the rows to come must be read."""
+    with reading(resources.engine) as connection:
+        dataset = owned(connection, ask, dataset_id)
+    # Dates come as texts, which are made days afterwards.
+    return {
+        column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
+        for column in dataset.columns
+    }
+
+
+def append_rows(
+    resources: Resources,
+    ask: Ask,
+    dataset_id: str,
+    stream: TableStream,
+    uncovered: Uncovered = Uncovered.REFUSE,
+    dates: DateOrder | None = None,
+    *,
+    allow_versions: bool = False,
+    allow_overlap: bool = False,
+    progress: Progress = SILENT,
+) -> tuple[Part, Dataset, tuple[Notice, ...]]:
+    """Store the rows and commit them as the next part.
+
+    Until the first copy the statistics take the new rows in; after it they are frozen
+    (invariant 5), and the part gets a shape of its own, uses the newest, or waits (`placing`).
+    RowsUncovered when it may do none of these; KeyRepeated when a key has a row already, RowsOverlap
+    when the data set comes to share most rows with another, unless the owner allows it.
+    """
+    with reading(resources.engine) as connection:
+        dataset = owned(connection, ask, dataset_id)
+        number = len(datasets.parts(connection, dataset_id))
+        secret = open_secret(resources, connection, dataset_id)
+    wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
+    stream = dated(stream, wishes, dates)
+    _check_columns(dataset, stream)
+    blob = blob_name(dataset_id, number)
+    with (
+        uploading(resources, blob, stream.schema) as writer,
+        Fingerprints(
+            fingerprint_keys(resources),
+            stream,
+            key_column=dataset.key_column,
+            dataset_secret=secret,
+            folder=resources.spool_dir,
+        ) as seen,
+    ):
+        ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
+        progress.tell("appending", 1, 2)
+        writer.finish()
+        fresh = {column.name: column for column in ingested.columns}
+        with work(resources, ask) as under_way:
+            connection = under_way.connection
+            dataset = owned_and_locked(connection, ask, dataset_id)
+            number = len(datasets.parts(connection, dataset_id))
+            secret = open_secret(resources, connection, dataset_id)
+            digest = part_digest(secret, writer.digest)
+            part = Part(number, dataset.rows, ingested.rows, blob, digest)
+            frozen = open_frozen(resources, connection, dataset_id)
+            elsewhere: tuple[Notice, ...] = ()
+            if frozen is not None:
+                elsewhere = drift_notices(frozen, ingested.numbers, ingested.moments)
+                _check_carried(connection, dataset_id, frozen, ingested.largest)
+                part = place(resources, connection, dataset_id, part, frozen, uncovered)
+            datasets.add_part(connection, dataset_id, part)
+            columns = [
+                _with_rows(column, fresh[column.name], part.rows) for column in dataset.columns
+            ]
+            datasets.set_columns(connection, dataset_id, columns)
+            known = open_statistics(resources, connection, dataset_id)
+            if dataset.frozen:
+                together = replace(known, largest=larger(known.largest, ingested.largest))
+            else:
+                together = merged(
+                    known, Statistics(ingested.moments, ingested.categories, ingested.largest)
+                )
+                refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
+            sealed = seal_statistics(resources, dataset_id, together)
+            datasets.set_statistics(connection, dataset_id, sealed)
+            if dataset.key_column is not None:
+                enter_keys(connection, dataset_id, seen.runs, allow_versions=allow_versions)
+            notices = extend_sketches(
+                resources,
+                connection,
+                dataset_id,
+                dataset.owner,
+                seen.sketches,
+                allow_overlap=allow_overlap,
+            )
+            rows_came(resources, connection, dataset_id)
+            under_way.record(
+                "rows.append", dataset_id, rows=ingested.rows, part=number, waiting=part.waiting
+            )
+            return part, owned(connection, ask, dataset_id), (*notices, *elsewhere)
+
+
+def _check_columns(dataset: Dataset, stream: TableStream) -> None:
+    expected = [(column.name, column.storage) for column in dataset.columns]
+    given = [(column.name, column.storage) for column in stream.columns]
+    if expected == given:
+        return
+    for column in stream.columns:
+        known = dataset.column(column.name)
+        if known is None:
+            raise InvalidTable(
+                f"the data set has no column {column.name!r}; it has"
+                f" {', '.join(repr(one.name) for one in dataset.columns)}",
+                column=column.name,
+            )
+        if known.storage is not column.storage:
+            raise InvalidTable(
+                f"column {column.name!r} holds {known.storage.value}s in the data set and"
+                f" {column.storage.value}s in these rows",
+                column=column.name,
+            )
+    missing = {name for name, _ in expected} - {name for name, _ in given}
+    if missing:
+        name = min(missing)
+        raise InvalidTable(f"column {name!r} is missing from these rows", column=name)
+    raise InvalidTable("the columns are not in the order of the data set")
+
+
+def _check_carried(
+    connection: Connection, dataset_id: str, frozen: Frozen, largest: Mapping[str, float]
+) -> None:
+    """Refuse rows that a copy already issued could not perturb."""
+    smallest = min(one.applied_variance for one in history.of(connection, dataset_id))
+    frozen.check_carried(smallest, largest)
+
+
+def _with_rows(column: Column, fresh: Column, rows: int) -> Column:
+    nothing_new = fresh.missing == rows
+    return replace(
+        column,
+        missing=column.missing + fresh.missing,
+        integer=column.integer and (fresh.integer or nothing_new),
+    )

@@ -1,0 +1,169 @@
+"""One pass over a table on its way in: its rows are kept, and all that is known of them is found.
+
+Nothing here knows of a database. Memory holds a block of numbers, d² moments and at most the allowed
+number of categories for each text column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from app.errors import InvalidParameter, InvalidTable
+from app.model import Column, ColumnWish, Kind, Limits, Storage
+from app.numerics.moments import Moments
+from app.service.datasets.arriving.number_blocks import NumberBlocks
+from app.service.jobs.progress import SILENT, Progress
+from app.tables.columns.kinds import Facts, column_of, refuse_unknown
+from app.tables.columns.look import ColumnLook, LookedAt
+from app.tables.columns.repeats import repeating_columns
+from app.tables.dialect.decimals import NUMBERS_FROM
+from app.tables.dialect.tokens import is_number
+from app.tables.stream import TableColumn, TableStream
+
+
+class RowSink(Protocol):
+    """Where rows are kept: an upload to the blob store."""
+
+    def write(self, batch: pa.RecordBatch, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What a pass found.
+
+    where:
+        numbers     names of the columns kept as numbers, in the order of `moments`
+        categories  for each column of text, or wished categorical, how often each value occurs,
+                    unless there are too many
+        largest     for each column kept as numbers, the largest magnitude in it
+        looks       for each column, what its owner is shown of it
+        repeats     column → one before it that says the same, one to one
+    """
+
+    rows: int
+    columns: tuple[Column, ...]
+    numbers: tuple[str, ...]
+    moments: Moments
+    categories: Mapping[str, Mapping[str, int]]
+    largest: Mapping[str, float]
+    looks: Mapping[str, ColumnLook]
+    repeats: Mapping[str, str]
+
+
+def ingest(
+    stream: TableStream,
+    wishes: Mapping[str, ColumnWish],
+    sink: RowSink,
+    limits: Limits,
+    progress: Progress = SILENT,
+) -> Ingested:
+    """Pass all rows of `stream` on to `sink` and say what they are.
+
+    InvalidParameter for a wish about a column that is not there or that its values do not allow,
+    InvalidTable for numbers whose variance exceeds the doubles; whatever the stream finds wrong
+    passes through. The sink may have rows by then: the caller throws them away.
+    """
+    refuse_unknown(wishes, tuple(column.name for column in stream.columns))
+    names = tuple(c.name for c in stream.columns if c.storage is Storage.NUMBER)
+    numbers = NumberBlocks(names)
+    looked = [
+        LookedAt(
+            column,
+            limits.categories,
+            counted=_kind(wishes.get(column.name)) is Kind.CATEGORICAL,
+        )
+        for column in stream.columns
+    ]
+    rows = 0
+    repeats: dict[str, str] = {}
+    for batch in stream.batches:
+        progress.look()
+        sink.write(batch)
+        if rows == 0:
+            repeats = repeating_columns(batch)
+        rows += batch.num_rows
+        numbers.add(batch)
+        for one, values in zip(looked, batch.columns, strict=True):
+            one.see(values)
+    seen = numbers.seen()
+    looks = {one.name: one.look() for one in looked}
+    for column in stream.columns:
+        if column.empty and column.name not in wishes:
+            _refuse_late_numbers(column, looks[column.name])
+    whole = dict(zip(names, seen.integer.tolist(), strict=True))
+    columns = tuple(
+        column_of(
+            _facts(column, looks[column.name], integer=whole.get(column.name, False)),
+            wishes.get(column.name),
+            limits.categories,
+        )
+        for column in stream.columns
+    )
+    categories = {
+        column.name: counts
+        for column in columns
+        if (counts := looks[column.name].counts) is not None
+        and (column.storage is Storage.TEXT or column.kind is Kind.CATEGORICAL)
+    }
+    refuse_too_many(columns, categories, limits.categories)
+    return Ingested(
+        rows=rows,
+        columns=columns,
+        numbers=names,
+        moments=seen.moments,
+        categories=categories,
+        largest=dict(zip(names, seen.largest.tolist(), strict=True)),
+        looks=looks,
+        repeats=repeats,
+    )
+
+
+def _kind(wish: ColumnWish | None) -> Kind | None:
+    return None if wish is None else wish.kind
+
+
+def refuse_too_many(
+    columns: tuple[Column, ...], categories: Mapping[str, Mapping[str, int]], limit: int
+) -> None:
+    """InvalidParameter for a categorical column with more values than are counted, or than `limit`."""
+    for column in columns:
+        counted = column.name in categories and len(categories[column.name]) <= limit
+        if column.kind is Kind.CATEGORICAL and not counted:
+            raise InvalidParameter(
+                f"Column {column.name!r} has more than {limit} different values and cannot be "
+                "categorical",
+                column=column.name,
+                limit=limit,
+            )
+
+
+def _refuse_late_numbers(column: TableColumn, look: ColumnLook) -> None:
+    """InvalidTable when a column that began empty, and was taken for text, turns out to be numbers."""
+    numbers = sum(map(is_number, look.sample))
+    if (
+        look.values
+        and column.storage is Storage.TEXT
+        and numbers >= NUMBERS_FROM * len(look.sample)
+    ):
+        raise InvalidTable(
+            f"Column {column.name!r} is empty at first and holds numbers further down; say "
+            f'columns={{"{column.name}": "numeric"}} to have it read as such.',
+            column=column.name,
+        )
+
+
+def _facts(column: TableColumn, look: ColumnLook, *, integer: bool) -> Facts:
+    return Facts(
+        column.name,
+        column.storage,
+        values=look.values,
+        missing=look.missing,
+        integer=integer,
+        distinct=look.distinct,
+        look=look,
+        column=column,
+    )

@@ -1,0 +1,203 @@
+"""Registering a table: its rows go to the blob store, what is said of it to the database."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from app.errors import InvalidParameter, NameTaken
+from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Role, Storage
+from app.service.access import require
+from app.service.asking import Ask, is_duplicate, new_id, work
+from app.service.datasets.arriving.ingest import ingest
+from app.service.datasets.arriving.report import TableReport, table_report
+from app.service.datasets.arriving.uploading import uploading
+from app.service.datasets.catalogue import with_versions
+from app.service.datasets.secrets import new_secret, part_digest, sealed_secret
+from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
+from app.service.datasets.seen_before.overlap import keep_sketches
+from app.service.datasets.seen_before.versions import enter_keys
+from app.service.datasets.statistics import Statistics, seal_statistics
+from app.service.jobs.progress import SILENT, Progress
+from app.service.naming import checked_name
+from app.service.resources import Resources
+from app.store.database.engine import reading
+from app.store.database.registered import datasets
+from app.tables.reading_as import DateOrder
+from app.tables.stream import TableStream
+from app.tables.values.dates import with_dates
+
+
+def check_name(resources: Resources, ask: Ask, name: str) -> None:
+    """Refuse what cannot succeed before a byte of the table is read."""
+    require(ask, Role.OWNER)
+    checked_name("name", name)
+    with reading(resources.engine) as connection:
+        _check_free(connection, ask, name)
+
+
+def register_dataset(
+    resources: Resources,
+    ask: Ask,
+    name: str,
+    stream: TableStream,
+    wishes: Mapping[str, ColumnWish],
+    *,
+    key_column: str | None,
+    dates: DateOrder | None = None,
+    allow_versions: bool = False,
+    allow_overlap: bool = False,
+    progress: Progress = SILENT,
+) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
+    """Store the rows, then commit the data set; without the commit nothing of either remains.
+
+    KeyRepeated when two rows have the same key, RowsOverlap when most rows are in another data set,
+    unless the owner allows it; with the data set, how it was read and what it shares with others.
+    """
+    stream = dated(stream, wishes, dates)
+    dataset_id = new_id("ds")
+    blob = blob_name(dataset_id, 0)
+    secret = new_secret()
+    with (
+        uploading(resources, blob, stream.schema) as writer,
+        Fingerprints(
+            fingerprint_keys(resources),
+            stream,
+            key_column=key_column,
+            dataset_secret=secret,
+            folder=resources.spool_dir,
+        ) as seen,
+    ):
+        ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
+        progress.tell("registering", 1, 2)
+        writer.finish()
+        _check_key_column(ingested.columns, key_column)
+        dataset = Dataset(
+            id=dataset_id,
+            name=name,
+            owner=ask.caller.id,
+            rows=ingested.rows,
+            retired=0,
+            columns=ingested.columns,
+            key_column=key_column,
+            created_at=datetime.now(UTC),
+        )
+        statistics = Statistics(ingested.moments, ingested.categories, ingested.largest)
+        with work(resources, ask) as under_way:
+            _check_free(under_way.connection, ask, name)
+            try:
+                datasets.add(
+                    under_way.connection,
+                    dataset,
+                    sealed_secret=sealed_secret(resources, dataset_id, secret),
+                    sealed_statistics=seal_statistics(resources, dataset_id, statistics),
+                )
+            except IntegrityError as error:
+                # Somebody registered under the name since the look at it.
+                raise (_name_taken(name) if is_duplicate(error) else error) from None
+            part = Part(0, 0, ingested.rows, blob, part_digest(secret, writer.digest))
+            datasets.add_part(under_way.connection, dataset_id, part)
+            if key_column is not None:
+                enter_keys(
+                    under_way.connection, dataset_id, seen.runs, allow_versions=allow_versions
+                )
+            notices = keep_sketches(
+                resources,
+                under_way.connection,
+                dataset_id,
+                dataset.owner,
+                seen.sketches,
+                allow_overlap=allow_overlap,
+            )
+            under_way.record(
+                "dataset.register",
+                dataset_id,
+                rows=ingested.rows,
+                columns=len(dataset.columns),
+                overlap=max((one.share or 0.0 for one in notices), default=None),
+            )
+            dataset = with_versions(under_way.connection, [dataset])[0]
+    return dataset, table_report(ingested, stream.read_as), notices
+
+
+def try_table(
+    resources: Resources,
+    ask: Ask,
+    name: str,
+    stream: TableStream,
+    wishes: Mapping[str, ColumnWish],
+    *,
+    key_column: str | None,
+    dates: DateOrder | None = None,
+    progress: Progress = SILENT,
+) -> tuple[Dataset, TableReport]:
+    """All that a registration would find and say, with nothing stored: the data set has no id."""
+    require(ask, Role.OWNER)
+    stream = dated(stream, wishes, dates)
+    ingested = ingest(stream, wishes, Nowhere(), resources.limits, progress)
+    _check_key_column(ingested.columns, key_column)
+    dataset = Dataset(
+        id="",
+        name=name,
+        owner=ask.caller.id,
+        rows=ingested.rows,
+        retired=0,
+        columns=ingested.columns,
+        key_column=key_column,
+        created_at=datetime.now(UTC),
+    )
+    return dataset, table_report(ingested, stream.read_as)
+
+
+class Nowhere:
+    """A sink that keeps nothing."""
+
+    def write(self, batch: pa.RecordBatch, /) -> None:
+        """Let go of the rows."""
+
+
+def dated(
+    stream: TableStream, wishes: Mapping[str, ColumnWish], order: DateOrder | None
+) -> TableStream:
+    """The stream with dates as days, unless the owner wants them otherwise."""
+    said = {name: wish.kind for name, wish in wishes.items() if wish.kind is not None}
+    return with_dates(
+        stream,
+        order,
+        kept=[name for name, kind in said.items() if kind is not Kind.DATE],
+        sought=[name for name, kind in said.items() if kind is Kind.DATE],
+    )
+
+
+def blob_name(dataset_id: str, part: int) -> str:
+    """Where a part's rows lie."""
+    return f"{dataset_id}-{part:06d}-{secrets.token_hex(4)}"
+
+
+def _check_free(connection: Connection, ask: Ask, name: str) -> None:
+    if datasets.name_taken(connection, ask.caller.id, name):
+        raise _name_taken(name)
+
+
+def _name_taken(name: str) -> NameTaken:
+    return NameTaken(f"you have a data set named {name!r} already", parameter="name")
+
+
+def _check_key_column(columns: tuple[Column, ...], key_column: str | None) -> None:
+    if key_column is None:
+        return
+    column = next((column for column in columns if column.name == key_column), None)
+    if column is None:
+        raise InvalidParameter(f"there is no column {key_column!r}", parameter="key_column")
+    if column.kind is not Kind.IDENTIFIER or column.storage is not Storage.TEXT:
+        raise InvalidParameter(
+            f"column {key_column!r} is {column.kind.value}; a key column must be an identifier"
+            f' (say so: columns={{"{key_column}": "identifier"}})',
+            parameter="key_column",
+            column=key_column,
+        )

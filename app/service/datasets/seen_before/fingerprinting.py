@@ -1,0 +1,128 @@
+"""Fingerprints of rows and keys, taken while a table passes by on its way in.
+
+The keys of fingerprints follow from a secret of the service that is made once and kept sealed: a new
+master key seals it anew and changes no fingerprint. Keys in a data set's book are fingerprinted once
+more under the data set's own secret, so that two books cannot be compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from app.numerics.fingerprints.siphash import KEY_BYTES, fingerprints
+from app.numerics.fingerprints.sketch import Sketch, with_rows
+from app.service.datasets.seen_before.key_runs import KeyRuns
+from app.service.resources import Resources
+from app.store.database import audit_log, service_secrets
+from app.store.database.engine import reading, writing
+from app.tables.arrays.words import MISSING, cell_words, row_words
+from app.tables.stream import TableStream
+
+SECRET_BYTES = 32
+NAME = "fingerprints"
+CONTEXT = f"service:{NAME}"
+
+
+@dataclass(frozen=True, repr=False)
+class FingerprintKeys:
+    """The keys under which rows, keys and texts are fingerprinted throughout the service."""
+
+    rows: bytes
+    keys: bytes
+    texts: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class Sketches:
+    """A data set's sketches: of all values of its rows, and of its keys if it has a key column."""
+
+    rows: Sketch
+    keys: Sketch | None
+
+
+def fingerprint_keys(resources: Resources) -> FingerprintKeys:
+    """The service's keys of fingerprints; their secret is made when it is first needed."""
+    with reading(resources.engine) as connection:
+        sealed = service_secrets.one(connection, NAME)
+    if sealed is None:
+        with writing(resources.engine) as connection:
+            audit_log.queue(connection)  # two may need it at once: one finds what the other made
+            sealed = service_secrets.one(connection, NAME)
+            if sealed is None:
+                sealed = resources.vault.seal(os.urandom(SECRET_BYTES), CONTEXT)
+                service_secrets.add(connection, NAME, sealed)
+    secret = resources.vault.open(sealed, CONTEXT)
+    return FingerprintKeys(*(_derived(secret, use) for use in ("rows", "keys", "texts")))
+
+
+def _derived(secret: bytes, use: str) -> bytes:
+    info = f"cornerwave fingerprints v1: {use}".encode()
+    return HKDF(SHA256(), KEY_BYTES, salt=None, info=info).derive(secret)
+
+
+class Fingerprints:
+    """Takes the fingerprints of a table's rows, and of its keys in `key_column`, as they pass."""
+
+    def __init__(
+        self,
+        keys: FingerprintKeys,
+        stream: TableStream,
+        *,
+        key_column: str | None,
+        dataset_secret: bytes,
+        folder: Path,
+    ) -> None:
+        names = [column.name for column in stream.columns]
+        self._keys = keys
+        self._stream = stream
+        self._names = sorted(names)  # the order of columns does not make rows different
+        self._key_column = key_column if key_column in names else None
+        self._book_key = _derived(dataset_secret, "book")
+        self._rows = Sketch.none()
+        self._key_sketch = Sketch.none()
+        self.runs = KeyRuns(folder)
+
+    @property
+    def stream(self) -> TableStream:
+        """The table, whose rows are seen here on their way."""
+        return replace(self._stream, batches=self._passing(self._stream.batches))
+
+    @property
+    def sketches(self) -> Sketches:
+        """Of the rows that passed."""
+        return Sketches(self._rows, None if self._key_column is None else self._key_sketch)
+
+    def _passing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._see(batch)
+            yield batch
+
+    def _see(self, batch: pa.RecordBatch) -> None:
+        words = row_words(batch, self._names, self._keys.texts)
+        self._rows = with_rows(self._rows, fingerprints(self._keys.rows, words))
+        if self._key_column is not None:
+            cells = cell_words(batch.column(self._key_column), self._keys.texts)
+            given = cells[cells != MISSING]
+            found = fingerprints(self._keys.keys, given[:, None])
+            self._key_sketch = with_rows(self._key_sketch, found)
+            self.runs.add(fingerprints(self._book_key, found[:, None]))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.runs.close()

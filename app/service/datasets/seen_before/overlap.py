@@ -1,0 +1,197 @@
+"""The overlap of a data set with the others of the service: told, and above one half refused.
+
+Two data sets with the same people have independent noise, so their copies average it away. Sketches
+tell the share of rows in common, by key where both have a key column and by all values.
+
+An owner learns little of others' data sets by this: never which, only a share in steps of a tenth, and
+only where at least 100 rows on both sides were compared, so that no one can ask after a single
+person. Its own data sets are named.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sqlalchemy import Connection
+
+from app.errors import RowsOverlap
+from app.model import Notice
+from app.numerics.fingerprints.sketch import Overlap, Sketch, merged, overlap
+from app.service.datasets.seen_before.fingerprinting import NAME, Sketches
+from app.service.resources import Resources
+from app.store.database import service_secrets
+from app.store.database.copies import history
+from app.store.database.registered import sketches
+
+TOLD, REFUSED = 0.2, 0.5
+FEWEST_FOREIGN_ROWS = 100
+NOTHING = Sketches(Sketch.none(), None)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What a data set shares with another: the share, and which it is if the owner may know."""
+
+    share: float
+    dataset: str | None
+
+
+def keep_sketches(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    owner: str,
+    found: Sketches,
+    *,
+    allow_overlap: bool,
+) -> tuple[Notice, ...]:
+    """Compare a new data set with all others, and keep its sketches.
+
+    RowsOverlap above one half unless the owner said that this is meant; a notice above a fifth.
+    """
+    notices = _compared(
+        resources, connection, dataset_id, owner, NOTHING, found, allow_overlap=allow_overlap
+    )
+    sketches.add(connection, dataset_id, owner, _sealed(resources, dataset_id, found))
+    return notices
+
+
+def extend_sketches(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    owner: str,
+    found: Sketches,
+    *,
+    allow_overlap: bool,
+) -> tuple[Notice, ...]:
+    """The same for appended rows: what counts is the data set with them, and is told when it is new."""
+    before = _opened(resources, dataset_id, sketches.one(connection, dataset_id))
+    after = Sketches(
+        merged(before.rows, found.rows),
+        None if before.keys is None or found.keys is None else merged(before.keys, found.keys),
+    )
+    if _same(before.rows, after.rows) and _same(before.keys, after.keys):
+        return ()  # most rows of a large table are not in its sketch
+    notices = _compared(
+        resources, connection, dataset_id, owner, before, after, allow_overlap=allow_overlap
+    )
+    sketches.put(connection, dataset_id, _sealed(resources, dataset_id, after))
+    return notices
+
+
+def forget_sketches(connection: Connection, dataset_id: str) -> None:
+    """Forget the sketches of a data set that is removed, unless copies of it were issued."""
+    if not history.of(connection, dataset_id):
+        sketches.remove(connection, dataset_id)
+
+
+def _compared(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    owner: str,
+    before: Sketches,
+    after: Sketches,
+    *,
+    allow_overlap: bool,
+) -> tuple[Notice, ...]:
+    service_secrets.lock(connection, NAME)  # of two that grow alike one sees the other
+    told: list[Shared] = []
+    for other, other_owner, sealed in sketches.others(connection, dataset_id):
+        known = _opened(resources, other, sealed)
+        own = other_owner == owner
+        old, new = _share(before, known, own=own), _share(after, known, own=own)
+        shared = Shared(new, other if own else None)
+        if new > REFUSED >= old and not allow_overlap:
+            raise RowsOverlap(
+                f"{_sentence(shared)} Copies of both would have noise of their own, which averages"
+                " out. Append to that data set instead, or say allow_overlap=true.",
+                parameter="allow_overlap",
+                share=new,
+                dataset=shared.dataset,
+            )
+        if new > TOLD and (old <= TOLD or new > REFUSED >= old):
+            told.append(shared)
+    return tuple(_notices(told))
+
+
+def _notices(told: list[Shared]) -> Iterator[Notice]:
+    """One for each data set of the owner's, and one for all others together, by the largest share."""
+    foreign = max((one.share for one in told if one.dataset is None), default=None)
+    named = [one for one in told if one.dataset is not None]
+    for one in [*named, *([] if foreign is None else [Shared(foreign, None)])]:
+        yield Notice(
+            "overlap",
+            f"{_sentence(one)} The noise of their copies is independent and averages out for rows"
+            " that both have.",
+            share=one.share,
+            dataset=one.dataset,
+        )
+
+
+def _sentence(shared: Shared) -> str:
+    if shared.dataset is None:
+        return (
+            f"Up to {shared.share:.0%} of the rows are also in a data set of another owner, or the"
+            " other way round."
+        )
+    return (
+        f"About {shared.share:.0%} of the rows are also in your data set {shared.dataset}, or the"
+        " other way round."
+    )
+
+
+def _share(one: Sketches, other: Sketches, *, own: bool) -> float:
+    found = [overlap(one.rows, other.rows)]
+    if one.keys is not None and other.keys is not None:
+        found.append(overlap(one.keys, other.keys))
+    return max(each.share if own else _coarse(each) for each in found)
+
+
+def _coarse(found: Overlap) -> float:
+    """The share as another owner may know it: a tenth at a time, rounded up."""
+    if found.rows < FEWEST_FOREIGN_ROWS:
+        return 0.0
+    return math.ceil(10 * found.share - 1e-9) / 10
+
+
+def _same(one: Sketch | None, other: Sketch | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one.fingerprints, other.fingerprints) and np.array_equal(
+        one.counts, other.counts
+    )
+
+
+def _sealed(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
+    arrays: dict[str, np.ndarray] = {}
+    for name, sketch in (("rows", found.rows), ("keys", found.keys)):
+        if sketch is not None:
+            arrays[f"{name}_fingerprints"] = sketch.fingerprints
+            arrays[f"{name}_counts"] = sketch.counts
+            arrays[f"{name}_whole"] = np.array(sketch.whole)
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **arrays)
+    return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
+
+
+def _opened(resources: Resources, dataset_id: str, sealed: bytes) -> Sketches:
+    content = resources.vault.open(sealed, _context(dataset_id))
+    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+        found = {
+            name: Sketch(
+                kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
+            )
+            for name in ("rows", "keys")
+            if f"{name}_whole" in kept.files
+        }
+    return Sketches(found["rows"], found.get("keys"))
+
+
+def _context(dataset_id: str) -> str:
+    return f"sketch:{dataset_id}"

@@ -1,0 +1,336 @@
+"""Data sets: their columns, parts, retired rows, and sealed secret and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from sqlalchemy import Connection, Label, and_, delete, func, insert, or_, select, update
+
+from app.model import Column, Dataset, Kind, Part, Storage
+from app.store.database import tables
+from app.store.database.registered import loose_blobs
+from app.store.database.sharing import agreements
+
+ROWS_AT_ONCE = 10_000
+
+
+def add(
+    connection: Connection, dataset: Dataset, *, sealed_secret: bytes, sealed_statistics: bytes
+) -> None:
+    """Keep a new data set and its columns; parts are added by `add_part`."""
+    connection.execute(
+        insert(tables.datasets).values(
+            id=dataset.id,
+            name=dataset.name,
+            owner=dataset.owner,
+            rows=dataset.rows,
+            retired=dataset.retired,
+            key_column=dataset.key_column,
+            created_at=dataset.created_at,
+            secret=sealed_secret,
+            statistics=sealed_statistics,
+        )
+    )
+    set_columns(connection, dataset.id, dataset.columns)
+
+
+def names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
+    """The names of those data sets, as far as they are there."""
+    query = select(tables.datasets.c.id, tables.datasets.c.name)
+    rows = connection.execute(query.where(tables.datasets.c.id.in_(set(ids))))
+    return {row.id: row.name for row in rows}
+
+
+def lock(connection: Connection, dataset_id: str) -> bool:
+    """Make this transaction the data set's only writer; False when there is no such data set.
+
+    On SQLite a writing transaction is the only one already.
+    """
+    query = select(tables.datasets.c.id).where(tables.datasets.c.id == dataset_id)
+    return connection.execute(query.with_for_update()).first() is not None
+
+
+def one(connection: Connection, dataset_id: str) -> Dataset | None:
+    """A data set by id."""
+    found = page(connection, after="", limit=1, only=dataset_id)
+    return found[0] if found else None
+
+
+def named(connection: Connection, owner: str, name: str) -> Dataset | None:
+    """An owner's data set by its name."""
+    query = select(tables.datasets.c.id).where(
+        tables.datasets.c.owner == owner, tables.datasets.c.name == name
+    )
+    found = connection.execute(query).first()
+    return None if found is None else one(connection, found.id)
+
+
+def name_taken(connection: Connection, owner: str, name: str) -> bool:
+    """Whether this owner has a data set of this name."""
+    return named(connection, owner, name) is not None
+
+
+def page(
+    connection: Connection,
+    *,
+    after: str,
+    limit: int,
+    only: str | None = None,
+    owner: str | None = None,
+    granted_to: str | None = None,
+    now: datetime | None = None,
+    listed: bool = False,
+) -> list[Dataset]:
+    """Data sets by id, after the one named: all, of one owner, with a grant that lives `now`, or listed."""
+    query = select(tables.datasets, _waiting()).where(tables.datasets.c.id > after)
+    if only is not None:
+        query = query.where(tables.datasets.c.id == only)
+    if owner is not None:
+        query = query.where(tables.datasets.c.owner == owner)
+    if listed:
+        query = query.where(tables.datasets.c.listed)
+    if granted_to is not None:
+        if now is None:
+            raise ValueError("a grant lives at a moment")
+        granted = select(tables.grants.c.dataset).where(
+            tables.grants.c.recipient == granted_to,
+            or_(tables.grants.c.expires_at.is_(None), tables.grants.c.expires_at > now),
+        )
+        agreed = agreements.datasets_of(granted_to, now)
+        query = query.where(tables.datasets.c.id.in_(granted.union(agreed)))
+    rows = connection.execute(query.order_by(tables.datasets.c.id).limit(limit)).all()
+    columns = _columns(connection, [row.id for row in rows])
+    return [
+        Dataset(
+            id=row.id,
+            name=row.name,
+            owner=row.owner,
+            rows=row.rows,
+            retired=row.retired,
+            columns=tuple(columns[row.id]),
+            key_column=row.key_column,
+            created_at=row.created_at,
+            frozen=row.frozen_at is not None,
+            waiting=int(row.waiting),  # a sum of integers is a decimal to PostgreSQL
+            description=row.description,
+            listed=row.listed,
+        )
+        for row in rows
+    ]
+
+
+def describe(connection: Connection, dataset_id: str, description: str, *, listed: bool) -> None:
+    """Say what a data set is, and whether others may find it."""
+    connection.execute(
+        update(tables.datasets)
+        .where(tables.datasets.c.id == dataset_id)
+        .values(description=description, listed=listed)
+    )
+
+
+def set_columns(connection: Connection, dataset_id: str, columns: Sequence[Column]) -> None:
+    """Replace what is said of a data set's columns."""
+    connection.execute(delete(tables.columns).where(tables.columns.c.dataset == dataset_id))
+    connection.execute(
+        insert(tables.columns),
+        [
+            {
+                **asdict(column),
+                "dataset": dataset_id,
+                "position": position,
+                "kind": column.kind.value,
+                "storage": column.storage.value,
+            }
+            for position, column in enumerate(columns)
+        ],
+    )
+
+
+def add_part(connection: Connection, dataset_id: str, part: Part) -> None:
+    """Keep a part and count its rows; its blob is loose no more."""
+    connection.execute(insert(tables.parts).values(dataset=dataset_id, **asdict(part)))
+    loose_blobs.forget(connection, part.blob)
+    connection.execute(
+        update(tables.datasets).where(tables.datasets.c.id == dataset_id).values(rows=part.end_row)
+    )
+
+
+def move_part(connection: Connection, dataset_id: str, part: Part) -> None:
+    """The rows of a part lie in another blob from now on; that one is loose no more."""
+    connection.execute(
+        update(tables.parts)
+        .where(tables.parts.c.dataset == dataset_id, tables.parts.c.number == part.number)
+        .values(blob=part.blob, digest=part.digest)
+    )
+    loose_blobs.forget(connection, part.blob)
+
+
+def parts(connection: Connection, dataset_id: str) -> list[Part]:
+    """The parts of a data set in row order."""
+    rows = connection.execute(
+        select(tables.parts)
+        .where(tables.parts.c.dataset == dataset_id)
+        .order_by(tables.parts.c.number)
+    )
+    return [
+        Part(row.number, row.first_row, row.rows, row.blob, row.digest, row.waiting) for row in rows
+    ]
+
+
+def release_waiting(connection: Connection, dataset_id: str) -> None:
+    """The parts that waited for a shape have one."""
+    connection.execute(
+        update(tables.parts).where(tables.parts.c.dataset == dataset_id).values(waiting=False)
+    )
+
+
+def all_blobs(connection: Connection) -> set[str]:
+    """Every blob that some data set needs."""
+    return set(connection.execute(select(tables.parts.c.blob)).scalars())
+
+
+def some_blobs(connection: Connection, near: str, limit: int) -> list[str]:
+    """A few blobs that data sets need: the next after `near` by name, then from the first on."""
+    query = select(tables.parts.c.blob).order_by(tables.parts.c.blob).limit(limit)
+    after = list(connection.execute(query.where(tables.parts.c.blob >= near)).scalars())
+    first = list(connection.execute(query.where(tables.parts.c.blob < near)).scalars())
+    return [*after, *first][:limit]
+
+
+def refers_to(connection: Connection, blob: str) -> bool:
+    """Whether some data set needs this blob."""
+    query = select(tables.parts.c.blob).where(tables.parts.c.blob == blob)
+    return connection.execute(query).first() is not None
+
+
+def retire(connection: Connection, dataset_id: str, rows: Iterable[int]) -> int:
+    """Withdraw rows by ordinal; how many were not withdrawn before."""
+    wanted = sorted(set(rows))
+    fresh: list[int] = []
+    for start in range(0, len(wanted), ROWS_AT_ONCE):
+        chunk = wanted[start : start + ROWS_AT_ONCE]
+        known = set(
+            connection.execute(
+                select(tables.retired_rows.c.row).where(
+                    tables.retired_rows.c.dataset == dataset_id,
+                    tables.retired_rows.c.row.between(chunk[0], chunk[-1]),
+                )
+            ).scalars()
+        )
+        fresh += [row for row in chunk if row not in known]
+    for start in range(0, len(fresh), ROWS_AT_ONCE):
+        connection.execute(
+            insert(tables.retired_rows),
+            [{"dataset": dataset_id, "row": row} for row in fresh[start : start + ROWS_AT_ONCE]],
+        )
+    count = select(func.count()).where(tables.retired_rows.c.dataset == dataset_id)
+    connection.execute(
+        update(tables.datasets)
+        .where(tables.datasets.c.id == dataset_id)
+        .values(retired=connection.execute(count).scalar_one())
+    )
+    return len(fresh)
+
+
+def retired_count(connection: Connection, dataset_id: str, first: int, last: int) -> int:
+    """How many ordinals in [first, last) are withdrawn."""
+    rows = tables.retired_rows.c
+    query = select(func.count()).where(
+        rows.dataset == dataset_id, rows.row >= first, rows.row < last
+    )
+    return int(connection.execute(query).scalar_one())
+
+
+def retired(connection: Connection, dataset_id: str, first: int, last: int) -> list[int]:
+    """Withdrawn ordinals in [first, last), in order."""
+    return list(
+        connection.execute(
+            select(tables.retired_rows.c.row)
+            .where(
+                tables.retired_rows.c.dataset == dataset_id,
+                tables.retired_rows.c.row >= first,
+                tables.retired_rows.c.row < last,
+            )
+            .order_by(tables.retired_rows.c.row)
+        ).scalars()
+    )
+
+
+def sealed_secret(connection: Connection, dataset_id: str) -> bytes:
+    """The data set's secret, sealed."""
+    query = select(tables.datasets.c.secret).where(tables.datasets.c.id == dataset_id)
+    secret: bytes = connection.execute(query).scalar_one()
+    return secret
+
+
+def sealed_statistics(connection: Connection, dataset_id: str) -> bytes:
+    """The data set's statistics, sealed."""
+    query = select(tables.datasets.c.statistics).where(tables.datasets.c.id == dataset_id)
+    statistics: bytes = connection.execute(query).scalar_one()
+    return statistics
+
+
+def set_statistics(connection: Connection, dataset_id: str, sealed: bytes) -> None:
+    """Replace the statistics."""
+    connection.execute(
+        update(tables.datasets).where(tables.datasets.c.id == dataset_id).values(statistics=sealed)
+    )
+
+
+def freeze(connection: Connection, dataset_id: str, now: datetime) -> None:
+    """From now on columns and statistics stay as they are (invariant 5)."""
+    connection.execute(
+        update(tables.datasets)
+        .where(tables.datasets.c.id == dataset_id, tables.datasets.c.frozen_at.is_(None))
+        .values(frozen_at=now)
+    )
+
+
+def remove(connection: Connection, dataset_id: str) -> None:
+    """Forget a data set, with all that hangs on it; its blobs are the caller's to delete."""
+    connection.execute(delete(tables.datasets).where(tables.datasets.c.id == dataset_id))
+
+
+def _waiting() -> Label[int]:
+    """Rows of a data set that wait for a shape and were not withdrawn."""
+    parts, retired_rows = tables.parts.c, tables.retired_rows.c
+    waits = and_(parts.dataset == tables.datasets.c.id, parts.waiting)
+    rows = select(func.coalesce(func.sum(parts.rows), 0)).where(waits).scalar_subquery()
+    withdrawn = (
+        select(func.count())
+        .where(
+            waits,
+            retired_rows.dataset == parts.dataset,
+            retired_rows.row >= parts.first_row,
+            retired_rows.row < parts.first_row + parts.rows,
+        )
+        .correlate(tables.datasets)
+        .scalar_subquery()
+    )
+    return (rows - withdrawn).label("waiting")
+
+
+def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, list[Column]]:
+    found: dict[str, list[Column]] = {dataset_id: [] for dataset_id in dataset_ids}
+    rows = connection.execute(
+        select(tables.columns)
+        .where(tables.columns.c.dataset.in_(dataset_ids))
+        .order_by(tables.columns.c.dataset, tables.columns.c.position)
+    )
+    for row in rows:
+        found[row.dataset].append(
+            Column(
+                name=row.name,
+                kind=Kind(row.kind),
+                storage=Storage(row.storage),
+                because=row.because,
+                missing=row.missing,
+                integer=row.integer,
+                round_to_integer=row.round_to_integer,
+                lower=row.lower,
+                upper=row.upper,
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Cells of any type as doubles and text, and back."""

@@ -1,0 +1,1 @@
+"""Whether what the service sent is what it says: checked without the service."""
