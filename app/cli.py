@@ -228,7 +228,9 @@ def verify_log(settings: Settings) -> None:
     """check that the audit log is whole"""
     from app.store.database import audit_log
     from app.store.database.engine import open_engine, reading
+    from app.store.database.migrations import refuse_unused
 
+    refuse_unused(settings.database_url)
     with reading(open_engine(settings.database_url)) as connection:
         broken = list(audit_log.broken_links(connection))
         entries, head = audit_log.head(connection)
@@ -261,7 +263,9 @@ def verify(settings: Settings, chosen: argparse.Namespace) -> None:
     from app.main import open_resources
     from app.service.upkeep import verify as verifying
     from app.service.upkeep.progress import progress
+    from app.store.database.migrations import refuse_unused
 
+    refuse_unused(settings.database_url)
     resources = open_resources(settings)
     with progress() as tell:
         found = verifying.verify(resources, tell, quick=chosen.quick)
@@ -297,7 +301,9 @@ def backup(settings: Settings, chosen: argparse.Namespace) -> None:
     from app.service.upkeep.progress import progress
     from app.store.blobs.store import place_at
     from app.store.database.engine import open_engine
+    from app.store.database.migrations import refuse_unused
 
+    refuse_unused(settings.database_url)
     engine = open_engine(settings.database_url)
     with progress() as tell:
         said = back_up(engine, place_at(settings.blob_url), chosen.folder, tell)

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from app.store.database.engine import open_engine, writing
+from app.store.database.migrations import current_revision, migrate
 from tests.api.conftest import MASTER_KEY, Service
 from tests.api.copies.copy_tables import mixed_table, register
 
@@ -79,6 +80,34 @@ def test_migrate_and_verify_the_log(tmp_path: Path, database_url: str) -> None:
     broken = cornerwave("verify-log", **settings)
     assert broken.returncode == 1
     assert "the log ends at entry 0, but 5 entries were written" in broken.stderr
+
+
+@pytest.mark.parametrize("command", [["verify"], ["verify-log"], ["backup", "kept"]])
+def test_who_only_looks_makes_nothing_at_a_mistyped_home(
+    command: list[str], tmp_path: Path
+) -> None:
+    done = cornerwave(*command, HOME=str(tmp_path / "mistyped"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert "there is no database" in done.stderr
+    assert not (tmp_path / "mistyped").exists()
+
+
+def test_a_database_without_the_service_in_it_is_not_whole(
+    tmp_path: Path, unprepared_database_url: str
+) -> None:
+    engine = open_engine(unprepared_database_url)
+    engine.connect().close()
+    settings = {"HOME": str(tmp_path), "DATABASE_URL": unprepared_database_url}
+    done = cornerwave("verify", MASTER_KEY=MASTER_KEY, **settings)
+    assert done.returncode == 1
+    assert "never started with this database" in done.stderr
+    migrate(engine, "0003")
+    older = cornerwave("verify", MASTER_KEY=MASTER_KEY, **settings)
+    assert "cornerwave-server migrate" in older.stderr
+    with engine.connect() as connection:
+        assert current_revision(connection) == "0003"
+    engine.dispose()
 
 
 def test_the_noise_is_compiled_without_a_database(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, make_url
 
 from app.errors import CannotStart
-from app.store.database.engine import writing
+from app.store.database.engine import open_probing_engine, writing
 from app.store.database.patience import wait_as_long_as_it_takes
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "migrations"
@@ -32,6 +32,32 @@ def migrate_back(engine: Engine, revision: str) -> None:
     with writing(engine) as connection:
         wait_as_long_as_it_takes(connection)
         command.downgrade(_config(connection), revision)
+
+
+def refuse_unused(url: str) -> None:
+    """CannotStart where no database of the service is, or one of an older schema.
+
+    For who only looks: a start would make what is missing, and a mistyped place look whole.
+    """
+    file = make_url(url).database
+    if make_url(url).get_backend_name() == "sqlite" and not Path(file or "").is_file():
+        raise CannotStart(
+            f"there is no database {file}; check CORNERWAVE_HOME and CORNERWAVE_DATABASE_URL."
+            " Nothing was made."
+        )
+    engine = open_probing_engine(url)
+    with engine.connect() as connection:
+        current = current_revision(connection)
+    if current is None:
+        raise CannotStart(
+            "the service was never started with this database; check CORNERWAVE_HOME and"
+            " CORNERWAVE_DATABASE_URL. Nothing was made."
+        )
+    if pending(engine):
+        raise CannotStart(
+            f"the database has the schema {current!r} of another version; bring it to this one's"
+            " by: cornerwave-server migrate"
+        )
 
 
 def pending(engine: Engine) -> bool:
