@@ -176,7 +176,7 @@ def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
 def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
     """InvalidTable for numbers in a spelling that is not read: taken as text they would leave as they are."""
     if len(pc.unique(present)) > FEW and pc.all(pc.match_substring_regex(present, MIXED)).as_py():
-        raise _unread_numbers(name, "with different units or signs beside them")
+        raise _unread_numbers(name, "with units or signs beside them that differ or are not read")
     if not pc.all(pc.match_substring_regex(present, r"^\p{Nd}|^[+-]\p{Nd}")).as_py():
         return
     for pattern, what in NEARLY_NUMBERS.items():
