@@ -23,8 +23,8 @@ from tests.browser.people import (
 from tests.e2e.running import Service
 
 Visit = Callable[..., Visitor]
-NUMBERS = ["household", "age", "income", "rent"]
-"""No category: whether later rows tell more than the first did is judged by a sample, and few rows may fail it."""
+COLUMNS = ["household", "age", "income", "rent", "city", "home"]
+"""Who owns its home follows from the income: rows appended later are judged by it, and are like those before."""
 
 FURTHER = (51, 53, 54, 55)
 """Seeds of the rows that are appended."""
@@ -48,7 +48,7 @@ def dataset(live: Service, owner: Person, recipients: list[Person]) -> str:
         sent = client.post(
             "/v1/datasets",
             params={"name": "Homes <i>kept", "key_column": "household"},
-            content=parquet(household_table(1_500, seed=50).select(NUMBERS)),
+            content=parquet(household_table(1_500, seed=50).select(COLUMNS)),
             headers={"Content-Type": PARQUET},
         )
         assert sent.status_code == 201, sent.text
@@ -96,7 +96,7 @@ def test_rows_are_appended_and_retired_and_the_history_tells(
     visitor.sign_in(owner.key, f"/portal/owned/{dataset}/rows")
     before = rows_of(owner, live, dataset)
     seed = FURTHER[LOOKS.index(look)]
-    choose(visitor, "further.parquet", parquet(household_table(300, seed=seed).select(NUMBERS)))
+    choose(visitor, "further.parquet", parquet(household_table(300, seed=seed).select(COLUMNS)))
     visitor.page.get_by_text("300 rows are appended").wait_for()
     visitor.check_accessible()
     assert rows_of(owner, live, dataset) == before + 300
@@ -119,8 +119,8 @@ def test_rows_that_do_not_fit_are_refused_in_words_and_known_ones_need_the_owner
     visitor.page.on("dialog", lambda dialog: dialog.accept())
     visitor.sign_in(owner.key, f"/portal/owned/{dataset}/rows")
     before = rows_of(owner, live, dataset)
-    known = household_table(250, seed=50).select(NUMBERS)
-    choose(visitor, "wrong.parquet", parquet(known.rename_columns([*NUMBERS[:-1], "<b>"])))
+    known = household_table(250, seed=50).select(COLUMNS)
+    choose(visitor, "wrong.parquet", parquet(known.rename_columns([*COLUMNS[:-1], "<b>"])))
     alert = visitor.page.get_by_role("alert")
     expect(alert).to_contain_text("The data set has no column '<b>'")
     visitor.check_accessible()

@@ -176,6 +176,26 @@ def test_small_parts_that_tell_as_little_as_before_are_taken(admin: TestClient) 
         assert try_append(admin, dataset, told(rng, 15, tells=False)).status_code == 201
 
 
+def homes(rng: np.random.Generator, rows: int) -> pa.Table:
+    """Who owns its home follows from the income."""
+    age = rng.gamma(9.0, 5.2, rows) + 6
+    income = (9_000 + 420 * age) * rng.lognormal(0.0, 0.35, rows)
+    home = np.where(income > 35_000, "owned", "rented")
+    return pa.table({"age": age, "income": income, "home": home})
+
+
+def test_rows_like_those_before_are_taken_where_a_category_follows_from_a_number(
+    admin: TestClient,
+) -> None:
+    """At a small variance few rows tell how much of such a category is left, and differ by chance."""
+    for seed in range(3):
+        rng = np.random.default_rng([10, seed])
+        dataset = register(admin, homes(rng, 1_500), columns=None, name=f"homes {seed}")
+        issue(admin, dataset, noise_variance=1.0)
+        answers = [try_append(admin, dataset, homes(rng, 300)) for _ in range(4)]
+        assert [answer.status_code for answer in answers] == 4 * [201]
+
+
 def test_rows_that_lie_elsewhere_are_taken_with_a_word_on_it(admin: TestClient) -> None:
     rng = np.random.default_rng(9)
     names = ["x", "y"]

@@ -54,6 +54,7 @@ class Calibration:
     """All that a(v) follows from, for every v.
 
     where:
+        rows          by how many rows it was measured
         travelling    places of the numbers that travel with the record
         noised        places of the other numbers, as far as they have spread; d of them
         explained     adjusted R² of every number given the categories
@@ -64,6 +65,7 @@ class Calibration:
         learnt        what some of them need beyond that
     """
 
+    rows: int
     travelling: tuple[int, ...]
     noised: tuple[int, ...]
     explained: Matrix
@@ -128,6 +130,16 @@ def applied_variance(calibration: Calibration, v: float) -> float:
     if not calibration.facts.shape[1]:
         return v
     return direction_variance(calibration, v, float(own_variances(calibration, v).max(initial=v)))
+
+
+def kept_level(calibration: Calibration, a: float) -> float:
+    """The largest v ≤ a of which a keeps the promise for all: a(v) ≤ a for every v up to it, and for no other."""
+    if not calibration.facts.shape[1]:
+        return a
+    everywhere = np.full(len(calibration.k) + calibration.facts.shape[1], a)
+    left = left_share(calibration, everywhere).min(initial=worst_direction(calibration, a)[0])
+    odds = float(left / (1 - left)) if left < 1 else a
+    return min(a, odds, calibration.learnt.kept(a))
 
 
 def direction_variance(calibration: Calibration, v: float, least: float) -> float:

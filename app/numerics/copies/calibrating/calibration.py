@@ -168,6 +168,7 @@ def _calibration(
     facts, columns = _facts(found, noised, travelling, rows.sizes[: rows.own])
     telling = np.asarray(np.linalg.solve(P, facts) ** 2, dtype=np.float64)
     by_lines = Calibration(
+        rows=found.rows,
         travelling=travelling,
         noised=noised,
         explained=found.explained,

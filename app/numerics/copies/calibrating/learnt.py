@@ -72,6 +72,18 @@ class Learnt:
         found = [np.interp(np.log(at), np.log(self.levels), np.log(own)) for own in self.applied.T]
         return np.asarray(np.exp(found) * (v / at))
 
+    def kept(self, a: float) -> float:
+        """The largest v at which none of the columns needs more than a."""
+        return min((self._kept_by(own, a) for own in self.applied.T), default=NEVER)
+
+    def _kept_by(self, own: Matrix, a: float) -> float:
+        at = float(np.clip(a, own[0], own[-1]))
+        # Where needs do not grow with v, several levels need the same: the last of them counts.
+        above = min(int(np.searchsorted(own, at, side="right")), len(own) - 1)
+        between = slice(above - 1, above + 1)
+        found = np.interp(np.log(at), np.log(own[between]), np.log(self.levels[between]))
+        return float(np.exp(found) * (a / at))
+
 
 def learnt(
     rows: CellRows,

@@ -155,6 +155,7 @@ def _calibration(arrays: Mapping[str, NDArray[Any]]) -> Calibration | None:
     learnt = _named(arrays, LEARNT)
     # What was frozen before anything was learnt stays what it was.
     kept["learnt"] = Learnt(**learnt) if learnt else Learnt.nothing()
+    kept["rows"] = int(kept.get("rows", 0))
     for name in ("travelling", "noised"):
         kept[name] = tuple(kept[name].astype(int).tolist())
     return Calibration(**kept)

@@ -2,7 +2,7 @@
 
 a(v) is measured when the first copy is issued. Where a later part's categories tell more of its numbers,
 the same a would leave less than is promised, so such rows are refused. Few rows tell little, and a promise may fall
-short by what so few can tell; so parts are also judged together with the later parts before them, until these are
+short by what is chance in so few (`telling`); so parts are also judged together with the later parts before them, until these are
 enough rows to tell nearly all (`later`).
 """
 
@@ -17,9 +17,8 @@ from sqlalchemy import Connection
 
 from app.errors import RowsTellMore
 from app.model import Column, Part
-from app.numerics.copies.calibrating.applied import applied_variance
-from app.numerics.copies.calibrating.calibration import recalibrated
 from app.numerics.copies.calibrating.frequent import LEAST, frequent_categories
+from app.numerics.copies.calibrating.telling import tell_more
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined, rows_for_a_shape
 from app.service.copies.freezing.frozen import Frozen
@@ -32,15 +31,12 @@ from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.registered import datasets
 
-SLACK = 0.03
-"""What a finite sample may take from a promise, and 2/√n of it where n rows are few."""
-
 LEAST_TOGETHER = 100
 LEAST_ENOUGH, MOST_ENOUGH = 2_048, 16_384
-"""Rows that are judged by themselves: what they may take from a promise is 7.5 % at most."""
+"""Rows that are judged by themselves."""
 
 USUAL = tuple(2.0**power for power in range(-6, 7))
-"""Variances of levels that may be defined later."""
+"""Applied variances of levels that may be defined later."""
 
 
 def enough_rows(frozen: Frozen) -> int:
@@ -87,21 +83,15 @@ def check_relation(
         codes, sizes = frequent_categories(codes, sizes)
         rows = row_moments(number_rows(sample.table, frozen.numeric))
         S = joined(S, rows.imputed_covariance())
-    found = recalibrated(frozen.calibration, sample.matrix(), codes, sizes, S)
-    if found is None:
-        return
-    slack = SLACK + 2 / np.sqrt(len(codes))
-    issued = (entry.noise_variance for entry in history.of(connection, dataset_id))
-    for v in {*USUAL, *issued}:
-        a = applied_variance(frozen.calibration, v)
-        promised = (1 - slack) * v / (1 + v)
-        if applied_variance(found, promised / (1 - promised)) > a:
-            together = ", with those of parts appended before them," if several else ""
-            raise RowsTellMore(
-                f"In these rows{together} the categories tell more of the numbers, or the numbers more of the"
-                " categories, than in the rows that the first copy was made of. The noise of this data"
-                " set would leave less of them than its levels promise."
-            )
+    issued = (entry.applied_variance for entry in history.of(connection, dataset_id))
+    variances = sorted({*USUAL, *issued})
+    if tell_more(frozen.calibration, sample.matrix(), codes, sizes, S, variances):
+        together = ", with those of parts appended before them," if several else ""
+        raise RowsTellMore(
+            f"In these rows{together} the categories tell more of the numbers, or the numbers more of the"
+            " categories, than in the rows that the first copy was made of. The noise of this data"
+            " set would leave less of them than its levels promise."
+        )
 
 
 def _sample(

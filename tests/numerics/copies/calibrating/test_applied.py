@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from app.numerics.copies.calibrating.applied import (
     Calibration,
     applied_variance,
+    kept_level,
     largest_applied,
     left_shares,
     own_variances,
@@ -240,3 +241,19 @@ def test_missing_numbers_stand_at_the_mean_and_stretch_the_column() -> None:
     np.testing.assert_allclose(
         found.covariance, row_moments(numbers).imputed_covariance(), rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 3.0])
+def test_the_level_that_a_variance_keeps_is_the_one_that_needs_it(strength: float) -> None:
+    calibration = calibrated(*related(6_000, strength=strength))
+    for v in 2.0 ** np.arange(-10, 11):
+        a = applied_variance(calibration, v)
+        assert kept_level(calibration, a) == pytest.approx(v, rel=1e-6)
+        assert applied_variance(calibration, kept_level(calibration, 1.3 * a)) <= 1.3 * a * (
+            1 + 1e-9
+        )
+
+
+def test_without_categories_a_variance_keeps_its_own_level() -> None:
+    numbers = related(200)[0]
+    assert kept_level(calibrated(numbers, np.empty((200, 0), np.int32), []), 0.7) == 0.7
