@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from app import errors
+from app.api.transport.incoming.places import message_of, place_of
 from app.errors import DomainError, Refusal
 from app.service.health.outages import outage_of
 from app.service.logs import NOBODY, record_refusal
@@ -251,17 +252,19 @@ def where_wrong(error: RequestValidationError) -> str:
 
 
 def _places(error: RequestValidationError) -> list[dict[str, str]]:
-    return [
-        {"where": ".".join(str(step) for step in found["loc"]), "problem": _message(found)}
-        for found in error.errors()[:PLACES]
-    ]
+    """Where the request is wrong and what with it; the forms that one place could have had, together."""
+    wrong: dict[str, dict[str, None]] = {}
+    for found in error.errors()[:PLACES]:
+        wrong.setdefault(_where(found, error.body), {}).setdefault(message_of(found))
+    return [{"where": where, "problem": ", or ".join(said)} for where, said in wrong.items()]
 
 
-def _message(found: dict[str, Any]) -> str:
-    # These messages of pydantic repeat what was sent.
-    if found["type"] in ("union_tag_invalid", "value_error", "assertion_error"):
-        return "not one of the forms that are allowed here"
-    return str(found["msg"])
+def _where(found: dict[str, Any], body: object) -> str:
+    part, *steps = found["loc"]
+    if part == "body":
+        return place_of({**found, "loc": steps}, body) or part
+    # Of the address and the headers, pydantic's way goes no further than the name.
+    return str(steps[0] if steps else part)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -69,11 +69,11 @@ def _checked(body: bytes, field: BodyField, carries_data: bool) -> Any:
         said = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise RequestValidationError(
-            [{"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error"}]
+            [{"type": "json_invalid", "loc": ("body",), "msg": f"no JSON at character {error.pos}"}]
         ) from None
     value, errors = field.validate(said, {}, loc=("body",))
     if errors:
-        raise RequestValidationError(errors)
+        raise RequestValidationError(errors, body=said)
     return value
 
 

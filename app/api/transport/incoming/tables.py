@@ -15,11 +15,13 @@ from typing import Annotated, Any, TypeVar
 import pyarrow as pa
 from fastapi import Depends, Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.reading import ReadingHere
 from app.api.transport.incoming.turns import Turns
 from app.api.transport.replays import replay_of
@@ -117,14 +119,7 @@ class TableForm:
     def values(self, name: str, kind: type[T]) -> list[T]:
         """The JSON in the parts `name`, each as a `kind`."""
         adapter: TypeAdapter[T] = TypeAdapter(kind)
-        try:
-            return [adapter.validate_json(text) for text in self.fields.get(name, ())]
-        except ValidationError as wrong:
-            first = wrong.errors(include_input=False, include_context=False, include_url=False)[0]
-            where = ".".join([name, *map(str, first["loc"])])
-            raise InvalidParameter(
-                f"The part `{where}` cannot be used: {first['msg']}.", parameter=name
-            ) from None
+        return [_value(name, text, adapter) for text in self.fields.get(name, ())]
 
     def value(self, name: str, kind: type[T], default: T | None = None) -> T | None:
         """The JSON in the one part `name` as a `kind`, or the default."""
@@ -132,6 +127,18 @@ class TableForm:
         if len(found) > 1:
             raise InvalidParameter(f"give the part {name!r} once", parameter=name)
         return found[0] if found else default
+
+
+def _value(name: str, text: str, adapter: TypeAdapter[T]) -> T:
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as wrong:
+        first = wrong.errors(include_input=False, include_context=False, include_url=False)[0]
+        said = None if first["type"] == "json_invalid" else from_json(text)
+        where = ".".join(filter(None, [name, place_of(first, said)]))
+        raise InvalidParameter(
+            f"The part `{where}` cannot be used: {message_of(first)}.", parameter=name
+        ) from None
 
 
 async def get_form(
