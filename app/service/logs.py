@@ -74,12 +74,6 @@ def check_log(resources: Resources, ask: Ask) -> LogCheck:
         return LogCheck(*audit_log.head(connection), broken)
 
 
-def verify_log(resources: Resources) -> list[str]:
-    """What is wrong with the chain; an empty list when it is whole."""
-    with reading(resources.engine) as connection:
-        return list(audit_log.broken_links(connection))
-
-
 def record_refusal(
     resources: Resources, caller: str, request_id: str, subject: str, refusal: Refusal
 ) -> None:

@@ -10,6 +10,7 @@ from app.api.dsp.schemas import (
     ContractRequest,
     NegotiationEvent,
     NegotiationTermination,
+    ProcessMessage,
 )
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.errors import InvalidParameter, WrongState
@@ -59,11 +60,11 @@ def accept_offer_in_dataspace(
     provider_pid: str, form: NegotiationEvent, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """Accept the provider's offer."""
-    require_same(provider_pid, form.provider_pid)
     if form.event_type != "ACCEPTED":
+        require_same(provider_pid, form.provider_pid)
         negotiations.show_negotiation(resources, ask, provider_pid)
         raise WrongState("A consumer accepts; it is the provider who finalizes.")
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.ACCEPT)
+    return _say(resources, ask, provider_pid, form, Message.ACCEPT)
 
 
 @router.post("/{provider_pid}/agreement/verification")
@@ -71,8 +72,7 @@ def verify_in_dataspace(
     provider_pid: str, form: AgreementVerification, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """Confirm what was agreed."""
-    require_same(provider_pid, form.provider_pid)
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.VERIFY)
+    return _say(resources, ask, provider_pid, form, Message.VERIFY)
 
 
 @router.post("/{provider_pid}/termination")
@@ -80,9 +80,7 @@ def terminate_in_dataspace(
     provider_pid: str, form: NegotiationTermination, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """End a negotiation that is not finalized."""
-    require_same(provider_pid, form.provider_pid)
-    told = form.told()
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.TERMINATE, told)
+    return _say(resources, ask, provider_pid, form, Message.TERMINATE)
 
 
 def require_same(provider_pid: str, said: str | None) -> None:
@@ -94,14 +92,10 @@ def require_same(provider_pid: str, said: str | None) -> None:
 
 
 def _say(
-    resources: Resources,
-    ask: Ask,
-    provider_pid: str,
-    consumer_pid: str,
-    said: Message,
-    reason: str | None = None,
+    resources: Resources, ask: Ask, provider_pid: str, form: ProcessMessage, said: Message
 ) -> Response:
-    negotiations.say(resources, ask, provider_pid, consumer_pid, said, reason)
+    require_same(provider_pid, form.provider_pid)
+    negotiations.say(resources, ask, provider_pid, form.consumer_pid, said, form.told())
     return _now(resources, ask, provider_pid)
 
 

@@ -123,29 +123,34 @@ class ContractRequest(_Message):
         return self.offer.model_dump(by_alias=True, exclude_unset=True)
 
 
-class _ProcessMessage(_Message):
+class ProcessMessage(_Message):
+    """What is said in a process that both sides know; some of it with a reason."""
+
     provider_pid: Pid
     consumer_pid: Pid
 
+    def told(self) -> str | None:
+        """What the other side gave as its reason, in one text."""
+        return None
 
-class _Reasoned(_ProcessMessage):
+
+class _Reasoned(ProcessMessage):
     code: str | None = None
     reason: list[Any] | None = Field(None, min_length=1)
 
     def told(self) -> str | None:
-        """What the other side gave as its reason, in one text."""
         parts = [self.code, *(one for one in self.reason or () if isinstance(one, str))]
         return "; ".join(part for part in parts if part)[:2_000] or None
 
 
-class NegotiationEvent(_ProcessMessage):
+class NegotiationEvent(ProcessMessage):
     """ContractNegotiationEventMessage."""
 
     type: Annotated[Literal["ContractNegotiationEventMessage"], Field(alias="@type")]
     event_type: Literal["ACCEPTED", "FINALIZED"]
 
 
-class AgreementVerification(_ProcessMessage):
+class AgreementVerification(ProcessMessage):
     """ContractAgreementVerificationMessage."""
 
     type: Annotated[Literal["ContractAgreementVerificationMessage"], Field(alias="@type")]
@@ -192,14 +197,14 @@ class TransferRequest(_Message):
     consumer_pid: Pid
 
 
-class TransferStart(_ProcessMessage):
+class TransferStart(ProcessMessage):
     """TransferStartMessage."""
 
     type: Annotated[Literal["TransferStartMessage"], Field(alias="@type")]
     data_address: DataAddress | None = None
 
 
-class TransferCompletion(_ProcessMessage):
+class TransferCompletion(ProcessMessage):
     """TransferCompletionMessage."""
 
     type: Annotated[Literal["TransferCompletionMessage"], Field(alias="@type")]

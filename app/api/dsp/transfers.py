@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.dsp.answers import TransferRoute, answer, base_of
 from app.api.dsp.negotiations import require_same
 from app.api.dsp.schemas import (
+    ProcessMessage,
     TransferCompletion,
     TransferRequest,
     TransferStart,
@@ -51,8 +52,7 @@ def resume_own_transfer(
     provider_pid: str, form: TransferStart, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """Resume a transfer that the consumer itself has suspended."""
-    require_same(provider_pid, form.provider_pid)
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.START)
+    return _say(resources, ask, provider_pid, form, Message.START)
 
 
 @router.post("/{provider_pid}/completion")
@@ -60,8 +60,7 @@ def complete_own_transfer(
     provider_pid: str, form: TransferCompletion, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """Say that the data are there."""
-    require_same(provider_pid, form.provider_pid)
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.COMPLETE)
+    return _say(resources, ask, provider_pid, form, Message.COMPLETE)
 
 
 @router.post("/{provider_pid}/suspension")
@@ -69,8 +68,7 @@ def suspend_own_transfer(
     provider_pid: str, form: TransferSuspension, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """Suspend a transfer."""
-    require_same(provider_pid, form.provider_pid)
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.SUSPEND, form.told())
+    return _say(resources, ask, provider_pid, form, Message.SUSPEND)
 
 
 @router.post("/{provider_pid}/termination")
@@ -78,19 +76,14 @@ def terminate_own_transfer(
     provider_pid: str, form: TransferTermination, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """End a transfer."""
-    require_same(provider_pid, form.provider_pid)
-    return _say(resources, ask, provider_pid, form.consumer_pid, Message.TERMINATE, form.told())
+    return _say(resources, ask, provider_pid, form, Message.TERMINATE)
 
 
 def _say(
-    resources: Resources,
-    ask: Ask,
-    provider_pid: str,
-    consumer_pid: str,
-    said: Message,
-    reason: str | None = None,
+    resources: Resources, ask: Ask, provider_pid: str, form: ProcessMessage, said: Message
 ) -> Response:
-    transfers.say_as_consumer(resources, ask, provider_pid, consumer_pid, said, reason)
+    require_same(provider_pid, form.provider_pid)
+    transfers.say_as_consumer(resources, ask, provider_pid, form.consumer_pid, said, form.told())
     return answer(_shown(transfers.show_own(resources, ask, provider_pid)))
 
 

@@ -43,21 +43,6 @@ def ndr_error(noise_covariance: FloatArray) -> float:
     return float(np.trace(noise_covariance)) / len(noise_covariance)
 
 
-def gaussian_udr_error(covariance: FloatArray, noise_covariance: FloatArray) -> float:
-    """Mean of k·s/(k+s) over the attributes' variances k and s: UDR of normal data.
-
-    huang2005 (section 4.2) has the estimator; for normal data its error is eq. 8 attribute by attribute.
-    """
-    own, noise = np.diag(covariance), np.diag(noise_covariance)
-    total = own + noise
-    return float(np.mean(own * noise / np.where(total > 0, total, 1.0)))
-
-
-def pca_noise_error(noise_variance: float, kept: int, d: int) -> float:
-    """σ²·p/d: what PCA-DR leaves of independent noise of variance σ² [huang2005, theorem 5.2]."""
-    return noise_variance * kept / d
-
-
 def pca_error(covariance: FloatArray, noise_covariance: FloatArray, select: Selection) -> float:
     """Tr(Q̂ᵀΣQ̂)/d + Σ_{j>p} λ_j/d: noise left and data dropped by PCA-DR with K known.
 

@@ -48,24 +48,6 @@ def posterior(vectors: IntArray, perturbation: Perturbation, prior: FloatArray) 
     return share
 
 
-def guesses(
-    vectors: IntArray,
-    perturbation: Perturbation,
-    rng: np.random.Generator,
-    *,
-    prior: FloatArray | None = None,
-) -> IntArray:
-    """The guessed bin of each record (n,): MLE, or MAP with a prior; ties are broken by lot."""
-    scores = log_ratio(vectors, perturbation)
-    if prior is not None:
-        with np.errstate(divide="ignore"):
-            scores = scores + np.log(prior)
-    best = scores == scores.max(axis=1, keepdims=True)
-    lots = np.where(best, rng.random(scores.shape), -1.0)
-    chosen: IntArray = lots.argmax(axis=1)
-    return chosen
-
-
 @lru_cache(maxsize=1024)
 def probability_mle_is_right(perturbation: Perturbation, bins: int) -> float:
     """Pr(the MLE from one record is right), exact for all five W; the prior plays no part.

@@ -12,7 +12,6 @@ from app.service.sharing.agreements.states import (
     Message,
     after,
     open_to,
-    senders,
 )
 
 DIAGRAM = """
@@ -56,6 +55,10 @@ def test_nothing_leads_out_of_the_end_and_every_state_can_be_reached() -> None:
     assert len(TRANSITIONS) == len(ARROWS) == 18
     assert all(open_to(State.TERMINATED, party) == () for party in Party)
     assert set(TRANSITIONS.values()) == set(State)
+
+
+def senders(message: Message) -> set[Party]:
+    return {who for _, who, said in TRANSITIONS if said is message}
 
 
 def test_only_a_consumer_accepts_and_only_a_provider_finalizes() -> None:

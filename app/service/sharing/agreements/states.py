@@ -61,8 +61,3 @@ def after(state: State | None, sender: Party, message: Message) -> State | None:
 def open_to(state: State | None, sender: Party) -> tuple[Message, ...]:
     """What this party may say now."""
     return tuple(said for (now, who, said) in TRANSITIONS if (now, who) == (state, sender))
-
-
-def senders(message: Message) -> frozenset[Party]:
-    """Who may ever send a message."""
-    return frozenset(who for (_, who, said) in TRANSITIONS if said is message)

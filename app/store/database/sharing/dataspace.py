@@ -97,13 +97,6 @@ def first_open(connection: Connection, process: str) -> Callback | None:
     return None if row is None else _message(row)
 
 
-def messages_of(connection: Connection, process: str) -> list[Callback]:
-    """All that was told of a process, in order."""
-    messages = tables.dataspace_messages
-    query = select(messages).where(messages.c.process == process).order_by(messages.c.sequence)
-    return [_message(row) for row in connection.execute(query)]
-
-
 def tried(connection: Connection, message_id: str, answer: str, ended_at: datetime | None) -> None:
     """Keep what came of a try. With an end, what was to be said is forgotten."""
     messages = tables.dataspace_messages
