@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.copies.multilevel import Bridge, bridges
-from app.numerics.copies.noise.keystream import ColumnStream
+from app.numerics.copies.noise.keystream import Keystream
 from app.numerics.copies.noise.steps import Steps, steps
 
 FloatArray = NDArray[np.float64]
@@ -105,13 +105,7 @@ def path_tiles(
     one is asked for.
     """
     needed = draws_needed(draws.history, draws.target, known)
-    streams = {
-        position: [
-            ColumnStream(draws.keys[position], rows.block, column, first=rows.first)
-            for column in range(draws.columns)
-        ]
-        for position in needed
-    }
+    streams = {position: Keystream(draws.keys[position]) for position in needed}
     r, n = draws.columns, rows.last - rows.first
     height = max(1, min(TILE_ROWS, TILE_VALUES // r, n))
     if not needed:
@@ -132,7 +126,7 @@ def path_tiles(
                 for position, values in known.items()
             }
             for position in needed:
-                streams[position][column].fill(words[0])
+                streams[position].fill(words[0], rows.block, column, first=rows.first + start)
                 held[position] = room[slots[position], :, :m]
                 if position == draws.target:
                     held[position] = B[column : column + 1]

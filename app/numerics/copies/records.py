@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from app.model import BLOCK_ROWS
-from app.numerics.copies.noise.keystream import KEY_BYTES, ColumnStream
+from app.numerics.copies.noise.keystream import KEY_BYTES, Keystream
 from app.numerics.copies.noise.steps import steps
 
 Codes = NDArray[np.int32]
@@ -89,10 +89,11 @@ def donors(key: bytes, start: int, count: int, pool: int) -> NDArray[np.intp]:
 def part_words(key: bytes, column: int, start: int, count: int) -> Words:
     """One column of the keystream for the part's rows [start, start + count)."""
     words = np.empty(count, dtype=np.uint64)
+    stream = Keystream(key)
     filled = 0
     while filled < count:
         block, first = divmod(start + filled, BLOCK_ROWS)
         rows = min(count - filled, BLOCK_ROWS - first)
-        ColumnStream(key, block, column, first=first).fill(words[filled : filled + rows])
+        stream.fill(words[filled : filled + rows], block, column, first=first)
         filled += rows
     return words

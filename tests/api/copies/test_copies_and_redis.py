@@ -61,7 +61,7 @@ def test_blocks_that_hang_from_two_others_or_more_are_found_in_redis_again(
     downloads(with_redis, bodies)
     with Redis.from_url(redis_url) as redis:
         assert len(redis.keys("cornerwave:noise:*")) == KEPT
-    monkeypatch.setattr(path, "ColumnStream", None)  # nothing can be drawn now
+    monkeypatch.setattr(path, "Keystream", None)  # nothing can be drawn now
     last_three = dict(list(bodies.items())[-KEPT:])
     assert downloads(with_redis, last_three) == last_three
 

@@ -19,11 +19,13 @@ WordArray = NDArray[np.uint64]
 
 PIECE = 1_024  # rows that go through all loops together: what they touch stays next to the core
 
-_ONE = np.uint64(1)
-_UNUSED_BITS = np.uint64(11)
+_UNUSED_BITS = np.uint64(12)
 _SIGN_PLACE = np.uint64(63)
 _SEGMENT_SHIFT = np.uint64(SEGMENT_SHIFT)
 _FIRST_SEGMENT = np.uint64(FIRST_SEGMENT)
+_MIDDLE_BIT = np.uint64(1 << (SEGMENT_SHIFT - 1))
+_WHOLE = 2.0**52
+_WHOLE_BITS = np.uint64((1023 + 52) << 52)
 _UNIT = 2.0**-54
 
 _read_row = types.Array(types.float64, 1, "C", readonly=True)
@@ -34,19 +36,29 @@ _row, _matrix, _number = types.float64[::1], types.float64[:, ::1], types.float6
 
 @njit(nogil=True)
 def _normals(words: WordArray, table: FloatArray, q: FloatArray, out: FloatArray) -> None:
-    """The standard normals of some words; `q` is room for as many numbers."""
+    """The standard normals of some words; `q` is room for as many numbers.
+
+    All but the lookup is made of vector instructions, which have no conversion from integers: the
+    bits of 2⁵² + h, for h below 2⁵², are those of 2⁵² and h beside each other. A word's odd number is
+    2h + 1, and h·2⁻⁵³ + 2⁻⁵⁴ is exact. So is the middle of a segment: q cut off there, and a half.
+    """
+    bits, signed = q.view(np.uint64), out.view(np.uint64)
     for i in range(len(words)):
-        q[i] = np.float64(np.int64((words[i] >> _UNUSED_BITS) | _ONE)) * _UNIT
-    bits = q.view(np.uint64)
+        bits[i] = (words[i] >> _UNUSED_BITS) | _WHOLE_BITS
+    for i in range(len(words)):
+        q[i] = (q[i] - _WHOLE) * (2 * _UNIT) + _UNIT
+    for i in range(len(words)):
+        signed[i] = (bits[i] >> _SEGMENT_SHIFT << _SEGMENT_SHIFT) | _MIDDLE_BIT
+    for i in range(len(words)):
+        out[i] = q[i] - out[i]
     for i in range(len(words)):
         s = (bits[i] >> _SEGMENT_SHIFT) - _FIRST_SEGMENT
-        t = q[i] - table[s, 0]
+        t = out[i]
         x = table[s, 6] * t + table[s, 5]
         x = x * t + table[s, 4]
         x = x * t + table[s, 3]
         x = x * t + table[s, 2]
         out[i] = x * t + table[s, 1]
-    signed = out.view(np.uint64)
     for i in range(len(words)):  # a branch on a random bit would cost more than all the rest
         signed[i] ^= words[i] << _SIGN_PLACE
 

@@ -22,6 +22,7 @@ WordArray = NDArray[np.uint64]
 
 KEY_BYTES = 32
 WORD_BYTES = 8
+COUNTER_BYTES = 16
 MOST_COLUMNS = 2**32
 MOST_WORDS = 2**32
 
@@ -46,26 +47,33 @@ def keystream_words(
 ) -> WordArray:
     """The words of the offsets [first, first + count) of one column of one block."""
     words = np.empty(count, dtype=np.uint64)
-    ColumnStream(key, block, column, first=first).fill(words)
+    Keystream(key).fill(words, block, column, first=first)
     return words
 
 
-class ColumnStream:
-    """The words of one column of one block, in order of the offset, as many at a time as asked."""
+class Keystream:
+    """The words of one key, wherever they are asked for; for one thread at a time.
 
-    def __init__(self, key: bytes, block: int, column: int, *, first: int = 0) -> None:
+    Making one costs as much as some thousand words: whoever draws many columns keeps it.
+    """
+
+    def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError("a draw key has 32 bytes")
-        if not (0 <= column < MOST_COLUMNS and 0 <= first < MOST_WORDS):
+        anywhere = modes.CTR(bytes(COUNTER_BYTES))
+        self._stream: CipherContext = Cipher(algorithms.AES(key), anywhere).encryptor()
+
+    def fill(self, words: WordArray, block: int, column: int, *, first: int = 0) -> None:
+        """Write the words of a column of a block from an offset on to a contiguous array.
+
+        The interpreter is let go meanwhile.
+        """
+        if not (0 <= column < MOST_COLUMNS and first >= 0 and first + len(words) <= MOST_WORDS):
             raise ValueError("the counter has room for 2³² columns and 2³² words of each")
         counter = block.to_bytes(8, "big") + column.to_bytes(4, "big")
-        counter += (first // 2).to_bytes(4, "big")
-        self._stream: CipherContext = Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor()
+        self._stream.reset_nonce(counter + (first // 2).to_bytes(4, "big"))
         if first % 2:  # the counter addresses pairs of words
             self._stream.update(bytes(WORD_BYTES))
-
-    def fill(self, words: WordArray) -> None:
-        """Write the next words to a contiguous array. The interpreter is let go meanwhile."""
         target = words.data.cast("B")
         for start in range(0, len(target), len(_ZEROS)):
             piece = target[start : start + len(_ZEROS)]

@@ -88,18 +88,22 @@ class Frozen:
         return dict(zip(self.numeric, exponents, strict=True))
 
     def check_carried(self, applied_variance: float, largest: Mapping[str, float]) -> None:
-        """NotReleasable when a number as large as the column's `largest` would lose its noise.
+        """`refuse_lost_noise` on the grid of an applied variance."""
+        refuse_lost_noise(self.grid(applied_variance), largest)
 
-        What was frozen does not bound rows that come later.
-        """
-        grid = self.grid(applied_variance)
-        for name in self.numeric:
-            if name in largest and not carries_noise(largest[name], grid[name]):
-                raise NotReleasable(
-                    f"column {name!r} holds a number so far from the others that noise of this"
-                    " data set's scale would be lost to rounding",
-                    column=name,
-                )
+
+def refuse_lost_noise(grid: Mapping[str, int], largest: Mapping[str, float]) -> None:
+    """NotReleasable when a number as large as the column's `largest` would lose its noise.
+
+    What was frozen does not bound rows that come later.
+    """
+    for name, exponent in grid.items():
+        if name in largest and not carries_noise(largest[name], exponent):
+            raise NotReleasable(
+                f"column {name!r} holds a number so far from the others that noise of this"
+                " data set's scale would be lost to rounding",
+                column=name,
+            )
 
 
 def keep_frozen(

@@ -14,6 +14,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from app.numerics.copies.path import PathDraws, Rows, draws_needed
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
 from app.service.copies.chain import Chain
-from app.service.copies.freezing.frozen import Frozen
+from app.service.copies.freezing.frozen import Frozen, refuse_lost_noise
 from app.service.copies.freezing.pool import Pool
 from app.service.copies.freezing.shape import Shape
 from app.service.copies.making.records import records_shown
@@ -64,6 +65,8 @@ class CopyRecipe:
         record   all columns that are kept or replaced together, in the pool's order
         pool     the donors, where there are such columns
         parts    number → what is particular to the part's rows
+
+    What follows from these is found once: hundreds of batches are made of one recipe.
     """
 
     entry_hash: str
@@ -74,28 +77,33 @@ class CopyRecipe:
     frozen: Frozen
     parts: Mapping[int, PartRecipe]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Names and types of the released columns."""
         return pa.schema([(column.name, output_type(column)) for column in self.columns])
 
-    @property
+    @cached_property
+    def grid(self) -> dict[str, int]:
+        """Column → exponent of its release grid; NotReleasable where noise would be lost."""
+        return self.frozen.grid(self.applied_variance)
+
+    @cached_property
     def numeric(self) -> tuple[Column, ...]:
         """The released columns that carry noise."""
         return tuple(column for column in self.columns if column.name in self.frozen.numeric)
 
-    @property
+    @cached_property
     def recorded(self) -> tuple[Column, ...]:
         """The released columns that are of the record."""
         return tuple(column for column in self.columns if column in self.record)
 
-    @property
+    @cached_property
     def read(self) -> list[str]:
         """The columns that must be read: with one of the record all of it."""
         whole = self.record if self.recorded else ()
         return list(dict.fromkeys(column.name for column in (*self.columns, *whole)))
 
-    @property
+    @cached_property
     def coded(self) -> list[str]:
         """Those of the columns that are read as codes: the record's texts."""
         return [column.name for column in self.record if column.storage is Storage.TEXT]
@@ -187,11 +195,11 @@ def _numeric(
     wanted = recipe.numeric
     if not wanted:
         return {}
-    grid = recipe.frozen.grid(recipe.applied_variance)
+    grid = recipe.grid
     places = [recipe.frozen.numeric.index(column.name) for column in wanted]
     exact = [numbers(originals.column(column.name)) for column in wanted]
     largest = {c.name: largest_magnitude(x) for c, x in zip(wanted, exact, strict=True)}
-    recipe.frozen.check_carried(recipe.applied_variance, largest)
+    refuse_lost_noise(grid, largest)
     values = perturbed_block(
         exact,
         own.draws,

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -118,7 +119,12 @@ class Release:
             self.batches_of_rows, lambda batch: then(self._shown(batch)), self._cost
         )
 
-    @property
+    @cached_property
+    def _series(self) -> bytes:
+        """The name that all kept batches of these columns of the copy share."""
+        return _digest(self.entry.hash, self.columns)
+
+    @cached_property
     def _rows(self) -> int:
         return sum(piece.rows for batch in self.batches_of_rows for piece in batch)
 
@@ -148,15 +154,14 @@ class Release:
         most = _rows_at_once(len(self.columns))
         if not all(piece.whole or piece.is_cut(most) for piece in batch):
             return self._made(batch)
-        series = _digest(self.entry.hash, self.columns)
-        name = _digest(series, self._named(batch))
+        name = _digest(self._series, self._named(batch))
         held = self.kept.get(name)
         if held is None:
             held = self._made(batch)
             # The beginning of a copy that does not fit saves its next reader little, and takes the
             # room of others that do.
             if self.kept.could_hold(held.nbytes * self._rows // held.num_rows):
-                self.kept.put(name, held, series)
+                self.kept.put(name, held, self._series)
         return held
 
     def _made(self, batch: Batch) -> pa.RecordBatch:

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.numerics.copies.noise.keystream import ColumnStream, draw_key, keystream_words
+from app.numerics.copies.noise.keystream import Keystream, draw_key, keystream_words
 
 SECRET = bytes(range(32))
 ENTRY = hashlib.sha256(b"entry").digest()
@@ -60,15 +60,17 @@ def test_any_stretch_is_a_slice_of_the_column(first: int, count: int) -> None:
     np.testing.assert_array_equal(part, whole[first : first + count])
 
 
-def test_a_stream_goes_on_where_it_stopped_in_pieces_of_any_size() -> None:
-    stream = ColumnStream(KEY, 0, 0, first=3)
-    pieces = []
-    for count in (1, 2, 0, 70_001, 5):
+def test_what_was_asked_before_leaves_no_trace_in_the_words() -> None:
+    stream = Keystream(KEY)
+    places = [(0, 0, 3, 1), (0, 0, 4, 2), (5, 1, 0, 0), (0, 0, 6, 70_001), (5, 1, 7, 5)]
+    for block, column, first, count in [*places, *reversed(places)]:
         words = np.empty(count, dtype=np.uint64)
-        stream.fill(words)
-        pieces.append(words)
-    whole = keystream_words(KEY, 0, 0, 70_009, first=3)
-    np.testing.assert_array_equal(np.concatenate(pieces), whole)
+        stream.fill(words, block, column, first=first)
+        alone = [literal_word(block, column, offset) for offset in range(first, first + count)][:9]
+        assert words[:9].tolist() == alone
+        np.testing.assert_array_equal(
+            words, keystream_words(KEY, block, column, count, first=first)
+        )
 
 
 def test_other_entries_parts_secrets_blocks_and_columns_share_no_word() -> None:
@@ -95,3 +97,5 @@ def test_what_the_counter_cannot_hold_is_refused() -> None:
         keystream_words(KEY, 0, 2**32, 1)
     with pytest.raises(ValueError, match="room"):
         keystream_words(KEY, 0, 0, 1, first=2**32)
+    with pytest.raises(ValueError, match="room"):
+        keystream_words(KEY, 0, 0, 2, first=2**32 - 1)
