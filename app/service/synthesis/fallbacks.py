@@ -96,4 +96,8 @@ def _strata_notes(strata: StrataReport) -> list[str]:
         f"Synthesised as one category, since they repeat together: {', '.join(columns)}."
         for columns in strata.bundles
     ]
+    notes += [
+        f"Equal in as many records as in the original: {' and '.join(pair)}."
+        for pair in strata.equalities
+    ]
     return notes

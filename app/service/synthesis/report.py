@@ -60,6 +60,7 @@ class StrataReport:
         identities       exact linear relations, computed back
         dependencies     columns that another one determines, looked up
         bundles          numeric columns that repeat together, synthesised as one category
+        equalities       pairs of numeric columns that are equal in most records, and stay so as often
     """
 
     inner: str
@@ -72,6 +73,7 @@ class StrataReport:
     identities: list[str]
     dependencies: list[str]
     bundles: list[list[str]] = field(default_factory=list)  # reports of before have none
+    equalities: list[list[str]] = field(default_factory=list)  # the same
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,19 @@ def test_columns_that_repeat_together_return_together_and_are_reported() -> None
     assert set(zip(rows["tax"], rows["nox"], strict=True)) <= set(map(tuple, facts.T.tolist()))
 
 
+def test_columns_that_are_mostly_equal_stay_so_and_are_reported() -> None:
+    table = households()
+    wages = np.array(table["wages"])
+    main = np.where(np.arange(wages.size) % 10 > 0, wages, wages // 2)
+    made = stratified(table.append_column("main_job", pa.array(main)))
+    assert made.report.strata is not None
+    assert made.report.strata.equalities == [["wages", "main_job"]]
+    assert "Equal in as many records as in the original: wages and main_job." in made.report.notes
+    rows = made.first.to_pydict()
+    assert np.equal(rows["wages"], rows["main_job"]).mean() == pytest.approx(0.9, abs=0.03)
+    assert made.first.schema.field("main_job").type == pa.int64()
+
+
 def test_rows_beyond_the_original_come_in_further_tables_of_one_schema() -> None:
     made = stratified(households(), rows=600)
     tables = [made.first, *made.rest]

@@ -34,6 +34,12 @@ from app.numerics.synthesis.moments import moments
 from app.numerics.synthesis.outcome import Synthesis
 from app.numerics.synthesis.published.components import MOST_PASSES, refuse_single_direction
 from app.numerics.synthesis.stratified.bundles import BundledTable, bundled
+from app.numerics.synthesis.stratified.equalities import (
+    Equality,
+    equalised,
+    equalities,
+    still_equal,
+)
 from app.numerics.synthesis.stratified.ordinal import OrdinalTable, mixed_table, ordinal_table
 from app.numerics.synthesis.stratified.redraw import redrawable, redrawn
 from app.numerics.synthesis.stratified.strata import (
@@ -89,6 +95,7 @@ class Recipe:
         table       the ordered values of that
         directions  in which the columns of `table.values` vary
         quantiles   of each column of `table.values`
+        equalities  columns of `table.values` that are equal in most records
         redrawn     the columns of `table.values` that are drawn again
         difference  area under the curve of telling rows made from one half from the other half
     """
@@ -100,6 +107,7 @@ class Recipe:
     strata: tuple[Stratum, ...]
     directions: int
     quantiles: tuple[Quantiles, ...]
+    equalities: tuple[Equality, ...]
     redrawn: NDArray[np.intp]
     difference: float
 
@@ -133,8 +141,10 @@ def recipe(
         quantiles_of(column, interpolated=numeric, rounded=enforce)
         for column, numeric in zip(ordinal.values.T, ordinal.kept < ordinal.numbers, strict=True)
     )
+    linked = equalities(ordinal.values, np.flatnonzero(ordinal.kept < ordinal.numbers))
     made = Recipe(
-        tied, ordinal, inner, latent, (whole,), whole.permuted, quantiles, np.array([], dtype=np.intp), 0.5
+        tied, ordinal, inner, latent, (whole,), whole.permuted, quantiles, linked,
+        np.array([], dtype=np.intp), 0.5,
     )  # fmt: skip
     found = _difference(made, rng)
     for _ in range(ROUNDS):
@@ -246,6 +256,10 @@ def _round(
         shown = made.table.shown(values, pattern)
         again = redrawn(made.table.values[donors], shown, made.redrawn, rng)
         values = np.where(np.isnan(again), values, again)
+    if made.equalities:
+        shown = made.table.shown(values, pattern)
+        again = equalised(made.table.values[np.concatenate(groups)], shown, made.equalities)
+        values = np.where(np.isnan(again), values, again)
     return values, pattern
 
 
@@ -300,7 +314,7 @@ def _restored(
         restored[shown, column] = made.quantiles[column].at_ranks(
             np.arange(shown.size), shown.size, rng
         )
-    return restored
+    return still_equal(restored, values, made.equalities)
 
 
 def _joined(
