@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zipfile
 from dataclasses import dataclass, field
 
@@ -41,6 +42,19 @@ def workbook(*sheets: tuple[str, list[list[object]]]) -> bytes:
             sheet.append(row)
     sink = io.BytesIO()
     book.save(sink)
+    return sink.getvalue()
+
+
+def with_cells(rows: list[bytes]) -> bytes:
+    """A workbook of one sheet, with these cells in its rows."""
+    sheet = b"".join(b"<row>%s</row>" % row for row in rows)
+    source, sink = io.BytesIO(workbook(("s", [["a"]]))), io.BytesIO()
+    with zipfile.ZipFile(source) as before, zipfile.ZipFile(sink, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                content = re.sub(rb"(<sheetData>).*(</sheetData>)", rb"\1%s\2" % sheet, content)
+            after.writestr(name, content)
     return sink.getvalue()
 
 
@@ -493,5 +507,67 @@ FILES: list[Messy] = [
         workbook(("s", [["a", "b"], [1, 2.5], [2, "#DIV/0!"], [3, 1.5]])),
         {"a": [1.0, 2.0, 3.0], "b": [2.5, None, 1.5]},
         said={"missing": ("#DIV/0!",)},
+    ),
+    Messy(
+        "formulas that nobody computed",
+        workbook(("s", [["a", "b"], [1, 2.5], [2, "=A3*2"], [3, "=A4*2"]])),
+        remedy="Column 'b' holds formulas without a value, first in row 2",
+    ),
+    Messy(
+        "a column of nothing else",
+        workbook(("s", [["a", "twice"], [1, "=A2*2"], [2, "=A3*2"], [3, "=A4*2"]])),
+        remedy="Column 'twice' holds formulas without a value, first in row 1",
+    ),
+    Messy(
+        "such formulas below other rows and beside other columns",
+        workbook(("s", [[], [], [None, "a", "b"], [None, 1, 2], [], [None, 3, "=B4"]])),
+        remedy="Column 'b' holds formulas without a value, first in row 2",
+    ),
+    Messy(
+        "such formulas without names",
+        workbook(("s", [[1, 2.5], [2, "=A2*2"]])),
+        remedy="Column 'column_2' holds formulas without a value, first in row 2",
+        said={"header": "absent"},
+    ),
+    Messy(
+        "the same formulas, told",
+        workbook(("s", [["a", "b"], [1, 2.5], [2, "=A3*2"], [3, 1.5]])),
+        {"a": [1.0, 2.0, 3.0], "b": [2.5, None, 1.5]},
+        said={"missing": ("#FORMULA!",)},
+    ),
+    Messy(
+        "such formulas in another sheet",
+        workbook(("s", [["a", "b"], [1, 2.5], [2, 1.5]]), ("t", [["c"], [1], ["=A2"]])),
+        {"a": [1.0, 2.0], "b": [2.5, 1.5]},
+        said={"sheet": "s"},
+    ),
+    Messy(
+        "such formulas in the sheet that is asked for",
+        workbook(("s", [["a", "b"], [1, 2.5], [2, 1.5]]), ("t", [["c", "d"], [1, 2], ["=A2", 3]])),
+        remedy="Column 'c' holds formulas without a value, first in row 2",
+        said={"sheet": "t"},
+    ),
+    Messy(
+        "formulas that were computed, one of them an empty text",
+        with_cells(
+            [
+                b'<c r="A1" t="inlineStr"><is><t>a</t></is></c>'
+                b'<c r="B1" t="inlineStr"><is><t>b</t></is></c>',
+                b'<c r="A2"><v>1</v></c><c r="B2"><f>A2*2</f><v>2</v></c>',
+                b'<c r="A3"><v>2</v></c><c r="B3" t="str"><f>IF(A3&gt;1,"",A3)</f><v></v></c>',
+            ]
+        ),
+        {"a": [1.0, 2.0], "b": [2.0, None]},
+    ),
+    Messy(
+        "formulas of cells without an address",
+        with_cells(
+            [
+                b'<c t="inlineStr"><is><t>a</t></is></c><c t="inlineStr"><is><t>b</t></is></c>',
+                b"<c><v>1</v></c><c><f>A2*2</f><v>2</v></c>",
+                b"<c><v>2</v></c><c><f>A3*2</f></c>",
+            ]
+        ),
+        remedy="Column 'b' holds formulas without a value, first in row 2",
     ),
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from python_calamine import CalamineError, CalamineWorkbook
@@ -22,7 +22,8 @@ from app.tables.formats.csv import read_csv
 from app.tables.formats.error_cells import failures
 from app.tables.formats.far_apart import cells_lie_far_apart
 from app.tables.formats.tried_apart import can_be_held
-from app.tables.reading_as import ReadingWishes
+from app.tables.formats.unsaved_formulas import TOKEN, unsaved_formula
+from app.tables.reading_as import Header, ReadingWishes
 from app.tables.source import Source
 from app.tables.stream import TableStream
 
@@ -47,6 +48,8 @@ def read_workbook(
             _refuse_failures(failures(content), wishes.missing)
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
         name, rows = _sheet(book, wishes.sheet)
+        if source is Source.XLSX and TOKEN not in wishes.missing and name:
+            _refuse_unsaved(content, book, name, wishes.header)
     except (CalamineError, *DAMAGED):
         raise InvalidTable(f"The body is not a complete, well-formed {source} workbook.") from None
     text = _written(rows)
@@ -76,6 +79,32 @@ def _refuse_failures(found: frozenset[str], missing: tuple[str, ...]) -> None:
         )
 
 
+def _refuse_unsaved(
+    content: bytes, book: CalamineWorkbook, name: str, header: Header | None
+) -> None:
+    """InvalidTable for a formula of the sheet that has no value."""
+    place = unsaved_formula(content, book.sheet_names.index(name))
+    if place is None:
+        return
+    sheet = book.get_sheet_by_name(name)
+    cells = sheet.to_python(skip_empty_area=True)
+    top, left = sheet.start or place
+    position = max(place[1] - left, 0)
+    row = sum(map(_filled, cells[: max(place[0] - top, 0)]))
+    column = f"column_{position + 1}"
+    if header is Header.ABSENT:
+        row += 1
+    elif cells and position < len(cells[0]) and cells[0][position]:
+        column = str(cells[0][position])
+    raise InvalidTable(
+        f"Column {column!r} holds formulas without a value, first in row {row}: no spreadsheet program has"
+        " computed them yet. Open the workbook in one and save it, or say"
+        f" missing={TOKEN} to take such cells as missing.",
+        column=column,
+        row=row,
+    )
+
+
 def _sheet(book: CalamineWorkbook, wished: str | None) -> tuple[str, list[list[Cell]]]:
     names = book.sheet_names
     if wished is not None:
@@ -100,7 +129,11 @@ def _sheet(book: CalamineWorkbook, wished: str | None) -> tuple[str, list[list[C
 def _rows(book: CalamineWorkbook, name: str) -> list[list[Cell]]:
     """The rows of a sheet, without the empty ones around and between them."""
     rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
-    return [[*row] for row in rows if any(cell not in ("", None) for cell in row)]
+    return [[*row] for row in rows if _filled(row)]
+
+
+def _filled(row: Sequence[Cell]) -> bool:
+    return any(cell not in ("", None) for cell in row)
 
 
 def _written(rows: list[list[Cell]]) -> bytes:

@@ -37,13 +37,14 @@ def _rectangle(sheet: bytes) -> int:
     rows, columns = len(ROW.findall(sheet)), 0
     for letters, digits in REFERENCE.findall(sheet):
         rows = max(rows, int(digits))
-        columns = max(columns, _column(letters))
+        columns = max(columns, column_number(letters))
     for row in ROW.split(sheet):
         columns = max(columns, len(CELL.findall(row)))
     return rows * columns
 
 
-def _column(letters: bytes) -> int:
+def column_number(letters: bytes) -> int:
+    """The number of a column by its letters, A is 1."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + letter - 64
