@@ -52,6 +52,24 @@ def test_the_answer_says_how_the_table_was_read_and_what_is_in_it(admin: TestCli
     assert any("birth" in warning for warning in born["warnings"])
 
 
+def test_what_is_personal_inside_a_released_text_is_a_warning(admin: TestClient) -> None:
+    rows = [
+        f"write to anna{i % 3}@example.org,{i}" if i % 10 == 0 else f"came {i % 7} times,{i}"
+        for i in range(300)
+    ]
+    body = "\n".join(["notes,n", *rows, ""])
+    for said in ({}, {"columns": '{"notes": "passthrough"}'}):
+        notes = columns_of(post(admin, body, dry_run="true", **said).json())["notes"]
+        assert notes["kind"] == ("passthrough" if said else "categorical")
+        (warning,) = (one for one in notes["warnings"] if "e-mail" in one)
+        assert warning.startswith("10 % of its cells hold e-mail addresses")
+        assert "anna" not in warning
+    left_out = post(admin, body, dry_run="true", columns='{"notes": "identifier"}').json()
+    assert columns_of(left_out)["notes"]["warnings"] == []
+    unlike = columns_of(post(admin, body.replace("@", " at "), dry_run="true").json())["notes"]
+    assert not any("e-mail" in one for one in unlike["warnings"])
+
+
 def test_a_dry_run_says_the_same_and_stores_nothing(admin: TestClient, service: Service) -> None:
     tried = post(admin, GERMAN, dry_run="true")
     assert tried.status_code == 200, tried.text

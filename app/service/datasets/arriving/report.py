@@ -7,6 +7,7 @@ kept beyond that, logged, or put into an error.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -15,6 +16,7 @@ from app.model import Column, Kind, Storage
 from app.service.datasets.arriving.ingest import Ingested
 from app.tables.columns.look import ColumnLook
 from app.tables.detection.personal import warnings_about
+from app.tables.detection.within_texts import personal_within
 from app.tables.reading_as import ReadAs
 
 RARE = 5
@@ -108,9 +110,24 @@ def _warnings(column: Column, look: ColumnLook) -> list[str]:
     found = warnings_about(column.name, date=column.kind is Kind.DATE)
     if column.kind is Kind.PASSTHROUGH:
         found.append("It leaves as it is, with no noise: whoever knows a value finds the row.")
+    if column.storage is Storage.TEXT:
+        found += [_within(what, share) for what, share in personal_within(_cells(look)).items()]
     if column.kind is Kind.CATEGORICAL and (rare := _rare(look)):
         found.append(f"{rare} of its categories have fewer than {RARE} rows each.")
     return found
+
+
+def _cells(look: ColumnLook) -> Mapping[str, int]:
+    """How often each value occurs, or does in the sample where they are too many."""
+    return Counter(look.sample) if look.counts is None else look.counts
+
+
+def _within(what: str, share: float) -> str:
+    said = "Less than 1 %" if share < 0.01 else f"{share:.0%}".replace("%", " %")
+    return (
+        f"{said} of its cells hold {what}, which leave with them: take them out before sending the table,"
+        " or say identifier to leave the column out."
+    )
 
 
 def _rare(look: ColumnLook) -> int:
