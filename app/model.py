@@ -46,6 +46,8 @@ class Column:
         missing  how many cells are missing
         integer  whether every value so far is an integer
         round_to_integer, lower, upper  what a release enforces, only where the owner asked
+        unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
+                 where nobody knows
     """
 
     name: str
@@ -57,6 +59,7 @@ class Column:
     round_to_integer: bool = False
     lower: float | None = None
     upper: float | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,7 @@ class Dataset:
         retired  those withdrawn
         waiting  those in parts that wait for a shape, but for the withdrawn among them
         listed   whether others may find it and ask for a copy
+        missing_tokens  texts that stand for a missing cell, as its owner said
     """
 
     id: str
@@ -144,6 +148,7 @@ class Dataset:
     versions: Versions | None = None
     description: str = ""
     listed: bool = False
+    missing_tokens: tuple[str, ...] = ()
 
     @property
     def released_rows(self) -> int:

@@ -55,6 +55,7 @@ def read_batches(
     wishes = with_parameters(content_type, wishes)
     plain = unpacked(body, content_encoding, limits.upload_bytes)
     stream = _read(plain, said, limits, spool_folder, wished, wishes)
+    stream = replace(stream, read_as=replace(stream.read_as, missing=wishes.missing))
     return without_summary(with_missing(stream, wishes.missing))
 
 

@@ -39,6 +39,7 @@ class TableColumn:
         note   what its owner should know of how it was read
         date   its numbers are days since 1970
         whole  its first numbers came as integers
+        unit   the sign that its numbers came with, empty for plain ones; None where none was seen
     """
 
     name: str
@@ -47,6 +48,7 @@ class TableColumn:
     note: str | None = None
     date: bool = False
     whole: bool = False
+    unit: str | None = None
 
 
 @dataclass(frozen=True)

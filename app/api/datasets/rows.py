@@ -11,6 +11,7 @@ from app.api.datasets.schemas import (
     AllowVersionsHere,
     AppendedView,
     NoticeView,
+    ReadAsView,
     RetiredView,
     RetireForm,
 )
@@ -48,7 +49,7 @@ def append_rows(
     allow_overlap: AllowOverlapHere = False,
 ) -> AppendedView:
     """Append rows; the table must have the data set's columns."""
-    wished = append.expected_storage(resources, ask, dataset_id)
+    wished, wishes = append.expected_reading(resources, ask, dataset_id, wishes)
     with incoming_table(request, resources, ask, body, wished=wished, wishes=wishes) as stream:
         part, dataset, notices = append.append_rows(
             resources,
@@ -67,6 +68,7 @@ def append_rows(
         waiting=part.waiting,
         rows=dataset.released_rows,
         waiting_rows=dataset.waiting,
+        read_as=ReadAsView.model_validate(stream.read_as, from_attributes=True),
         warnings=[NoticeView.of(notice) for notice in notices],
     )
 

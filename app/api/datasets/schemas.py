@@ -267,6 +267,7 @@ class AppendedView(BaseModel):
     waiting: bool
     rows: int
     waiting_rows: int
+    read_as: ReadAsView
     warnings: list[NoticeView]
 
 

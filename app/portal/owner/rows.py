@@ -45,13 +45,14 @@ def append_file(
     allow_overlap: bool = False,
 ) -> Response:
     """Append the rows of a file."""
+    wished, reading = append.expected_reading(resources, ask, dataset.id, reading)
     with read_batches(
         body,
         None,
         None,
         resources.limits,
         resources.spool_dir,
-        wished=append.expected_storage(resources, ask, dataset.id),
+        wished=wished,
         wishes=reading,
     ) as stream:
         part, now, notices = append.append_rows(

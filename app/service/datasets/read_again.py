@@ -34,8 +34,17 @@ from app.tables.reading_as import Decimal
 from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
 from app.tables.values.dates import DateForm, as_dates, days_of, found_form
 
-Reader = DateForm | Decimal | None
-"""How texts are read as numbers: dates of a form, or numbers with a decimal sign."""
+
+@dataclass(frozen=True)
+class Spelled:
+    """Numbers as the first rows of a column spell them."""
+
+    column: CsvColumn
+    decimal: Decimal
+
+
+Reader = DateForm | Spelled | None
+"""How texts are read as numbers."""
 
 
 def needs_reading(column: Column, wish: ColumnWish) -> Storage | None:
@@ -101,6 +110,10 @@ def read_again(
         for column in changed
         if column.storage is Storage.NUMBER
     }
+    columns = tuple(
+        replace(column, unit=_unit(readers.get(column.name))) if column in changed else column
+        for column in columns
+    )
     with ExitStack() as uploads:
         parts: list[Part] = []
         found: list[Ingested] = []
@@ -164,8 +177,12 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
     if column.kind is Kind.DATE:
         return found_form(column.name, texts, None, sought=True)
     wished = {column.name: Storage.NUMBER}
-    _, decimal = csv_columns([column.name], [pc.fill_null(texts, "")], wished, None, ())
-    return decimal
+    (found,), decimal = csv_columns([column.name], [pc.fill_null(texts, "")], wished, None, ())
+    return Spelled(found, decimal)
+
+
+def _unit(reader: Reader) -> str | None:
+    return reader.column.unit if isinstance(reader, Spelled) else None
 
 
 def _stream(
@@ -206,9 +223,9 @@ def _cells(
                 f"Column {new.name!r} holds something that is no date.", column=new.name
             )
         return days
-    assert isinstance(reader, Decimal)
-    column = CsvColumn(new.name, Storage.NUMBER, marked=True)
-    return numbers_of(values.cast(ARROW_TYPE[Storage.TEXT]), column, reader, (), first_row)
+    assert isinstance(reader, Spelled)
+    texts = values.cast(ARROW_TYPE[Storage.TEXT])
+    return numbers_of(texts, reader.column, reader.decimal, (), first_row)
 
 
 def _texts(values: pa.Array, old: Column) -> pa.Array:

@@ -121,6 +121,8 @@ datasets = Table(
     Column("statistics", LargeBinary, nullable=False),
     Column("description", Text, nullable=False, server_default=""),
     Column("listed", Boolean, nullable=False, server_default=false()),
+    # Texts that stand for a missing cell, in rows to come too.
+    Column("missing_tokens", JSON),
     UniqueConstraint("owner", "name"),
 )
 
@@ -138,6 +140,8 @@ columns = Table(
     Column("round_to_integer", Boolean, nullable=False),
     Column("lower", Float(53)),
     Column("upper", Float(53)),
+    # The sign that its numbers came with, empty for plain ones, null where nobody knows.
+    Column("unit", String(20)),
 )
 
 parts = Table(

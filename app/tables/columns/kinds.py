@@ -21,6 +21,7 @@ from app.tables.detection.personal import (
     numbering_people,
 )
 from app.tables.stream import TableColumn
+from app.tables.values.units import PLAIN
 
 T = TypeVar("T")
 
@@ -51,6 +52,14 @@ class Facts:
     def date(self) -> bool:
         return self.column is not None and self.column.date
 
+    @property
+    def unit(self) -> str | None:
+        """The sign of its numbers; those that came only after the reader's first look have none."""
+        if self.storage is not Storage.NUMBER or self.date or not self.values:
+            return None
+        seen = None if self.column is None else self.column.unit
+        return PLAIN if seen is None else seen
+
 
 def column_of(facts: Facts, wish: ColumnWish | None, categories: int) -> Column:
     """The column, by the caller's wish where there is one, else by inference."""
@@ -58,7 +67,13 @@ def column_of(facts: Facts, wish: ColumnWish | None, categories: int) -> Column:
     if kind is Kind.CATEGORICAL and facts.storage is Storage.NUMBER and wish is not None:
         kind = Kind.NUMERIC  # bounds and rounding are said of numbers
     column = Column(
-        facts.name, kind, facts.storage, because, missing=facts.missing, integer=facts.integer
+        facts.name,
+        kind,
+        facts.storage,
+        because,
+        missing=facts.missing,
+        integer=facts.integer,
+        unit=facts.unit,
     )
     return column if wish is None else as_wished(column, wish)
 

@@ -109,7 +109,14 @@ def read_csv(
     head = head[dialect.skipped :]
     text = _text(head, dialect, limits, wished, wishes)
     columns = tuple(
-        TableColumn(column.name, column.storage, column.empty, column.note, whole=column.whole)
+        TableColumn(
+            column.name,
+            column.storage,
+            column.empty,
+            column.note,
+            whole=column.whole,
+            unit=column.unit,
+        )
         for column in text.columns
     )
     read_as = ReadAs(
@@ -118,7 +125,6 @@ def read_csv(
         delimiter=dialect.delimiter,
         decimal=text.decimal,
         header=dialect.header,
-        missing=wishes.missing,
     )
     batches = read_ahead(_batches(Rewound(head, body), text))
     return TableStream(columns, batches, read_as=read_as)

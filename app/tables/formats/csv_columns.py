@@ -27,11 +27,13 @@ from app.tables.dialect.tokens import (
 from app.tables.reading_as import Decimal
 from app.tables.values.cells import first_inexact
 from app.tables.values.dates import COMPACT
+from app.tables.values.units import PLAIN
 
 CODE = r"^[+-]?(0\d+|\d{16,})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
+PERCENT = "%"
 MOST_ROWS = 5
 SAME_LENGTH_FROM = 7
 """Digits in groups, all equally many and as many as this, are numbers of phones rather than amounts."""
@@ -65,6 +67,7 @@ class CsvColumn:
         whole   only integers were seen, so that each must be one that a double holds
         empty   nothing was seen but missing cells
         note    what the owner should know of the reading
+        unit    the sign that its numbers have, empty for none; None for text and where none was seen
     """
 
     name: str
@@ -73,6 +76,7 @@ class CsvColumn:
     whole: bool = False
     empty: bool = False
     note: str | None = None
+    unit: str | None = None
 
 
 def csv_columns(
@@ -109,6 +113,8 @@ def numbers_of(
     number = _is_number(present, decimal)
     if pc.all(number).as_py() is False:
         raise _stray(column.name, present, number, first_row, wished=False)
+    if column.unit is not None:
+        _refuse_other_signs(column.name, present, column.unit, first_row)
     return without_marks(present, decimal).cast(pa.float64())
 
 
@@ -156,8 +162,9 @@ def _column(
         raise _stray(name, texts, number, 1, wished=wish is not None)
     marked = pc.all(spelling.plain).as_py() is False
     whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
-    note = _marks(name, present) if marked else None
-    return CsvColumn(name, Storage.NUMBER, marked, whole, note=note)
+    unit = _unit(name, present) if marked else PLAIN
+    note = _note(unit) if marked else None
+    return CsvColumn(name, Storage.NUMBER, marked, whole, note=note, unit=unit)
 
 
 def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
@@ -231,19 +238,47 @@ def _code(present: pa.Array, plain: pa.Array) -> str | None:
     return None
 
 
-def _marks(name: str, present: pa.Array) -> str | None:
-    """What is said of the marks that numbers lose; InvalidTable for two currencies in one column."""
-    found = pc.extract_regex(present, f"(?P<mark>{CURRENCY_OR_PERCENT})")
-    marks = pc.unique(pc.struct_field(found, 0).drop_null()).to_pylist()
-    if len(marks) > 1 or (marks == ["%"] and found.null_count):
-        raise InvalidTable(
-            f"The numbers of column {name!r} have different signs ({', '.join(marks)}): an amount in "
-            "one is not the same in the other. Bring them to one unit.",
-            column=name,
-        )
-    if marks == ["%"]:
+def _signs(present: pa.Array) -> pa.Array:
+    """The sign of each number, null where it has none."""
+    return pc.struct_field(pc.extract_regex(present, f"(?P<sign>{CURRENCY_OR_PERCENT})"), 0)
+
+
+def _unit(name: str, present: pa.Array) -> str:
+    """The one sign that numbers have; InvalidTable for two in one column, or percent in a part of it."""
+    found = _signs(present)
+    signs: list[str] = pc.unique(found.drop_null()).to_pylist()
+    if len(signs) > 1 or (signs == [PERCENT] and found.null_count):
+        raise _different_signs(name, signs)
+    return signs[0] if signs else PLAIN
+
+
+def _note(unit: str) -> str:
+    """What is said of the marks that numbers lose."""
+    if unit == PERCENT:
         return "Its percent signs were left out: 12 % is kept as 12."
-    return f"Its signs {marks[0]} were left out." if marks else "Its marks were left out."
+    return "Its marks were left out." if unit == PLAIN else f"Its signs {unit} were left out."
+
+
+def _refuse_other_signs(name: str, cells: pa.Array, unit: str, first_row: int) -> None:
+    """InvalidTable for a sign further down than the first block that is not the one seen there."""
+    signs = _signs(cells)
+    if unit == PERCENT:
+        signs = pc.if_else(cells.is_valid(), pc.fill_null(signs, "none"), signs)
+    others = pc.fill_null(pc.not_equal(signs, unit), False)
+    if pc.any(others).as_py():
+        row = first_row + pc.index(others, True).as_py()
+        found = [sign for sign in (unit, signs[row - first_row].as_py()) if sign]
+        raise _different_signs(name, found, row)
+
+
+def _different_signs(name: str, signs: Sequence[str], row: int | None = None) -> InvalidTable:
+    where = "" if row is None else f", first in row {row}"
+    return InvalidTable(
+        f"The numbers of column {name!r} have different signs ({', '.join(signs)}){where}: an amount in "
+        "one is not the same in the other. Bring them to one unit.",
+        column=name,
+        row=row,
+    )
 
 
 def _stray(

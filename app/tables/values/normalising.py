@@ -12,6 +12,7 @@ from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables.stream import TableColumn, TableStream
 from app.tables.values.cells import storage_of, stored
 from app.tables.values.plain import plain_type
+from app.tables.values.units import PLAIN
 
 UNREADABLE = (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError)
 """What Arrow raises over bytes that are not what they should be."""
@@ -37,11 +38,13 @@ def normalised(
 
 def _column(name: str, values: pa.Array, wished: Mapping[str, Storage]) -> TableColumn:
     suggested = storage_of(name, values)  # also where a wish overrides it: not every type will do
+    storage, empty = wished.get(name, suggested), values.null_count == len(values)
     return TableColumn(
         name,
-        wished.get(name, suggested),
-        empty=values.null_count == len(values),
+        storage,
+        empty=empty,
         whole=bool(pa.types.is_integer(plain_type(values.type))),
+        unit=PLAIN if storage is Storage.NUMBER and not empty else None,
     )
 
 

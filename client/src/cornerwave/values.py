@@ -199,6 +199,7 @@ class Appended(Shown):
     rows: int
     waiting_rows: int
     warnings: tuple[Notice, ...] = ()
+    read_as: Report | None = None
 
 
 @dataclass(frozen=True)

@@ -168,6 +168,15 @@ def test_rows_are_appended_with_ordinals_after_all_before(
         "waiting": False,
         "rows": 5,
         "waiting_rows": 0,
+        "read_as": {
+            "format": "csv",
+            "encoding": "utf-8",
+            "delimiter": ",",
+            "decimal": "point",
+            "header": "present",
+            "sheet": None,
+            "missing": [],
+        },
         "warnings": [],
     }
     shown = client.get(f"/v1/datasets/{made['id']}").json()

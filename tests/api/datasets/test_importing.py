@@ -169,6 +169,22 @@ def test_one_file_of_another_format_is_read_too(
     assert (answer.json()["rows"], answer.json()["read_as"]["format"]) == (2_000, "csv")
 
 
+def test_the_files_of_a_source_are_in_one_unit(admin: TestClient, root: Path) -> None:
+    def written(name: str, sign: str, start: int) -> None:
+        rows = "".join(f"{sign}{one}.5,{one % 7}\n" for one in range(start, start + 50))
+        (root / name).write_text(f"pay,n\n{rows}")
+
+    def asked() -> Any:
+        return admin.post("/v1/datasets", params={"name": "pay"}, json={"source": "*.csv"})
+
+    written("a.csv", "€", 10)
+    written("b.csv", "$", 80)
+    assert asked().json()["column"] == "pay"
+    assert "numbers with $ here and numbers with € in the first file" in asked().json()["detail"]
+    written("b.csv", "€", 80)
+    assert asked().status_code == 201
+
+
 def test_rows_are_appended_from_a_source(service: Service, admin: TestClient, root: Path) -> None:
     dataset = sent(admin, TABLE).json()["id"]
     split(root / "more", mixed_table(500, seed=1), 5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -34,19 +34,30 @@ from app.service.sharing.deliveries.planning import rows_came
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
-from app.tables.reading_as import DateOrder
-from app.tables.stream import TableStream
+from app.tables.reading_as import DateOrder, ReadingWishes
+from app.tables.stream import TableColumn, TableStream
+from app.tables.values.units import refuse_other_unit
 
 
-def expected_storage(resources: Resources, ask: Ask, dataset_id: str) -> dict[str, Storage]:
-    """How each column of the rows to come must be read."""
+def expected_reading(
+    resources: Resources, ask: Ask, dataset_id: str, wishes: ReadingWishes
+) -> tuple[dict[str, Storage], ReadingWishes]:
+    """How each column of the rows to come must be read, and what is said of their text.
+
+    What stood for a missing cell in the rows before does so in these too.
+    """
     with reading(resources.engine) as connection:
         dataset = owned(connection, ask, dataset_id)
     # Dates come as texts, which are made days afterwards.
-    return {
+    storage = {
         column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
         for column in dataset.columns
     }
+    return storage, replace(wishes, missing=_together(dataset.missing_tokens, wishes.missing))
+
+
+def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*known, *said)))
 
 
 def append_rows(
@@ -65,8 +76,9 @@ def append_rows(
 
     Until the first copy the statistics take the new rows in; after it they are frozen
     (invariant 5), and the part gets a shape of its own, uses the newest, or waits (`placing`).
-    RowsUncovered when it may do none of these; KeyRepeated when a key has a row already, RowsOverlap
-    when the data set comes to share most rows with another, unless the owner allows it.
+    InvalidTable for other columns than the data set's, or numbers in another unit; RowsUncovered when
+    the part may do none of these; KeyRepeated when a key has a row already, RowsOverlap when the data
+    set comes to share most rows with another, unless the owner allows it.
     """
     with reading(resources.engine) as connection:
         dataset = owned(connection, ask, dataset_id)
@@ -75,6 +87,7 @@ def append_rows(
     wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
     stream = dated(stream, wishes, dates)
     _check_columns(dataset, stream)
+    _check_units(dataset, stream.columns)
     blob = blob_name(dataset_id, number)
     with (
         uploading(resources, blob, stream.schema) as writer,
@@ -93,6 +106,7 @@ def append_rows(
         with work(resources, ask) as under_way:
             connection = under_way.connection
             dataset = owned_and_locked(connection, ask, dataset_id)
+            _check_units(dataset, ingested.columns)
             number = len(datasets.parts(connection, dataset_id))
             secret = open_secret(resources, connection, dataset_id)
             digest = part_digest(secret, writer.digest)
@@ -105,9 +119,12 @@ def append_rows(
                 part = place(resources, connection, dataset_id, part, frozen, uncovered)
             datasets.add_part(connection, dataset_id, part)
             columns = [
-                _with_rows(column, fresh[column.name], part.rows) for column in dataset.columns
+                _with_rows(column, fresh[column.name], dataset.rows, part.rows)
+                for column in dataset.columns
             ]
             datasets.set_columns(connection, dataset_id, columns)
+            tokens = _together(dataset.missing_tokens, stream.read_as.missing)
+            datasets.set_missing_tokens(connection, dataset_id, tokens)
             known = open_statistics(resources, connection, dataset_id)
             if dataset.frozen:
                 together = replace(known, largest=larger(known.largest, ingested.largest))
@@ -161,6 +178,13 @@ def _check_columns(dataset: Dataset, stream: TableStream) -> None:
     raise InvalidTable("the columns are not in the order of the data set")
 
 
+def _check_units(dataset: Dataset, given: Iterable[Column | TableColumn]) -> None:
+    """InvalidTable for numbers that came with another sign than those before them."""
+    known = {column.name: column.unit for column in dataset.columns}
+    for column in given:
+        refuse_other_unit(column.name, known[column.name], column.unit, "the data set")
+
+
 def _check_carried(
     connection: Connection, dataset_id: str, frozen: Frozen, largest: Mapping[str, float]
 ) -> None:
@@ -169,10 +193,13 @@ def _check_carried(
     frozen.check_carried(smallest, largest)
 
 
-def _with_rows(column: Column, fresh: Column, rows: int) -> Column:
+def _with_rows(column: Column, fresh: Column, before: int, rows: int) -> Column:
     nothing_new = fresh.missing == rows
+    # Numbers of before of which no unit is known may have had any.
+    began = column.missing == before
     return replace(
         column,
         missing=column.missing + fresh.missing,
         integer=column.integer and (fresh.integer or nothing_new),
+        unit=fresh.unit if began else column.unit,
     )

@@ -23,6 +23,7 @@ from app.store.sources import SourceFile
 from app.tables.reading import NO_WISHES, read_batches
 from app.tables.reading_as import FOUND_OUT, ReadingWishes
 from app.tables.stream import TableColumn, TableStream
+from app.tables.values.units import PLAIN, refuse_other_unit
 
 
 def imported(
@@ -91,10 +92,18 @@ class _Files:
 
     def _batches(self, first: TableStream) -> Iterator[pa.RecordBatch]:
         stream = first
+        units = {
+            column.name: column.unit or PLAIN
+            for column in first.columns
+            if column.storage is Storage.NUMBER
+        }
         for number, file in enumerate(self._files):
             if number:
                 stream = self.opened(number)
                 _refuse_others(file, first.columns, stream.columns)
+                for column in stream.columns:
+                    known = units.get(column.name)
+                    refuse_other_unit(column.name, known, column.unit, "the first file")
             with _told_as_change(file):
                 for batch in stream.batches:
                     self._progress.look()

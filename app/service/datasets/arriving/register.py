@@ -86,6 +86,7 @@ def register_dataset(
             columns=ingested.columns,
             key_column=key_column,
             created_at=datetime.now(UTC),
+            missing_tokens=stream.read_as.missing,
         )
         statistics = Statistics(ingested.moments, ingested.categories, ingested.largest)
         with work(resources, ask) as under_way:

@@ -31,6 +31,7 @@ def add(
             created_at=dataset.created_at,
             secret=sealed_secret,
             statistics=sealed_statistics,
+            missing_tokens=list(dataset.missing_tokens),
         )
     )
     set_columns(connection, dataset.id, dataset.columns)
@@ -116,6 +117,7 @@ def page(
             waiting=int(row.waiting),  # a sum of integers is a decimal to PostgreSQL
             description=row.description,
             listed=row.listed,
+            missing_tokens=tuple(row.missing_tokens or ()),
         )
         for row in rows
     ]
@@ -127,6 +129,15 @@ def describe(connection: Connection, dataset_id: str, description: str, *, liste
         update(tables.datasets)
         .where(tables.datasets.c.id == dataset_id)
         .values(description=description, listed=listed)
+    )
+
+
+def set_missing_tokens(connection: Connection, dataset_id: str, tokens: Sequence[str]) -> None:
+    """Say what stands for a missing cell in rows to come."""
+    connection.execute(
+        update(tables.datasets)
+        .where(tables.datasets.c.id == dataset_id)
+        .values(missing_tokens=list(tokens))
     )
 
 
@@ -331,6 +342,7 @@ def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, li
                 round_to_integer=row.round_to_integer,
                 lower=row.lower,
                 upper=row.upper,
+                unit=row.unit,
             )
         )
     return found

@@ -1,0 +1,27 @@
+"""The sign that numbers came with, % or a currency: it is taken off, so somebody has to remember it.
+
+12.3 % is kept as 12.3, and a share as 0.123: rows of the one sort do not go with rows of the other.
+"""
+
+from __future__ import annotations
+
+from app.errors import InvalidTable
+
+PLAIN = ""
+"""The unit of numbers that came without a sign."""
+
+
+def refuse_other_unit(name: str, known: str | None, given: str | None, before: str) -> None:
+    """InvalidTable where the numbers of `before` came with another sign; where nothing is known, all go."""
+    if known is None or given is None or known == given:
+        return
+    alike = "without a sign" if known == PLAIN else f"with {known}"
+    raise InvalidTable(
+        f"Column {name!r} holds {_numbers(given)} here and {_numbers(known)} in {before}, which may be"
+        f" other amounts. Bring them to the unit of {before} and write them {alike}.",
+        column=name,
+    )
+
+
+def _numbers(unit: str) -> str:
+    return "plain numbers" if unit == PLAIN else f"numbers with {unit}"
