@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import io
 import re
@@ -70,6 +71,7 @@ def lines(*rows: str) -> bytes:
     return ("\n".join(rows) + "\n").encode()
 
 
+DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=one) for one in range(30)]
 CITIES: Columns = {"age": [30.0, 41.0], "city": ["Rome", "Oslo"]}
 GERMAN: Columns = {"Alter": [30.0, 41.0], "Größe": [1.85, 1.7], "Ort": ["Köln", "Zürich"]}
 GERMAN_TEXT = "Alter;Größe;Ort\n30;1,85;Köln\n41;1,70;Zürich\n"
@@ -569,5 +571,37 @@ FILES: list[Messy] = [
             ]
         ),
         remedy="Column 'b' holds formulas without a value, first in row 2",
+    ),
+    Messy(
+        "codes that look like powers of ten",
+        lines("ward,n", "12e4,1", "7e10,2", "130e2,3", "44,4"),
+        remedy='columns={"ward": "categorical"}',
+    ),
+    Messy(
+        "numbers with powers of ten",
+        lines("x,n", "1.5e4,1", "7e10,2", "1e2,3", "3e2,4"),
+        {"x": [1.5e4, 7e10, 1e2, 3e2], "n": [1.0, 2.0, 3.0, 4.0]},
+    ),
+    Messy(
+        "numbers with a few powers of ten",
+        lines("x,n", "1e5,1", "99999,2", "42,3"),
+        {"x": [1e5, 99999.0, 42.0], "n": [1.0, 2.0, 3.0]},
+    ),
+    Messy(
+        "dates of which a third lost their format",
+        workbook(
+            ("s", [["day", "n"], *([DAYS[i] if i % 3 else 43_831 + i, i] for i in range(30))])
+        ),
+        remedy="Column 'day' holds dates and numbers, numbers in row 1, 4, 7, 10, 13",
+    ),
+    Messy(
+        "numbers of which a third got a date's format",
+        workbook(("s", [["x", "n"], *([i + 0.5 if i % 3 else DAYS[i], i] for i in range(30))])),
+        remedy="Column 'x' holds dates and numbers, dates in row 1, 4, 7, 10, 13",
+    ),
+    Messy(
+        "dates and gaps in a workbook",
+        workbook(("s", [["day", "n"], [DAYS[0], 1], [None, 2], [DAYS[2], 3]])),
+        {"day": ["2020-01-01", None, "2020-01-03"], "n": [1.0, 2.0, 3.0]},
     ),
 ]

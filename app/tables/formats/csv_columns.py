@@ -34,6 +34,10 @@ CODE = r"^[+-]?(0\d+|\d{16,})$"
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
 PERCENT = "%"
+POWER = r"^[ \t]*\d{1,3}[eE]\d{1,2}[ \t]*$"
+"""A number to Arrow, 12e4, and to people a code: whoever writes numbers so has a point or a sign in it."""
+
+MOSTLY = 0.5
 MOST_ROWS = 5
 SAME_LENGTH_FROM = 7
 """Digits in groups, all equally many and as many as this, are numbers of phones rather than amounts."""
@@ -162,6 +166,8 @@ def _column(
         raise _stray(name, texts, number, 1, wished=wish is not None)
     marked = pc.all(spelling.plain).as_py() is False
     whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
+    if wish is None and not marked and not whole:
+        _refuse_powers(name, present)
     unit = _unit(name, present) if marked else PLAIN
     note = _note(unit) if marked else None
     return CsvColumn(name, Storage.NUMBER, marked, whole, note=note, unit=unit)
@@ -236,6 +242,19 @@ def _code(present: pa.Array, plain: pa.Array) -> str | None:
         if blanks and len(lengths) == 1 and lengths[0].as_py() >= SAME_LENGTH_FROM:
             return "Its digits come in groups and are always as many, so they are kept as written."
     return None
+
+
+def _refuse_powers(name: str, present: pa.Array) -> None:
+    """InvalidTable for codes that would be powers of ten, as numbers up to 10^99."""
+    powers = pc.sum(pc.match_substring_regex(present, POWER)).as_py() or 0
+    fractions = pc.any(pc.match_substring_regex(present, r"\d[.,]|[.,]\d")).as_py()
+    if powers > MOSTLY * len(present) and not fractions:
+        raise InvalidTable(
+            f"The cells of column {name!r} look like 12e4, which may be codes or numbers with a power of"
+            f' ten; say columns={{"{name}": "categorical"}} to have them read as text, or "numeric" if they'
+            " are numbers.",
+            column=name,
+        )
 
 
 def _signs(present: pa.Array) -> pa.Array:

@@ -27,6 +27,9 @@ from app.tables.reading_as import Header, ReadingWishes
 from app.tables.source import Source
 from app.tables.stream import TableStream
 
+MOST_ROWS = 5
+"""So many rows are named where something is wrong with them."""
+
 Cell = str | float | int | bool | dt.date | dt.datetime | dt.time | dt.timedelta | None
 
 
@@ -52,6 +55,7 @@ def read_workbook(
             _refuse_unsaved(content, book, name, wishes.header)
     except (CalamineError, *DAMAGED):
         raise InvalidTable(f"The body is not a complete, well-formed {source} workbook.") from None
+    _refuse_dates_and_numbers(rows, wished, wishes.header)
     text = _written(rows)
     if not text:
         raise InvalidTable("The sheet is empty", sheet=name)
@@ -134,6 +138,31 @@ def _rows(book: CalamineWorkbook, name: str) -> list[list[Cell]]:
 
 def _filled(row: Sequence[Cell]) -> bool:
     return any(cell not in ("", None) for cell in row)
+
+
+def _refuse_dates_and_numbers(
+    rows: list[list[Cell]], wished: Mapping[str, Storage], header: Header | None
+) -> None:
+    """InvalidTable for a column of dates and numbers: some dates lost their format, and are days since 1900."""
+    first = 0 if header is Header.ABSENT else 1
+    for position, named in enumerate(rows[0] if rows else ()):
+        name = str(named).strip() if first else f"column_{position + 1}"
+        dates = [isinstance(row[position], dt.date) for row in rows[first:]]
+        if not any(dates) or wished.get(name) is Storage.TEXT:
+            continue
+        numbers = [isinstance(row[position], int | float) for row in rows[first:]]
+        fewer = min(dates, numbers, key=sum)
+        found = [at + 1 for at, one in enumerate(fewer) if one][:MOST_ROWS]
+        others = sum(row[position] not in ("", None) for row in rows[first:])
+        if found and sum(dates) + sum(numbers) == others:
+            raise InvalidTable(
+                f"Column {name!r} holds dates and numbers, {'dates' if fewer is dates else 'numbers'} in row"
+                f" {', '.join(map(str, found))}: give all its cells one format in the spreadsheet program, or"
+                f' say columns={{"{name}": "categorical"}} to have them read as text.',
+                column=name,
+                row=found[0],
+                rows=found if len(found) > 1 else None,
+            )
 
 
 def _written(rows: list[list[Cell]]) -> bytes:
