@@ -9,9 +9,20 @@ from typing import Any
 from cornerwave.held import FORMATS, HeldTable
 from cornerwave.problems import JobFailed, problem_from
 from cornerwave.values import Report, Shown, load
-from cornerwave.wire.calls import Answer, Call, Flow, Pause, Showing, every, get, revocable, send
+from cornerwave.wire.calls import (
+    ACCEPTED,
+    Answer,
+    Call,
+    Flow,
+    Pause,
+    Showing,
+    every,
+    get,
+    revocable,
+    send,
+)
 from cornerwave.wire.downloads import FileSink
-from cornerwave.wire.driving import ACCEPTED, operation
+from cornerwave.wire.driving import operation
 from cornerwave.wire.progress import Standing
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.05, 2.0
@@ -57,7 +68,8 @@ def answered(call: Call) -> Flow[Answer]:
     job = yield from awaited(load(Job, first.json()).id, call.label)
     if job.result is None:
         raise AnswerLost(job)
-    answer: Answer = yield replace(get("jobs", job.id, "result"), into=call.into, label=call.label)
+    result = get("jobs", job.id, "result")
+    answer: Answer = yield replace(result, accept=call.accept, into=call.into, label=call.label)
     return answer
 
 

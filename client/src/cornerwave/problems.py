@@ -25,6 +25,10 @@ class ConnectionFailed(CornerwaveError):
     """The service could not be reached, or went away, and trying again did not help."""
 
 
+class NotCornerwave(ConnectionFailed):
+    """What answers at the address is not a Cornerwave service that this client knows, or sends its callers elsewhere."""
+
+
 class ChecksumMismatch(CornerwaveError):
     """The values that arrived are not those that the service says it sent."""
 

@@ -22,6 +22,9 @@ Query = Mapping[str, Scalar | Sequence[str]]
 
 JSON = "application/json"
 
+ACCEPTED = 202
+"""The answer comes later: what has come is the job, and nothing for a sink."""
+
 
 class Sink(Protocol):
     """Where the bytes of an answer go; it knows how to go on after a cut."""

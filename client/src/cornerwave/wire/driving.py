@@ -13,10 +13,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import httpx
 
+from cornerwave.problems import NotCornerwave
 from cornerwave.version import VERSION
 from cornerwave.wire.bodies import Body
-from cornerwave.wire.calls import Answer, Call, Flow, Pause, Showing, Step, Work
+from cornerwave.wire.calls import ACCEPTED, Answer, Call, Flow, Pause, Showing, Step, Work
 from cornerwave.wire.progress import Progress, silent
+from cornerwave.wire.recognising import check_head
 from cornerwave.wire.retrying import Attempts, Retries
 
 P = ParamSpec("P")
@@ -24,9 +26,6 @@ T = TypeVar("T")
 
 TIMEOUT = httpx.Timeout(30.0, read=900.0, write=900.0)
 """Seconds. The first copy of a large table is long in coming; to connect is not."""
-
-ACCEPTED = 202
-"""The answer comes later: what has come is the job, and nothing for a sink."""
 
 
 class _Driver:
@@ -86,7 +85,7 @@ class Driver(_Driver):
             return result
         except KeyboardInterrupt:
             if (last := abandoned_by(step)) is not None:
-                with suppress(httpx.HTTPError):
+                with suppress(httpx.HTTPError, NotCornerwave):
                     self._try(last, str(uuid.uuid4()), _unheard)
             raise
         finally:
@@ -124,6 +123,7 @@ class Driver(_Driver):
             headers=self.headers_of(call, once),
             content=content,
         ) as response:
+            check_head(call, self.url, response.status_code, response.headers)
             if call.into is None or not _is_for_sink(response.status_code):
                 response.read()
                 return Answer(response.status_code, response.headers, response.content)
@@ -162,7 +162,7 @@ class AsyncDriver(_Driver):
             return result
         except asyncio.CancelledError:
             if (last := abandoned_by(step)) is not None:
-                with suppress(httpx.HTTPError):
+                with suppress(httpx.HTTPError, NotCornerwave):
                     await asyncio.shield(self._try(last, str(uuid.uuid4()), _unheard))
             raise
         finally:
@@ -202,6 +202,7 @@ class AsyncDriver(_Driver):
             headers=self.headers_of(call, once),
             content=content,
         ) as response:
+            check_head(call, self.url, response.status_code, response.headers)
             if call.into is None or not _is_for_sink(response.status_code):
                 await response.aread()
                 return Answer(response.status_code, response.headers, response.content)

@@ -1,0 +1,139 @@
+"""Addresses where no Cornerwave service answers: one sentence says so, and the key goes no further."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cornerwave
+from cornerwave.command.speaking import exit_code
+from cornerwave.wire.calls import Call
+from cornerwave.wire.progress import silent
+from cornerwave.wire.recognising import check_head
+from tests.client.commanding import cornerwave_command
+from tests.client.strangers import stranger
+
+KEY = "a-key-that-no-stranger-should-be-sent"
+PAGE = "<!doctype html><title>Moved</title><p>It is elsewhere."
+HTML = {"Content_Type": "text/html; charset=utf-8"}
+
+CALLS: dict[str, Callable[[cornerwave.Client], object]] = {
+    "reads": lambda cw: cw.datasets(),
+    "writes": lambda cw: cw.create_recipient("somebody"),
+    "removes": lambda cw: cw.remove_survey("s"),
+    "uploads": lambda cw: cw.register(lambda: iter([{"a": [1, 2]}]), name="people"),
+    "downloads": lambda cw: cw.synthesise(b"a,b\n1,2\n"),
+    "reads bytes": lambda cw: cw.signing_keys(),
+}
+
+
+def connected(url: str) -> cornerwave.Client:
+    return cornerwave.connect(url, KEY, progress=silent)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_named_and_not_followed(status: int, call: str) -> None:
+    with stranger(200, "{}", Content_Type="application/json") as behind:
+        with (
+            stranger(status, PAGE, Location=behind.url, **HTML) as there,
+            connected(there.url) as cw,
+            pytest.raises(cornerwave.NotCornerwave) as told,
+        ):
+            CALLS[call](cw)
+        assert f"{there.url} answers with a redirect to {behind.url}" in str(told.value)
+    assert behind.asked == []
+    assert len(there.asked) == 1
+    assert exit_code(told.value) == 6
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_page_is_no_answer(call: str) -> None:
+    with (
+        stranger(200, PAGE, **HTML) as there,
+        connected(there.url) as cw,
+        pytest.raises(cornerwave.NotCornerwave) as told,
+    ):
+        CALLS[call](cw)
+    assert f"What answers at {there.url} is not a Cornerwave service" in str(told.value)
+    assert "text/html" in str(told.value)
+    assert len(there.asked) == 1
+
+
+def test_a_page_is_no_copy_and_leaves_no_file(tmp_path: Path) -> None:
+    info = cornerwave.values.CopyInfo("c", "d", ("l",), 1.0, 0.5, "", 1, (), "")
+    with stranger(200, PAGE, **HTML) as there, connected(there.url) as cw:
+        copy = cornerwave.Copy(cw._driver, info)
+        with pytest.raises(cornerwave.NotCornerwave):
+            copy.save(tmp_path / "copy.csv", verify=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "answer", [(308, {"Location": "https://cornerwave.example/v1/datasets"}), (200, HTML)]
+)
+def test_those_who_await_are_told_the_same(answer: tuple[int, dict[str, str]]) -> None:
+    status, headers = answer
+
+    async def ask(url: str) -> None:
+        async with cornerwave.connect_async(url, KEY, progress=silent) as cw:
+            await cw.datasets()
+
+    with stranger(status, PAGE, **headers) as there:
+        with pytest.raises(cornerwave.NotCornerwave) as told:
+            asyncio.run(ask(there.url))
+        with connected(there.url) as cw, pytest.raises(cornerwave.NotCornerwave) as blocked:
+            cw.datasets()
+    assert str(told.value) == str(blocked.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "location", "said"),
+    [
+        # The same request elsewhere: what is before it is the address.
+        ("http://a.example", "https://a.example/v1/datasets?limit=9", "to https://a.example: use"),
+        ("http://a.example/b", "https://c.example/b/v1/datasets", "to https://c.example/b: use"),
+        ("http://a.example", "//c.example/v1/datasets", "to http://c.example: use that address."),
+        # Another page: where somebody logs in, or the same again.
+        ("https://a.example", "/login?next=secret", "to https://a.example/login, as no Cornerwave"),
+        ("https://a.example", "/v1/datasets", "to https://a.example/v1/datasets, as no Cornerwave"),
+        # From TLS to the clear: not advised.
+        ("https://a.example", "http://a.example/v1/datasets", "as no Cornerwave service does"),
+        ("https://a.example", "", "a redirect that leads nowhere"),
+        ("https://a.example", "https://[/v1/datasets", "a redirect that leads nowhere"),
+    ],
+)
+def test_where_a_redirect_leads_is_an_address_only_for_the_same_request(
+    address: str, location: str, said: str
+) -> None:
+    with pytest.raises(cornerwave.NotCornerwave) as told:
+        check_head(Call("GET", "/v1/datasets"), address, 301, {"location": location})
+    assert said in str(told.value)
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("command", ["login", "catalogue", "datasets"])
+@pytest.mark.parametrize("status", [200, 301])
+def test_the_command_says_it_in_a_line(tmp_path: Path, command: str, status: int) -> None:
+    with stranger(status, PAGE, Location="https://cornerwave.example/", **HTML) as there:
+        done = ran(tmp_path, there.url, command)
+    assert done == (6, done[1])
+    assert done[1].count("\n") == 1
+    assert there.url in done[1]
+    assert ("redirect to https://cornerwave.example/" in done[1]) == (status == 301)
+
+
+def ran(folder: Path, url: str, *arguments: str) -> tuple[int, str]:
+    """How a command ends, and what it says to people, for somebody who believes in this address."""
+    config = folder / "credentials.json"
+    if arguments[0] == "login":
+        done = cornerwave_command(config, "login", url, typed=f"{KEY}\n")
+    else:
+        config.write_text(f'{{"default": "{url}", "keys": {{"{url}": "{KEY}"}}}}')
+        done = cornerwave_command(config, *arguments)
+    assert KEY not in done.stdout + done.stderr
+    assert done.stdout == ""
+    return done.returncode, done.stderr
