@@ -10,6 +10,8 @@ import pytest
 
 import cornerwave
 from cornerwave.command.speaking import exit_code
+from cornerwave.problems import UnlikeService, problem_of
+from cornerwave.values import Level, Recipient, Report, load
 from cornerwave.wire.calls import Call
 from cornerwave.wire.progress import silent
 from cornerwave.wire.recognising import check_head
@@ -113,6 +115,92 @@ def test_where_a_redirect_leads_is_an_address_only_for_the_same_request(
         check_head(Call("GET", "/v1/datasets"), address, 301, {"location": location})
     assert said in str(told.value)
     assert "secret" not in str(told.value)
+
+
+OTHER_JSON = [
+    "{}",
+    "[]",
+    "3",
+    "{",
+    '{"datasets": [], "jobs": [], "recipients": []}',
+    '{"datasets": 3, "jobs": {}, "recipients": "none", "next_cursor": null}',
+    '{"datasets": [3], "jobs": [null], "recipients": [[]], "next_cursor": null}',
+    '{"datasets": [{}], "jobs": [{}], "recipients": [{}], "next_cursor": null}',
+]
+"""What other services may say with 200."""
+
+READS: dict[str, Callable[[cornerwave.Client], object]] = {
+    "datasets": lambda cw: cw.datasets(),
+    "a data set": lambda cw: cw.dataset("people"),
+    "catalogue": lambda cw: cw.catalogue(),
+    "jobs": lambda cw: cw.jobs(),
+    "a job": lambda cw: cw.wait("j"),
+    "recipients": lambda cw: cw.recipients(),
+    "a new key": lambda cw: cw.create_recipient("somebody"),
+    "webhooks": lambda cw: cw.webhooks(),
+    "health": lambda cw: cw.health(),
+    "a score": lambda cw: cw.score(b"a,b\n1,2\n", b"a,b\n1,2\n"),
+    "an estimate": lambda cw: cw.estimate([1.0]),
+    "a record": lambda cw: cw.agreement_record("a"),
+    "keys": lambda cw: cw.signing_keys(),
+    "a profile": lambda cw: cw.agreement_profile("a"),
+}
+
+
+@pytest.mark.parametrize("body", OTHER_JSON)
+def test_other_json_is_no_answer(body: str) -> None:
+    with (
+        stranger(200, body, Content_Type="application/json") as there,
+        connected(there.url) as cw,
+    ):
+        for name, read in READS.items():
+            with pytest.raises(cornerwave.NotCornerwave) as told:
+                read(cw)
+            assert f"What answers at {there.url} is not a Cornerwave service" in str(told.value)
+            assert there.asked[-1].partition("?")[0] in str(told.value), name
+
+
+def test_those_who_await_are_told_of_other_json() -> None:
+    async def ask(url: str) -> None:
+        async with cornerwave.connect_async(url, KEY, progress=silent) as cw:
+            await cw.jobs()
+
+    with (
+        stranger(200, '{"jobs": []}', Content_Type="application/json") as there,
+        pytest.raises(cornerwave.NotCornerwave, match=r"GET /v1/jobs gave .* `next_cursor`"),
+    ):
+        asyncio.run(ask(there.url))
+
+
+def test_a_value_is_whole_to_its_depth() -> None:
+    members = {"id": "j", "name": "n", "role": "owner", "keys": ["k"]}
+    assert load(Recipient, {**members, "more": 1}) == Recipient("j", "n", "owner", keys=("k",))
+    for wrong, told in (
+        ({"id": "j", "name": "n"}, "`role`"),
+        ({**members, "keys": "k"}, "a list"),
+    ):
+        with pytest.raises(UnlikeService, match=told):
+            load(Recipient, wrong)
+    level = {"name": "l", "noise_variance": 1, "privacy": 0.5, "issued": False}
+    assert load(Level, {**level, "advice": {"a": 1}}).advice == Report({"a": 1})
+    with pytest.raises(UnlikeService, match="an object"):
+        load(Level, {**level, "advice": 3})
+
+
+def test_problems_of_others_may_hold_anything() -> None:
+    told = problem_of(400, b'{"errors": null, "detail": 3}', "")
+    assert (told.errors, told.detail) == ([], "3")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("login",), ("catalogue",), ("jobs",), ("recipients",), ("level", "people", "partner")],
+)
+def test_the_command_says_so_of_other_json(tmp_path: Path, command: tuple[str, ...]) -> None:
+    with stranger(200, '{"hello": "world"}', Content_Type="application/json") as there:
+        code, said = ran(tmp_path, there.url, *command)
+    assert (code, said.count("\n")) == (6, 1), said
+    assert f"What answers at {there.url} is not a Cornerwave service" in said
 
 
 @pytest.mark.parametrize("command", ["login", "catalogue", "datasets"])

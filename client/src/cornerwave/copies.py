@@ -144,7 +144,7 @@ class _Copy:
             "expires_in_seconds": expires_in_seconds,
         }
         answer: Answer = yield send("POST", "copies", self.id, "files", form=form)
-        return [load(ReleasedFile, each) for each in answer.json()["files"]]
+        return [load(ReleasedFile, each) for each in answer.entries("files")]
 
     @property
     def id(self) -> str:

@@ -103,7 +103,7 @@ def issued_together(dataset: str, levels: Sequence[str], algorithm: str) -> Flow
     """Issue several copies, all or none."""
     form = {"levels": list(levels), "algorithm": algorithm}
     answer: Answer = yield send("POST", "datasets", dataset, "copies", "batch", form=form)
-    return [load(CopyInfo, each) for each in answer.json()["copies"]]
+    return [load(CopyInfo, each) for each in answer.entries("copies")]
 
 
 class _Dataset:
@@ -220,7 +220,7 @@ class _Dataset:
     def levels(self) -> Flow[list[Level]]:
         """The levels that this caller may know of."""
         answer: Answer = yield get("datasets", self.id, "levels")
-        return [load(Level, each) for each in answer.json()["levels"]]
+        return [load(Level, each) for each in answer.entries("levels")]
 
     @operation
     def remove_level(self, name: str) -> Flow[None]:
@@ -249,7 +249,7 @@ class _Dataset:
     def grants(self) -> Flow[list[Grant]]:
         """Who may have what."""
         answer: Answer = yield get("datasets", self.id, "grants")
-        return [load(Grant, each) for each in answer.json()["grants"]]
+        return [load(Grant, each) for each in answer.entries("grants")]
 
     @operation
     def withdraw(self, recipient: str) -> Flow[None]:
@@ -285,10 +285,10 @@ class _Dataset:
         }
         if not (levels or privacies or noise_variances):
             defined: Answer = yield get("datasets", self.id, "levels")
-            form["levels"] = [each["name"] for each in defined.json()["levels"]]
+            form["levels"] = [each["name"] for each in defined.entries("levels")]
         call = send("POST", "datasets", self.id, "preview", form=form)
         answer = yield from answered(replace(call, label="Previewing"))
-        return Preview(answer.json())
+        return Preview(answer.json("levels", "recommendations"))
 
     @operation
     def audit(
@@ -312,7 +312,7 @@ class _Dataset:
         }
         call = send("POST", "datasets", self.id, "audits", form=form)
         answer = yield from answered(replace(call, label="Auditing"))
-        return Report(answer.json())
+        return Report(answer.json("verdict", "findings"))
 
     @operation
     def audits(self) -> Flow[list[Report]]:
@@ -332,7 +332,7 @@ class _Dataset:
         path = path_of("datasets", self.id, "traces")
         call = Call("POST", path, reading.query(), body_of(table), label="Tracing")
         answer = yield from answered(call)
-        return Report(answer.json())
+        return Report(answer.json("verdict", "copies"))
 
     @operation
     def remove(self) -> Flow[None]:

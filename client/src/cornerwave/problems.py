@@ -29,6 +29,10 @@ class NotCornerwave(ConnectionFailed):
     """What answers at the address is not a Cornerwave service that this client knows, or sends its callers elsewhere."""
 
 
+class UnlikeService(Exception):
+    """Something that no service answers with, in words; a driver adds who gave it, as NotCornerwave."""
+
+
 class ChecksumMismatch(CornerwaveError):
     """The values that arrived are not those that the service says it sent."""
 
@@ -58,7 +62,8 @@ class Problem(CornerwaveError):
         self.column: str | None = document.get("column")
         self.row: int | None = document.get("row")
         self.parameter: str | None = document.get("parameter")
-        self.errors: list[dict[str, str]] = list(document.get("errors", []))
+        errors = document.get("errors")
+        self.errors: list[dict[str, str]] = errors if isinstance(errors, list) else []
         super().__init__(self.detail or self.title)
 
     def __str__(self) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from cornerwave.problems import UnlikeService
 from cornerwave.showing import html_table
 
 V = TypeVar("V")
@@ -294,15 +295,19 @@ class Survey(Shown):
 
 
 def load(kind: type[V], members: Mapping[str, Any]) -> V:
-    """The value of this kind; members that it does not know are left out."""
-    return kind(
-        **{name: _loaded(hint, members[name]) for name, hint in _hints(kind) if name in members}
-    )
-
-
-def _hints(kind: Any) -> list[tuple[str, Any]]:
+    """The value of this kind; members that it does not know are left out, and one that it needs must be there."""
     hints = get_type_hints(kind)
-    return [(field.name, hints[field.name]) for field in dataclasses.fields(kind)]
+    fields: tuple[dataclasses.Field[Any], ...] = dataclasses.fields(cast("Any", kind))
+    made = {each.name: _loaded(hints[each.name], _member(each, members)) for each in fields}
+    return kind(**made)
+
+
+def _member(field: dataclasses.Field[Any], members: Mapping[str, Any]) -> Any:
+    if field.name in members:
+        return members[field.name]
+    if field.default is dataclasses.MISSING:
+        raise UnlikeService(f"an answer without `{field.name}`")
+    return field.default
 
 
 def _loaded(hint: Any, value: Any) -> Any:
@@ -310,8 +315,12 @@ def _loaded(hint: Any, value: Any) -> Any:
         return None
     if get_origin(hint) in (Union, types.UnionType):
         hint = next(each for each in get_args(hint) if each is not types.NoneType)
-    if get_origin(hint) is tuple and isinstance(value, Sequence):
+    if get_origin(hint) is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise UnlikeService("another value where a list stands")
         return tuple(_loaded(get_args(hint)[0], each) for each in value)
-    if hint is Report:
-        return Report(value)
-    return load(hint, value) if dataclasses.is_dataclass(hint) and isinstance(hint, type) else value
+    if not (isinstance(hint, type) and (hint is Report or dataclasses.is_dataclass(hint))):
+        return value
+    if not isinstance(value, Mapping):
+        raise UnlikeService("another value where an object stands")
+    return Report(value) if hint is Report else load(hint, value)

@@ -34,10 +34,10 @@ def table_answer(path: str, query: Json, body: Body, label: str) -> Flow[HeldTab
     return held
 
 
-def report_answer(path: str, query: Json, body: Body, label: str) -> Flow[Report]:
-    """The report that a method answers with."""
+def report_answer(path: str, query: Json, body: Body, label: str, *needed: str) -> Flow[Report]:
+    """The report that a method answers with; the members `needed` are in it."""
     answer = yield from answered(Call("POST", path, query, body, label=label))
-    return Report(answer.json())
+    return Report(answer.json(*needed))
 
 
 def names(columns: str | Sequence[str] | None) -> list[str] | None:

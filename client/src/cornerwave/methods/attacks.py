@@ -50,7 +50,7 @@ class Attacks:
         form = _attacked(disguised, original, noise, options)
         return (
             yield from report_answer(
-                path_of("attacks", "score"), reading.query(), form, "Attacking"
+                path_of("attacks", "score"), reading.query(), form, "Attacking", "attacks"
             )
         )
 

@@ -16,9 +16,9 @@ def _form(**fields: Any) -> JsonBody:
     return JsonBody({name: value for name, value in fields.items() if value is not None})
 
 
-def _asked(what: str, form: JsonBody) -> Flow[Report]:
+def _asked(what: str, form: JsonBody, *needed: str) -> Flow[Report]:
     answer: Answer = yield Call("POST", path_of("distributions", what), body=form)
-    return Report(answer.json())
+    return Report(answer.json(*needed))
 
 
 class Distributions:
@@ -45,7 +45,7 @@ class Distributions:
             column=column,
             **options,
         )
-        return (yield from _asked("estimate", form))
+        return (yield from _asked("estimate", form, "edges", "probabilities"))
 
     @operation
     def perturb(

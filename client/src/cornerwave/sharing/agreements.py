@@ -181,12 +181,14 @@ class Agreements:
     def agreement_profile(self, agreement_id: str) -> Flow[Profile]:
         """A profile for Delta Sharing with a new key for this agreement alone; the key before it ends."""
         answer: Answer = yield get("agreements", agreement_id, "profile")
+        answer.json("endpoint", "bearerToken")
         return Profile(answer.content)
 
     @operation
     def agreement_record(self, agreement_id: str) -> Flow[bytes]:
         """The finalized agreement as the service signed it, to the byte; `verify_record` checks it."""
         answer: Answer = yield get("agreements", agreement_id, "record")
+        answer.json("agreement", "signature")
         return answer.content
 
     @operation
@@ -200,13 +202,14 @@ class Agreements:
     def signing_keys(self) -> Flow[bytes]:
         """The public keys by which records are checked, as a JSON Web Key Set."""
         answer: Answer = yield Call("GET", "/.well-known/cornerwave-keys.json")
+        answer.json("keys")
         return answer.content
 
     @operation
     def agreement_rules(self) -> Flow[list[Report]]:
         """What this owner has agreed without looking."""
         answer: Answer = yield get("agreement-rules")
-        return [Report(each) for each in answer.json()["rules"]]
+        return [Report(each) for each in answer.entries("rules")]
 
     @operation
     def add_agreement_rule(

@@ -54,7 +54,7 @@ class People:
     def health(self) -> Flow[Report]:
         """Whether the service runs, and its version."""
         answer: Answer = yield Call("GET", "/health")
-        return Report(answer.json())
+        return Report(answer.json("status", "version"))
 
     @operation
     def readiness(self) -> Flow[Report]:

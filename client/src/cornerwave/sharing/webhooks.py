@@ -58,7 +58,7 @@ class Webhooks:
     def webhooks(self) -> Flow[list[Webhook]]:
         """The webhooks of this caller."""
         answer: Answer = yield get("webhooks")
-        return [load(Webhook, each) for each in answer.json()["webhooks"]]
+        return [load(Webhook, each) for each in answer.entries("webhooks")]
 
     @operation
     def remove_webhook(self, webhook_id: str) -> Flow[None]:

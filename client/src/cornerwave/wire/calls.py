@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
+from cornerwave.problems import UnlikeService
 from cornerwave.wire.bodies import Body, JsonBody
 
 T = TypeVar("T")
@@ -88,9 +89,28 @@ class Answer:
     headers: Mapping[str, str]
     content: bytes = b""
 
-    def json(self) -> Any:
-        """The content, parsed."""
-        return json.loads(self.content)
+    def json(self, *needed: str) -> dict[str, Any]:
+        """The members of the content, a JSON object as all of a service's are; those `needed` are among them."""
+        try:
+            members = json.loads(self.content)
+        except ValueError:
+            raise UnlikeService("what is not JSON") from None
+        if not isinstance(members, dict):
+            raise UnlikeService("JSON that is not an object")
+        for name in needed:
+            if name not in members:
+                raise UnlikeService(f"an answer without `{name}`")
+        return members
+
+    def entries(self, name: str) -> list[dict[str, Any]]:
+        """The member of this name, a list of objects."""
+        return _listed(self.json(name)[name], name)
+
+
+def _listed(entries: Any, name: str) -> list[dict[str, Any]]:
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise UnlikeService(f"`{name}` that are not a list of objects")
+    return entries
 
 
 @dataclass(frozen=True)
@@ -156,8 +176,8 @@ def every(name: str, *parts: str, most: int | None = None, **query: Scalar) -> F
         left = None if most is None else most - len(found)
         size = 1000 if left is None else min(left, 1000)
         answer: Answer = yield get(*parts, cursor=cursor, limit=size, **query)
-        page = answer.json()
-        found += page[name]
+        page = answer.json(name, "next_cursor")
+        found += _listed(page[name], name)
         cursor = page["next_cursor"]
         if cursor is None or (most is not None and len(found) >= most):
             return found

@@ -13,12 +13,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import httpx
 
-from cornerwave.problems import NotCornerwave
+from cornerwave.problems import NotCornerwave, UnlikeService
 from cornerwave.version import VERSION
 from cornerwave.wire.bodies import Body
 from cornerwave.wire.calls import ACCEPTED, Answer, Call, Flow, Pause, Showing, Step, Work
 from cornerwave.wire.progress import Progress, silent
-from cornerwave.wire.recognising import check_head
+from cornerwave.wire.recognising import check_head, unlike
 from cornerwave.wire.retrying import Attempts, Retries
 
 P = ParamSpec("P")
@@ -42,6 +42,10 @@ class _Driver:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"
+
+    def not_cornerwave(self, step: Step | None, given: UnlikeService) -> NotCornerwave:
+        """What is said when the answer to a step is none that a service gives."""
+        return NotCornerwave(unlike(self.url, step if isinstance(step, Call) else None, str(given)))
 
     def headers_of(self, call: Call, once: str) -> dict[str, str]:
         """The headers of this try; `once` is the same for all tries of a call."""
@@ -83,6 +87,8 @@ class Driver(_Driver):
         except StopIteration as done:
             result: T = done.value
             return result
+        except UnlikeService as error:
+            raise self.not_cornerwave(step, error) from None
         except KeyboardInterrupt:
             if (last := abandoned_by(step)) is not None:
                 with suppress(httpx.HTTPError, NotCornerwave):
@@ -160,6 +166,8 @@ class AsyncDriver(_Driver):
         except StopIteration as done:
             result: T = done.value
             return result
+        except UnlikeService as error:
+            raise self.not_cornerwave(step, error) from None
         except asyncio.CancelledError:
             if (last := abandoned_by(step)) is not None:
                 with suppress(httpx.HTTPError, NotCornerwave):

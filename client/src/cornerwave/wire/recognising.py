@@ -30,11 +30,12 @@ def check_head(call: Call, address: str, status: int, headers: Mapping[str, str]
         raise NotCornerwave(unlike(address, call, f"{given or 'nothing'} where {asked} was asked"))
 
 
-def unlike(address: str, call: Call, given: str) -> str:
+def unlike(address: str, call: Call | None, given: str) -> str:
     """A sentence on an answer that no service would give."""
+    asked = "it" if call is None else f"{call.method} {call.path}"
     return (
         f"What answers at {address} is not a Cornerwave service that this client knows:"
-        f" {call.method} {call.path} gave {given}."
+        f" {asked} gave {given}."
     )
 
 
