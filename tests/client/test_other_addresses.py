@@ -117,6 +117,48 @@ def test_where_a_redirect_leads_is_an_address_only_for_the_same_request(
     assert "secret" not in str(told.value)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "cornerwave.example/", "ftp://a.example"])
+def test_an_address_without_its_scheme_is_told_how_to_look(address: str) -> None:
+    bare = address.strip("/").removeprefix("ftp://")
+    for connect in (cornerwave.connect, cornerwave.connect_async):
+        with pytest.raises(cornerwave.InvalidAddress) as told:
+            connect(address, KEY)
+        assert f"say https://{bare}, or http://{bare} " in str(told.value)
+    assert exit_code(told.value) == 2
+
+
+@pytest.mark.parametrize(
+    "address", ["https://", "http://a.example:port", "http://[::1", "http://?"]
+)
+def test_what_is_no_address_is_told_so(address: str) -> None:
+    with pytest.raises(cornerwave.InvalidAddress, match="is not an address such as"):
+        cornerwave.connect(address, KEY)
+
+
+def test_an_address_may_have_a_port_a_path_and_a_slash() -> None:
+    for address in (
+        "http://127.0.0.1:8000",
+        "https://a.example/b",
+        "HTTPS://a.example",
+        "http://[::1]:8",
+    ):
+        with cornerwave.connect(f" {address}/\n", KEY) as cw:
+            assert cw.url == address
+
+
+def test_the_command_refuses_an_address_before_it_asks_for_a_key(tmp_path: Path) -> None:
+    with stranger(200, "{}", Content_Type="application/json") as there:
+        bare = there.url.removeprefix("http://")
+        for command in ("login", "datasets"):
+            code, said = ran(tmp_path, bare, command)
+            assert (code, said.count("\n")) == (2, 1), said
+            assert f"say https://{bare}, or {there.url} " in said
+        # No key is given: the address is what is wrong, not that.
+        nothing = cornerwave_command(tmp_path / "none.json", "login", bare)
+        assert (nothing.returncode, "No key" in nothing.stderr) == (2, False)
+    assert there.asked == []
+
+
 OTHER_JSON = [
     "{}",
     "[]",

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cornerwave.problems import NoKey
+import httpx
+
+from cornerwave.problems import InvalidAddress, NoKey
 
 LOGIN = "say url= and key=, set CORNERWAVE_URL and CORNERWAVE_KEY, or run `cornerwave login`"
 
@@ -23,6 +25,25 @@ class Credentials:
 
     url: str
     key: str = field(repr=False)
+
+
+def address_of(said: str) -> str:
+    """The address as it is used and kept: with its scheme, which is not guessed, as it decides who can read the key."""
+    begin, separator, end = said.strip().rpartition("://")
+    bare = end.rstrip("/")
+    address = f"{begin}{separator}{bare}"
+    if begin.lower() not in ("http", "https"):
+        raise InvalidAddress(
+            f"The address {address} does not begin with https:// or http://:"
+            f" say https://{bare}, or http://{bare} where there is no TLS."
+        )
+    try:
+        whole = bool(httpx.URL(address).host)
+    except httpx.InvalidURL:
+        whole = False
+    if not whole:
+        raise InvalidAddress(f"{address} is not an address such as https://cornerwave.example.")
+    return address
 
 
 def place() -> Path:
@@ -42,7 +63,7 @@ def find(url: str | None = None, key: str | None = None) -> Credentials:
     address = url or os.environ.get("CORNERWAVE_URL") or kept.get("default")
     if not address:
         raise NoKey(f"No address of a service is known: {LOGIN}.")
-    address = address.rstrip("/")
+    address = address_of(address)
     found = key or os.environ.get("CORNERWAVE_KEY") or kept.get("keys", {}).get(address)
     if not found:
         raise NoKey(f"No key for {address} is known: {LOGIN}.")

@@ -17,6 +17,10 @@ class NoKey(CornerwaveError):
     """No key, or no address of a service, was given or found."""
 
 
+class InvalidAddress(CornerwaveError):
+    """The address is none that a request can be sent to; the message says how it should look."""
+
+
 class NotInstalled(CornerwaveError):
     """A package that this needs is not installed; the message says how to get it."""
 

@@ -14,7 +14,7 @@ import typer
 
 from cornerwave.client import connect
 from cornerwave.command.speaking import Json, say, told
-from cornerwave.credentials import Credentials, find, forget, keep
+from cornerwave.credentials import Credentials, address_of, find, forget, keep
 from cornerwave.problems import NoKey
 
 
@@ -27,8 +27,8 @@ def login(
 ) -> None:
     """Keep a key for a service: asked for, or read from standard input or a file."""
     with told(as_json):
-        key = _key(key_file)
-        credentials = Credentials(url.rstrip("/"), key)
+        address = address_of(url)  # before somebody types a key
+        credentials = Credentials(address, _key(key_file))
         with connect(credentials.url, credentials.key) as client:
             version = client.health().get("version", "")
             client.datasets()  # a key that is not valid ends here

@@ -4,7 +4,7 @@
 |---|---|
 | 0 | done |
 | 1 | the service refused the request, or something here is wrong |
-| 2 | the command was not called as it must be |
+| 2 | the command was not called as it must be, or the address is none |
 | 3 | there is no key, or it is not valid, or does not allow this |
 | 4 | there is no such thing |
 | 5 | the request contradicts what is kept |
@@ -33,6 +33,7 @@ from cornerwave.verification.signatures import NotVerified
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (problems.InvalidAddress, 2),
     (problems.NoKey, 3),
     (problems.Unauthenticated, 3),
     (problems.Forbidden, 3),
