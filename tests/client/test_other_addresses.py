@@ -159,6 +159,49 @@ def test_the_command_refuses_an_address_before_it_asks_for_a_key(tmp_path: Path)
     assert there.asked == []
 
 
+WRONG_KEYS = ["sécret-0123", "secret-0123\nsecret-4567", "secret 0123", "secret-\x00", "“secret”"]
+
+
+@pytest.mark.parametrize("key", WRONG_KEYS)
+def test_a_key_that_is_none_is_not_sent_and_not_shown(key: str) -> None:
+    for connect in (cornerwave.connect, cornerwave.connect_async):
+        with pytest.raises(cornerwave.NoKey, match="characters that no key has") as told:
+            connect("https://a.example", key)
+        assert "cret" not in str(told.value)
+    assert exit_code(told.value) == 3
+
+
+def test_a_blank_key_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CORNERWAVE_KEY", " ")
+    with pytest.raises(cornerwave.NoKey, match="No key for"):
+        cornerwave.connect("https://a.example")
+
+
+@pytest.mark.parametrize(
+    "content", ["sécret".encode(), b"secret\nsecret\n", b"secret\xff", b"\xff"]
+)
+def test_the_command_refuses_a_file_that_holds_no_key(tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "key"
+    place.write_bytes(content)
+    done = cornerwave_command(
+        tmp_path / "none.json", "login", "https://a.example", "--key-file", str(place)
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1), done.stderr
+    assert "characters that no key has" in done.stderr
+    assert "cret" not in done.stdout + done.stderr
+
+
+def test_a_key_file_may_begin_with_a_mark_of_its_encoding(tmp_path: Path) -> None:
+    place = tmp_path / "key"
+    place.write_bytes(b"\xef\xbb\xbf" + KEY.encode() + b"\r\n")
+    with stranger(200, "{}", Content_Type="application/json") as there:
+        done = cornerwave_command(
+            tmp_path / "none.json", "login", there.url, "--key-file", str(place)
+        )
+    assert done.returncode == 6, done.stderr
+    assert there.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
 OTHER_JSON = [
     "{}",
     "[]",

@@ -26,6 +26,14 @@ class Credentials:
     url: str
     key: str = field(repr=False)
 
+    def __post_init__(self) -> None:
+        visible = self.key.isascii() and self.key.isprintable() and " " not in self.key
+        if not self.key or not visible:
+            raise NoKey(
+                f"The key for {self.url} has characters that no key has: a key is one word of letters,"
+                " digits and signs, all of them ASCII."
+            )
+
 
 def address_of(said: str) -> str:
     """The address as it is used and kept: with its scheme, which is not guessed, as it decides who can read the key."""
@@ -65,7 +73,7 @@ def find(url: str | None = None, key: str | None = None) -> Credentials:
         raise NoKey(f"No address of a service is known: {LOGIN}.")
     address = address_of(address)
     found = key or os.environ.get("CORNERWAVE_KEY") or kept.get("keys", {}).get(address)
-    if not found:
+    if not found or not found.strip():
         raise NoKey(f"No key for {address} is known: {LOGIN}.")
     return Credentials(address, found.strip())
 

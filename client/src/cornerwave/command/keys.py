@@ -37,12 +37,13 @@ def login(
 
 
 def _key(key_file: Path | None) -> str:
+    # What is not text is replaced by what no key has, and refused as such: an error would quote it.
     if key_file is not None:
-        key = key_file.read_text(encoding="utf-8")
+        key = key_file.read_bytes().decode("utf-8-sig", "replace")
     elif sys.stdin.isatty():
         key = str(typer.prompt("Key", hide_input=True))
     else:
-        key = sys.stdin.readline()
+        key = sys.stdin.buffer.readline().decode("utf-8-sig", "replace")
     if not key.strip():
         raise NoKey("No key was given.")
     return key.strip()
