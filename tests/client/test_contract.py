@@ -245,3 +245,45 @@ def test_what_the_client_sends_is_what_the_document_describes(name: str) -> None
     answers = operation["responses"]
     success = next(answer for status, answer in answers.items() if status.startswith("2"))
     assert call.accept in {"*/*", *success.get("content", [call.accept])}
+
+
+def example_of(name: str) -> object:
+    """What the document shows as the answer to an operation, as JSON; None where it shows nothing."""
+    answers = operations()[name][2]["responses"]
+    success = next(answer for status, answer in answers.items() if status.startswith("2"))
+    for content in success.get("content", {}).values():
+        shown = [
+            content.get("example"),
+            *(e["value"] for e in content.get("examples", {}).values()),
+        ]
+        if isinstance(shown[-1], dict):
+            return shown[-1]
+    return None
+
+
+class Showing(Driver):
+    """Gives every call the same answer."""
+
+    shown: object = None
+
+    def answer(self, _call: Call) -> Answer:
+        return Answer(200, {"content-type": "application/json"}, json.dumps(self.shown).encode())
+
+
+SHOWN = [name for name in THERE if sent_by(name).into is None and example_of(name) is not None]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_the_document_shows_is_an_answer_that_the_client_takes(name: str) -> None:
+    driver = Showing("http://127.0.0.1:1", "key", cornerwave.Retries())
+    driver.shown = example_of(name)
+    dataset = DatasetInfo("d", "n", "o", 1, 0, 0, None, False, "", ())
+    copy = CopyInfo("c", "d", ("l",), 1.0, 0.5, "", 1, (), "")
+    try:
+        REACHED[name](cornerwave.Client(driver), Dataset(driver, dataset), Copy(driver, copy))
+    finally:
+        driver.close()
+
+
+def test_most_answers_are_shown() -> None:
+    assert len(SHOWN) > 60

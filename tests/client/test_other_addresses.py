@@ -245,6 +245,16 @@ def test_other_json_is_no_answer(body: str) -> None:
             assert there.asked[-1].partition("?")[0] in str(told.value), name
 
 
+@pytest.mark.parametrize("body", ["3", "[]", "{"])
+def test_a_result_that_is_no_object_is_none(body: str) -> None:
+    with (
+        stranger(200, body, Content_Type="application/json") as there,
+        connected(there.url) as cw,
+        pytest.raises(cornerwave.NotCornerwave),
+    ):
+        cw.result("j")
+
+
 def test_those_who_await_are_told_of_other_json() -> None:
     async def ask(url: str) -> None:
         async with cornerwave.connect_async(url, KEY, progress=silent) as cw:

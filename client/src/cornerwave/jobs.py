@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,7 +140,9 @@ class Jobs:
         if kind == FORMATS["parquet"]:
             return held
         content = held._path.read_bytes()
-        return Report(json.loads(content)) if kind == FORMATS["json"] else content
+        if kind != FORMATS["json"]:
+            return content
+        return Report(replace(answer, content=content).json())
 
     @operation
     def cancel_job(self, job_id: str) -> Flow[Job]:
