@@ -72,6 +72,12 @@ def lines(*rows: str) -> bytes:
 
 
 DAYS = [dt.date(2020, 1, 1) + dt.timedelta(days=one) for one in range(30)]
+DAYS_AND_SERIALS: list[list[object]] = [
+    [DAYS[one] if one % 3 else 43_831 + one, one] for one in range(30)
+]
+NUMBERS_AND_DAYS: list[list[object]] = [
+    [one + 0.5 if one % 3 else DAYS[one], one] for one in range(30)
+]
 CITIES: Columns = {"age": [30.0, 41.0], "city": ["Rome", "Oslo"]}
 GERMAN: Columns = {"Alter": [30.0, 41.0], "Größe": [1.85, 1.7], "Ort": ["Köln", "Zürich"]}
 GERMAN_TEXT = "Alter;Größe;Ort\n30;1,85;Köln\n41;1,70;Zürich\n"
@@ -589,14 +595,12 @@ FILES: list[Messy] = [
     ),
     Messy(
         "dates of which a third lost their format",
-        workbook(
-            ("s", [["day", "n"], *([DAYS[i] if i % 3 else 43_831 + i, i] for i in range(30))])
-        ),
+        workbook(("s", [["day", "n"], *DAYS_AND_SERIALS])),
         remedy="Column 'day' holds dates and numbers, numbers in row 1, 4, 7, 10, 13",
     ),
     Messy(
         "numbers of which a third got a date's format",
-        workbook(("s", [["x", "n"], *([i + 0.5 if i % 3 else DAYS[i], i] for i in range(30))])),
+        workbook(("s", [["x", "n"], *NUMBERS_AND_DAYS])),
         remedy="Column 'x' holds dates and numbers, dates in row 1, 4, 7, 10, 13",
     ),
     Messy(
