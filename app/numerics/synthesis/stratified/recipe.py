@@ -15,6 +15,7 @@ categories are drawn again among records alike in all else (`redraw`) unless tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -161,8 +162,10 @@ def recipe(
     if again.size and table.records >= FEWEST_COMPARED:
         other = replace(made, redrawn=again)
         otherwise = _difference(other, rng)
-        # Categories drawn again contradict other columns less, which an area hardly shows.
-        if otherwise.area <= found.area + area_error(min(table.records, MOST_COMPARED)):
+        # Categories drawn again contradict other columns less, which an area hardly shows: they stay unless it
+        # is worse by more than the error of a difference. Of areas below ½ none is better than another.
+        worse = max(otherwise.area, 0.5) - max(found.area, 0.5)
+        if worse <= math.sqrt(2) * area_error(min(table.records, MOST_COMPARED)):
             made, found = other, otherwise
     return replace(made, difference=found.area)
 
