@@ -7,6 +7,8 @@ call of `record`. Every claim is a ratio whose two sides were measured in the sa
 from __future__ import annotations
 
 import json
+import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -89,8 +91,23 @@ def record(
         print(f"{ratio.claim}: {ratio.measured:.3g} ({ratio.sense} {ratio.bound:g}) {verdict}")
     RESULTS.mkdir(exist_ok=True)
     result = {
+        "machine": machine(),
         "ratios": [asdict(ratio) | {"holds": ratio.holds} for ratio in ratios],
         "series": [asdict(line) for line in series],
         "notes": list(notes),
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def machine() -> str:
+    """Processor, cores, memory and Python, as the machine tells."""
+    cpu = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ),
+        platform.processor() or "an unnamed processor",
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"

@@ -38,6 +38,7 @@ def test_the_page_shows_what_holds_and_what_does_not(
     assert "| fast enough | 1.23 | at most 1.4 | yes |" in page
     assert "| too slow | 3 | at most 2 | **no** |" in page
     assert "A note." in page
+    assert f"Measured on {measure.machine()}." in page
     assert (folder / "benchmarks" / "copies-time.png").read_bytes().startswith(b"\x89PNG")
     assert "DOES NOT HOLD" in capsys.readouterr().out
 
