@@ -580,13 +580,18 @@ FILES: list[Messy] = [
     ),
     Messy(
         "codes that look like powers of ten",
-        lines("ward,n", "12e4,1", "7e10,2", "130e2,3", "44,4"),
+        lines("ward,n", "12e4,1", "70e1,2", "130e2,3", "44,4"),
         remedy='columns={"ward": "categorical"}',
     ),
     Messy(
         "numbers with powers of ten",
         lines("x,n", "1.5e4,1", "7e10,2", "1e2,3", "3e2,4"),
         {"x": [1.5e4, 7e10, 1e2, 3e2], "n": [1.0, 2.0, 3.0, 4.0]},
+    ),
+    Messy(
+        "numbers of one digit and a power of ten",
+        lines("x,n", "1e5,1", "7e10,2", "2e3,3"),
+        {"x": [1e5, 7e10, 2e3], "n": [1.0, 2.0, 3.0]},
     ),
     Messy(
         "numbers with a few powers of ten",

@@ -34,8 +34,8 @@ CODE = r"^[+-]?(0\d+|\d{16,})$"
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
 PERCENT = "%"
-POWER = r"^[ \t]*\d{1,3}[eE]\d{1,2}[ \t]*$"
-"""A number to Arrow, 12e4, and to people a code: whoever writes numbers so has a point or a sign in it."""
+POWER = r"^[ \t]*\d{2,3}[eE]\d{1,2}[ \t]*$"
+"""A number to Arrow, 12e4, and to people a code: whoever writes numbers so has one digit before the e, or a point."""
 
 MOSTLY = 0.5
 MOST_ROWS = 5
