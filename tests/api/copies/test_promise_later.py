@@ -76,6 +76,33 @@ def test_small_parts_like_the_rows_before_are_taken_for_ever(admin: TestClient) 
         assert try_append(admin, dataset, numbers(pay(rng, rows, 20.0), PAY)).status_code == 201
 
 
+def test_small_parts_that_spread_a_little_further_are_hidden_by_more_noise(
+    admin: TestClient,
+) -> None:
+    """Too little to be refused while they are few; by the second part they are enough to be measured."""
+    rng = np.random.default_rng(8)
+    own, shown, spreads = [], [], []
+    for number in range(8):
+        pilot = rng.normal(size=30)
+        table = pa.table({"x": pilot})
+        dataset = register(admin, table, columns='{"x": "numeric"}', name=f"pilot {number}")
+        copy = issue(admin, dataset, noise_variance=1.0)["id"]
+        came = [pilot]
+        for _ in range(12):
+            part = rng.normal(0, 1.4, 19)
+            if try_append(admin, dataset, pa.table({"x": part})).status_code == 201:
+                came.append(part)
+        assert len(came) > 4
+        shown.append(matrix(rows_of(admin, copy))[49:])
+        own.append(np.concatenate(came)[49:])
+        spreads.append(np.full(len(own[-1]), pilot.std()))
+    x, seen = np.concatenate(own), np.concatenate(shown)
+    assert left(x, seen) > SAMPLING * 0.5
+    # The pilot's own noise, which each part was near enough to, hides less.
+    old = x + np.concatenate(spreads) * rng.normal(size=len(x))
+    assert left(x, old[:, None]) < 0.9 * 0.5
+
+
 def people(rng: np.random.Generator, rows: int, *, related: bool) -> tuple[pa.Table, Matrix]:
     """Ages, incomes and bands of age, which in a garbled pilot are those of other people."""
     age = rng.normal(45, 15, rows)

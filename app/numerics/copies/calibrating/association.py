@@ -18,8 +18,9 @@ be tens of thousands: conjugate gradients in the scale of the counts, for all d 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,17 @@ from app.numerics.copies.shapes.gaps import paired_covariance, told_where_presen
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
 Together = Any  # a full matrix or a sparse one, which has no type
+
+PIECE = 8_192
+"""Rows that are added up together: what they touch stays next to the core."""
 
 MOST_PAIRS = 2**20
 """Pairs of categories of two columns up to which they are counted in a table."""
 
 FEW = 512
-"""Categories of all columns up to which ZᵀZ is a full matrix, counted and multiplied in one go."""
+"""Categories of all columns up to which ZᵀZ is a full matrix."""
 
 MOST_STEPS = 500
 EXACT = 1e-20
@@ -107,12 +112,16 @@ def association(
     n, d = numbers.shape
     p = sum(sizes[:columns])
     present = ~np.isnan(numbers)
-    X = centred(numbers)
-    Z = indicators(codes, sizes)
-    sums = np.asarray(Z.T @ X)
     values = present.sum(axis=0).astype(np.float64)
+    gaps = not present.all()
+    sums, total, squares = np.zeros((sum(sizes), d)), np.zeros((d, d)), np.zeros((d, d))
+    means = _means(numbers)
+    for X, there, Z in _pieces(numbers, means, codes, sizes):
+        sums += Z.T @ X
+        total += X.T @ X
+        if gaps:
+            squares += (X**2).T @ there
     freedom = max(n - 1, 1)
-    total = X.T @ X
     unit = np.sqrt(np.diag(total))
     whole = _together(codes, sizes)
     counts, effects = np.empty((len(sums), d)), np.empty(d)
@@ -128,19 +137,23 @@ def association(
         )
     shares = whole.diagonal()[:p] / max(n, 1)
     sums, counts = sums[:p], counts[:p]
-    if present.all():
+    if gaps:
+        D = np.sqrt(n / np.maximum(values, 1.0))
+        K = total * np.outer(D, D) / freedom
+        paired = paired_covariance(total, squares, np.diag(K))
+        left, squares = np.zeros((d, d)), np.zeros((d, d))
+        for X, there, Z in _pieces(numbers, means, codes, sizes):
+            R = (X - Z @ coefficients) * there
+            left += R.T @ R
+            squares += (R**2).T @ there
+        given = left * np.outer(D, D) / freedom
+        given = towards(given, paired_covariance(left, squares, np.diag(given)))
+        told = told_where_present(sums, counts, unit, values)
+        told = told.T * np.sqrt(np.outer(np.diag(K), shares * (1 - shares) * n / freedom))
+    else:
         K = paired = total / freedom
         given = _semidefinite(total - explained, unit) / freedom
         told = sums.T / freedom
-    else:
-        D = np.sqrt(n / np.maximum(values, 1.0))
-        K = total * np.outer(D, D) / freedom
-        paired = paired_covariance(X, present, np.diag(K))
-        R = np.where(present, X - Z @ coefficients, 0.0)
-        given = R.T @ R * np.outer(D, D) / freedom
-        given = towards(given, paired_covariance(R, present, np.diag(given)))
-        told = told_where_present(sums, counts, unit, values)
-        told = told.T * np.sqrt(np.outer(np.diag(K), shares * (1 - shares) * n / freedom))
     return Association(
         rows=n,
         values=values,
@@ -154,12 +167,31 @@ def association(
     )
 
 
+def _pieces(
+    numbers: Matrix, means: Matrix, codes: Codes, sizes: Sequence[int]
+) -> Iterator[tuple[Matrix, Matrix, sparse.csr_matrix]]:
+    """X, 1 where a cell is there and 0 where not, and Z, of some rows after others.
+
+    Sums over all rows at once would take longer to ask for memory than to add up.
+    """
+    for start in range(0, len(numbers), PIECE):
+        rows = slice(start, start + PIECE)
+        X = np.ascontiguousarray(numbers[rows])
+        there = ~np.isnan(X)
+        X = np.where(there, X - means, 0.0)
+        yield X, there.astype(np.float64), indicators(codes[rows], sizes)
+
+
+def _means(numbers: Matrix) -> Matrix:
+    """Of the values of each column, (d,); 0 of none."""
+    sums = [np.where(np.isnan(own), 0.0, own).sum() for own in numbers.T]
+    values = len(numbers) - np.isnan(numbers).sum(axis=0)
+    return np.asarray(np.array(sums, dtype=np.float64) / np.maximum(values, 1))
+
+
 def centred(numbers: Matrix) -> Matrix:
     """X of numbers, NaN where missing."""
-    present = ~np.isnan(numbers)
-    values = np.maximum(present.sum(axis=0), 1)
-    means = np.where(present, numbers, 0.0).sum(axis=0) / values
-    return np.asarray(np.where(present, numbers - means, 0.0))
+    return np.asarray(np.where(np.isnan(numbers), 0.0, numbers - _means(numbers)))
 
 
 def _same_gaps(present: NDArray[np.bool_]) -> list[list[int]]:
@@ -202,10 +234,8 @@ def _together(codes: Codes, sizes: Sequence[int]) -> Together:
     Counted by pairs of columns, in a twentieth of the time of the sparse product.
     """
     firsts = np.cumsum([0, *sizes])
-    if (p := int(firsts[-1])) <= FEW:
-        places = codes + firsts[:-1]
-        pairs = (p * places)[:, :, None] + places[:, None, :]
-        return np.bincount(pairs.ravel(), minlength=p * p).reshape(p, p).astype(np.float64)
+    if firsts[-1] <= FEW:
+        return _together_in_full(codes, sizes, firsts)
     rows, columns, counts = [], [], []
     for one, size in enumerate(sizes):
         for other, width in enumerate(sizes[: one + 1]):
@@ -226,6 +256,21 @@ def _together(codes: Codes, sizes: Sequence[int]) -> Together:
     places = (np.concatenate(rows), np.concatenate(columns))
     shape = (firsts[-1], firsts[-1])
     return sparse.csr_matrix((np.concatenate(counts).astype(np.float64), places), shape=shape)
+
+
+def _together_in_full(codes: Codes, sizes: Sequence[int], firsts: Places) -> Matrix:
+    """The same where it is a full matrix: of any two columns a block, which the core has at hand."""
+    found = np.zeros((firsts[-1], firsts[-1]))
+    own = [slice(*ends) for ends in pairwise(firsts.tolist())]
+    columns = codes.T.astype(np.intp)
+    for one, size in enumerate(sizes):
+        np.fill_diagonal(found[own[one], own[one]], np.bincount(columns[one], minlength=size))
+        for other, width in enumerate(sizes[:one]):
+            pairs = columns[one] * width + columns[other]
+            count = np.bincount(pairs, minlength=size * width).reshape(size, width)
+            found[own[one], own[other]] = count
+            found[own[other], own[one]] = count.T
+    return found
 
 
 def _regression(

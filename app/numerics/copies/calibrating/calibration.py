@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,14 +63,30 @@ def travelling_numbers(found: Association) -> tuple[int, ...]:
     return tuple(np.flatnonzero(found.explained >= DETERMINED).tolist())
 
 
-def calibrated(numbers: Matrix, codes: Codes, sizes: Sequence[int]) -> Calibration:
-    """The calibration by rows of numbers (n, d), NaN where missing, and codes (n, c) below `sizes`."""
+def calibrated(
+    numbers: Matrix,
+    codes: Codes,
+    sizes: Sequence[int],
+    shape: Callable[[], Matrix] | None = None,
+) -> Calibration:
+    """The calibration by rows of numbers (n, d), NaN where missing, and codes (n, c) below `sizes`.
+
+    `shape` gives `rows_shape` of the numbers where somebody makes it meanwhile.
+    """
     rows, found = _associated(_Rows(numbers, codes, sizes, len(sizes)))
     travelling = travelling_numbers(found)
     flat = set(np.flatnonzero(~(np.diag(found.covariance) > 0)).tolist())
     noised = tuple(j for j in range(numbers.shape[1]) if j not in flat and j not in set(travelling))
-    S = covariance_shape(row_moments(numbers[:, list(noised)]))
+    if shape is None or len(noised) < numbers.shape[1]:
+        S = rows_shape(numbers[:, list(noised)])
+    else:
+        S = shape()
     return _calibration(rows, found, travelling, noised, S)
+
+
+def rows_shape(numbers: Matrix) -> Matrix:
+    """S of the rows alone, (d, d)."""
+    return covariance_shape(row_moments(numbers.copy(order="F"), overwrite=True))
 
 
 def recalibrated(
@@ -238,13 +254,17 @@ def _donors(present: NDArray[np.bool_], cells: Places) -> Places:
     """
     rows, d = present.shape
     found = np.repeat(np.arange(rows)[:, None], d, axis=1)
-    members = [np.flatnonzero(cells == cell) for cell in range(int(cells.max()) + 1)]
+    by_cell = np.argsort(cells, kind="stable")
     for column in np.flatnonzero(~present.all(axis=0)):
-        for own in members:
-            there = present[own, column]
-            if there.any():
-                gaps = own[~there]
-                found[gaps, column] = np.resize(own[there], len(gaps))
+        there = present[by_cell, column]
+        donors, gaps = by_cell[there], by_cell[~there]
+        values = np.bincount(cells[donors], minlength=int(cells.max()) + 1)
+        gaps = gaps[values[cells[gaps]] > 0]
+        missing = np.bincount(cells[gaps], minlength=len(values))
+        # The first gap of a cell is filled from the first of its rows, and so on, in turn.
+        turn = np.arange(len(gaps)) - (np.cumsum(missing) - missing)[cells[gaps]]
+        first = (np.cumsum(values) - values)[cells[gaps]]
+        found[gaps, column] = donors[first + turn % values[cells[gaps]]]
     return found
 
 

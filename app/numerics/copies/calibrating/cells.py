@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Matrix = NDArray[np.float64]
+Codes = NDArray[np.int32]
 Places = NDArray[np.intp]
 
 SURE = 20.0
@@ -23,8 +24,9 @@ SURE = 20.0
 
 class _Split(NamedTuple):
     gain: float
+    column: int
     first: NDArray[np.bool_]
-    """(p,), the indicators of the categories that go to the first of the two groups."""
+    """(p,), the indicators of the column's categories that go to the first of the two groups."""
 
 
 class _Sums(NamedTuple):
@@ -54,7 +56,8 @@ def record_cells(
     n, p = Z.shape
     categories = Z.indices.reshape(n, len(firsts) - 1)
     judging = np.arange(n) % 2
-    halves = categories + p * judging[:, None]
+    halves = (categories + p * judging[:, None]).astype(np.int32)
+    targets = np.ascontiguousarray(targets)  # whole rows are taken and added up
 
     def leaf(rows: Places, sums: _Sums) -> _Leaf:
         return _Leaf(rows, sums, _best_split(firsts, sums, least))
@@ -66,9 +69,9 @@ def record_cells(
         rows, sums, split = leaves[place]
         if split is None:
             break
-        side = split.first[categories[rows]].any(axis=1)
+        side = split.first[categories[rows, split.column]]
         fewer, others = sorted((rows[side], rows[~side]), key=len)
-        own = _sums(halves[fewer], targets[fewer], p)
+        own = _sums(halves.take(fewer, axis=0), targets.take(fewer, axis=0), p)
         leaves[place] = leaf(fewer, own)
         leaves.append(leaf(others, sums.less(own)))
     cell = np.empty(n, dtype=np.intp)
@@ -104,12 +107,13 @@ def _best_split(firsts: Places, sums: _Sums, least: int) -> _Split | None:
         return None
     first = np.zeros(len(order), dtype=bool)
     first[order[firsts[column[place]] : place + 1]] = True
-    return _Split(float(gain[place]), first)
+    return _Split(float(gain[place]), int(column[place]), first)
 
 
-def _sums(halves: Places, targets: Matrix, p: int) -> _Sums:
+def _sums(halves: Codes, targets: Matrix, p: int) -> _Sums:
     """Of rows whose categories (n, c) are counted from p on where they judge."""
     n, c = halves.shape
-    Z = sparse.csr_matrix((np.ones(n * c), halves.ravel(), np.arange(n + 1) * c), shape=(n, 2 * p))
+    row_starts = np.arange(n + 1, dtype=np.int32) * np.int32(c)
+    Z = sparse.csr_matrix((np.ones(n * c), halves.ravel(), row_starts), shape=(n, 2 * p))
     count = np.bincount(Z.indices, minlength=2 * p).astype(np.float64)
     return _Sums(count.reshape(2, p), np.asarray(Z.T @ targets).reshape(2, p, -1))

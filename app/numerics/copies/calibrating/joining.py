@@ -95,19 +95,31 @@ def joined_columns(codes: Codes, sets: Sequence[Columns], most: float) -> list[C
 
 
 def told_together(R: Matrix, cells: Places) -> float:
-    """The largest share of a number's variance that the cells (n,) surely explain of R (n, d), in units of their spread."""
-    n, d = R.shape
-    values = np.count_nonzero(R, axis=0)
+    """The largest share of a number's variance that the cells (n,) surely explain of R (n, d), in units of their spread.
+
+    0 where it is below `TELLING`: whether such a share is sure is not asked.
+    """
+    n = len(R)
+    values = np.ones(n) @ (R != 0)
     if n < 2 or not values.any():
         return 0.0
     m = int(cells.max()) + 1
-    sums = _sums(np.hstack([R, R**2]), cells + m * (np.arange(n) % 2), 2 * m).reshape(2, m, 2 * d)
-    rows = np.maximum(np.bincount(cells, minlength=m), 1)[:, None]
-    T = (sums[0, :, :d] * sums[1, :, :d] / rows).sum(axis=0)
-    terms = sums[0, :, d:] * sums[1, :, d:] / rows**2
-    V, b = terms.sum(axis=0), np.sqrt(terms.max(axis=0))
+    halves = cells + m * (np.arange(n) % 2)
+    rows = np.maximum(np.bincount(cells, minlength=m), 1)
+    T = _products(R, halves, m).T @ (1 / rows)
     share = 4 * T * n / np.maximum(values, 1) ** 2
-    return float(share[np.sqrt(2 * V * SURE) + 2 * b * SURE < T].max(initial=0.0))
+    asked = share >= TELLING
+    if not asked.any():
+        return 0.0
+    terms = _products(R[:, asked] ** 2, halves, m) / rows[:, None] ** 2
+    V, b = terms.sum(axis=0), np.sqrt(terms.max(axis=0))
+    return float(share[asked][np.sqrt(2 * V * SURE) + 2 * b * SURE < T[asked]].max(initial=0.0))
+
+
+def _products(values: Matrix, halves: Places, m: int) -> Matrix:
+    """The sum of values (n, d) in each of m cells in one half of the rows, times that in the other, (m, d)."""
+    first, second = _sums(values, halves, 2 * m).reshape(2, m, -1)
+    return np.asarray(first * second)
 
 
 def _cells(codes: Codes, columns: Columns) -> Places:

@@ -122,11 +122,11 @@ def _needs(reach: Matrix, own: Matrix, lines: Matrix) -> Matrix:
     """(l, m): the needs at the levels, from the smallest level up, so that they grow."""
     found = np.empty((len(LEVELS), reach.shape[1]))
     before = np.zeros(reach.shape[1])
-    log_reach, log_lines = np.log(reach.T), np.log(lines)
+    most = LEVELS + np.sqrt(LEVELS * (1 + LEVELS))
+    by_lines, *by_column = (_inverse(own) for own in (lines, *reach.T))
     for place, v in enumerate(LEVELS):
-        most = v + np.sqrt(v * (1 + v))
-        needed = np.minimum([_inverse(column, v) for column in log_reach], most)
-        a = max(_inverse(log_lines, v), before.max(initial=0.0))
+        needed = np.minimum([own[place] for own in by_column], most[place])
+        a = max(by_lines[place], before.max(initial=0.0))
         asked = np.zeros(len(needed), dtype=bool)
         for _ in needed:  # More noise may bring a number back to where it counts.
             counts = _at(own, a) >= CLEAR * v
@@ -145,9 +145,9 @@ def _reach(left: Matrix) -> Matrix:
     return np.asarray(np.minimum.accumulate(odds[::-1], axis=0)[::-1])
 
 
-def _inverse(log_reach: Matrix, v: float) -> float:
-    """The variance of the grid at which so much is kept."""
-    return float(np.exp(np.interp(np.log(v), log_reach, LOG_GRID)))
+def _inverse(reach: Matrix) -> Matrix:
+    """The variances of the grid at which so much is kept as the levels say, (l,)."""
+    return np.asarray(np.exp(np.interp(np.log(LEVELS), np.log(reach), LOG_GRID)))
 
 
 def _at(reach: Matrix, a: float) -> Matrix:

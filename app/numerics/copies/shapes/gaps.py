@@ -23,11 +23,13 @@ ROUNDING = 1e-9
 """Share of the variances that counts as rounding."""
 
 
-def paired_covariance(X: Matrix, present: NDArray[np.bool_], variances: Matrix) -> Matrix:
-    """(d, d): correlations over the rows that have both columns, in these variances (d,)."""
-    squares = (X**2).T @ present.astype(np.float64)
+def paired_covariance(products: Matrix, squares: Matrix, variances: Matrix) -> Matrix:
+    """(d, d): correlations over the rows that have both columns, in these variances (d,).
+
+    Of XᵀX and of Σ X_j² over the rows that have column k, (d, d) both.
+    """
     spread = np.sqrt(squares * squares.T)
-    correlation = np.divide(X.T @ X, spread, out=np.zeros_like(spread), where=spread > 0)
+    correlation = np.divide(products, spread, out=np.zeros_like(spread), where=spread > 0)
     found = np.clip(correlation, -1.0, 1.0) * np.sqrt(np.outer(variances, variances))
     np.fill_diagonal(found, variances)
     return np.asarray(found)

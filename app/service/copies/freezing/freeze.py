@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from app.errors import NotReleasable
 from app.model import Column, Dataset, Kind, Part, Storage
 from app.numerics.copies.calibrating.applied import Calibration
-from app.numerics.copies.calibrating.calibration import calibrated
+from app.numerics.copies.calibrating.calibration import calibrated, rows_shape
 from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import covariance_shape, rows_for_a_shape, without_spread
 from app.numerics.threads import one_blas_thread
@@ -118,15 +118,18 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
     if not categories:
         moments = tuple(part_moments(resources, part, numbers, retired) for part in rows.parts)
         return Look(rows, numbers, moments, None, None)
-    seen: list[RowMoments] = []
     counted = () if resources.spread.elsewhere else numbers
-    batches = _batches_seen(resources, rows, (*numbers, *categories), counted, seen)
-    sample = sample_of(batches, rows.columns, sample_key(secret), count)
-    calibration = calibrated(sample.matrix(), *sample.codes())
+    taken: list[list[Future[RowMoments]]] = []
+    with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
+        batches = _batches_seen(resources, rows, (*numbers, *categories), counted, beside, taken)
+        sample = sample_of(batches, rows.columns, sample_key(secret), count)
+        matrix = sample.matrix()
+        shape = beside.submit(rows_shape, matrix)
+        calibration = calibrated(matrix, *sample.codes(), shape.result)
     travelling = tuple(numbers[place] for place in calibration.travelling)
     records = sample.table.select([*categories, *travelling])
     if not travelling and counted:
-        return Look(rows, numbers, tuple(seen), records, calibration)
+        return Look(rows, numbers, _joined(taken, len(numbers)), records, calibration)
     numeric = tuple(name for name in numbers if name not in travelling)
     moments = tuple(part_moments(resources, part, numeric, retired) for part in rows.parts)
     return Look(rows, numeric, moments, records, calibration)
@@ -137,24 +140,33 @@ def _batches_seen(
     rows: Rows,
     names: Sequence[str],
     numbers: Sequence[str],
-    seen: list[RowMoments],
+    beside: ThreadPoolExecutor,
+    taken: list[list[Future[RowMoments]]],
 ) -> Iterator[pa.RecordBatch]:
-    """All rows in these columns; `seen` gets the moments of the numbers of each part that passed.
+    """All rows in these columns; `taken` gets, part by part, the moments of the numbers of each batch.
 
-    Moments of a batch are taken while the next one is read.
+    Moments of a batch are taken beside, while the next one is read.
     """
     retired: Ordinals = np.array(rows.retired, dtype=np.int64)
     coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
-    with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
-        for part in rows.parts:
-            taken: list[Future[RowMoments]] = []
-            for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
-                if batch.num_rows:
-                    wait(taken[-1:])
-                    taken.append(beside.submit(batch_moments, batch, numbers))
-                yield batch
-            moments = (one.result() for one in taken)
-            seen.append(reduce(RowMoments.merged, moments, RowMoments.none(len(numbers))))
+    before: list[Future[RowMoments]] = []
+    for part in rows.parts:
+        own: list[Future[RowMoments]] = []
+        taken.append(own)
+        for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
+            if batch.num_rows:
+                wait(before)
+                before = [beside.submit(batch_moments, batch, numbers)]
+                own.extend(before)
+            yield batch
+
+
+def _joined(taken: Sequence[Sequence[Future[RowMoments]]], d: int) -> tuple[RowMoments, ...]:
+    """Of each part, from those of its batches."""
+    return tuple(
+        reduce(RowMoments.merged, (one.result() for one in own), RowMoments.none(d))
+        for own in taken
+    )
 
 
 def frozen_now(

@@ -38,7 +38,8 @@ class Later:
         """Of what lies beside the shape of this part; nothing is known with the first copy."""
         small = SmallParts.none(d)
         if "squares" in kept:
-            small = SmallParts(kept["squares"], kept["expected"], float(kept["largest"]))
+            counted = kept.get("counted", kept["expected"])  # what was kept before has none
+            small = SmallParts(kept["squares"], kept["expected"], counted, float(kept["largest"]))
         if "since" not in kept:
             return cls(small, part + 1, part + 1)
         return cls(small, int(kept["since"]), int(kept["asked"]))

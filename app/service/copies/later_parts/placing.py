@@ -2,7 +2,8 @@
 
 A part of at least 10·(d+1) complete rows has a shape of its own, joined to the newest before it. A
 smaller one uses the newest as it is, if that covers its rows, and all small parts since the first copy together are
-covered by theirs; a shape made of a handful of rows would give them away. Rows that are not covered are refused, or wait sealed until so many have come together
+covered by theirs; a shape made of a handful of rows would give them away. Where these are 10·(d+1) rows by now, and
+spread further than the newest shape, it has one that is joined to theirs. Rows that are not covered are refused, or wait sealed until so many have come together
 that they make a shape. What is known of a part's rows never changes the noise of a part that has some.
 """
 
@@ -14,6 +15,7 @@ from enum import StrEnum
 from functools import reduce
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import RowsUncovered
@@ -35,6 +37,8 @@ from app.service.copies.later_parts.later import Later
 from app.service.copies.later_parts.relating import check_relation, enough_rows, least_rows
 from app.service.resources import Resources
 from app.store.database.registered import datasets
+
+Matrix = NDArray[np.float64]
 
 NONE_RETIRED: Ordinals = np.empty(0, dtype=np.int64)
 
@@ -72,7 +76,12 @@ def place(
     small = _with_rows(resources, part, frozen.numeric, newest, later.small)
     if small.covered:
         known = judging.together([part], newest, replace(later, small=small))
-        use_shape(resources, connection, dataset_id, part.number, newest, known)
+        wider = small.widened(newest.factor, needed)
+        if wider is None:
+            use_shape(resources, connection, dataset_id, part.number, newest, known)
+        else:
+            where = resources, connection, dataset_id
+            _keep_shape(*where, part, newest, newest.centre, wider, known)
         return part
     if uncovered is Uncovered.REFUSE:
         raise RowsUncovered(
@@ -145,8 +154,22 @@ def _keep_following(
     rows: RowMoments,
     later: Later,
 ) -> Shape:
-    """A shape that follows the newest; small parts before it go on to be counted."""
+    """A shape that follows the newest, of these rows too."""
     centre, matrix = following(newest.centre, newest.matrix, rows)
+    return _keep_shape(resources, connection, dataset_id, part, newest, centre, matrix, later)
+
+
+def _keep_shape(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    part: Part,
+    newest: Shape,
+    centre: Matrix,
+    matrix: Matrix,
+    later: Later,
+) -> Shape:
+    """Freeze a shape for a part; small parts before it go on to be counted."""
     return keep_shape(
         resources,
         connection,

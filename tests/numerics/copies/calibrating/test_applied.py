@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from app.numerics.copies.calibrating import association as module
 from app.numerics.copies.calibrating.applied import (
     Calibration,
     applied_variance,
@@ -20,7 +21,7 @@ from app.numerics.copies.calibrating.applied import (
     worst_direction,
 )
 from app.numerics.copies.calibrating.association import association
-from app.numerics.copies.calibrating.calibration import calibrated
+from app.numerics.copies.calibrating.calibration import calibrated, rows_shape
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 
@@ -243,6 +244,34 @@ def test_missing_numbers_stand_at_the_mean_and_stretch_the_column() -> None:
     )
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+def test_rows_are_added_up_in_pieces(monkeypatch: pytest.MonkeyPatch, *, gaps: bool) -> None:
+    numbers, codes, sizes = related(2_000)
+    if gaps:
+        numbers[np.random.default_rng(8).random(numbers.shape) < 0.2] = np.nan
+    whole = association(numbers, codes, sizes)
+    monkeypatch.setattr(module, "PIECE", 300)
+    found = association(np.asfortranarray(numbers), codes, sizes)
+    for name in ("values", "covariance", "paired", "given", "indicators", "coefficients"):
+        np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-9)
+    X = np.where(np.isnan(numbers), 0.0, numbers - np.nanmean(numbers, axis=0))
+    x, y = X[~np.isnan(numbers).any(axis=1)].T
+    correlation = (x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum())
+    spread = np.sqrt(np.prod(np.diag(found.covariance)))
+    assert found.paired[0, 1] == pytest.approx(correlation * spread, rel=1e-9)
+
+
+def test_categories_are_counted_by_pairs_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a full matrix and as a sparse one."""
+    rng = np.random.default_rng(9)
+    sizes = [1, 4, 2, 7]
+    codes = np.column_stack([rng.integers(0, size, 50) for size in sizes]).astype(np.int32)
+    Z = np.hstack([np.eye(size)[codes[:, c]] for c, size in enumerate(sizes)])
+    np.testing.assert_array_equal(module._together(codes, sizes), Z.T @ Z)
+    monkeypatch.setattr(module, "FEW", 1)
+    np.testing.assert_array_equal(module._together(codes, sizes).toarray(), Z.T @ Z)
+
+
 @pytest.mark.parametrize("strength", [0.0, 0.3, 3.0])
 def test_the_level_that_a_variance_keeps_is_the_one_that_needs_it(strength: float) -> None:
     calibration = calibrated(*related(6_000, strength=strength))
@@ -252,6 +281,20 @@ def test_the_level_that_a_variance_keeps_is_the_one_that_needs_it(strength: floa
         assert applied_variance(calibration, kept_level(calibration, 1.3 * a)) <= 1.3 * a * (
             1 + 1e-9
         )
+
+
+def test_a_shape_made_meanwhile_is_taken_where_no_number_travels() -> None:
+    numbers, codes, sizes = related(3_000)
+    expected = calibrated(numbers, codes, sizes)
+    S = rows_shape(numbers)
+    np.testing.assert_array_equal(calibrated(numbers, codes, sizes, lambda: S).axes, expected.axes)
+    larger = calibrated(numbers, codes, sizes, lambda: 4 * S)
+    np.testing.assert_allclose(larger.k, expected.k / 4)
+    travels = np.column_stack([numbers, codes[:, 0]])
+    wider = rows_shape(travels)
+    found = calibrated(travels, codes, sizes, lambda: 4 * wider)
+    assert found.travelling == (2,)
+    np.testing.assert_array_equal(found.k, calibrated(travels, codes, sizes).k)
 
 
 def test_without_categories_a_variance_keeps_its_own_level() -> None:

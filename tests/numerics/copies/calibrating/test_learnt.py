@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from app.numerics.copies.calibrating import calibration, cell_attack
 from app.numerics.copies.calibrating.applied import (
     Calibration,
     applied_variance,
@@ -137,6 +138,72 @@ def test_the_attack_by_cells_is_the_best_there_is_where_cells_are_normal(a: floa
     lines = (a * (a * K / (1 + a)) + a * K * G / (a * K + G)) / (1 + a)
     assert numbers[0, 0] == pytest.approx((a * replaced + kept) / (1 + a) / lines, rel=0.015)
     assert facts[0, 0] < 1, "two bumps are told apart better than by a line"
+
+
+def weighed_lines(rows: CellRows, S: Matrix, Y: Matrix, a: float) -> tuple[Matrix, Matrix]:
+    """The guess and the chances of the cells, written down cell by cell."""
+    guesses, densities = [], []
+    for cell in range(int(rows.cells.max()) + 1):
+        own = rows.numbers[rows.cells == cell]
+        M, noisy = np.cov(own.T), np.cov(own.T) + a * S
+        away = Y - own.mean(axis=0)
+        guesses.append(own.mean(axis=0) + away @ np.linalg.solve(noisy, M))
+        exponent = -0.5 * (away * np.linalg.solve(noisy, away.T).T).sum(axis=1)
+        densities.append(len(own) * np.exp(exponent) / np.sqrt(np.linalg.det(noisy)))
+    chances = np.array(densities) / np.sum(densities, axis=0)
+    return np.einsum("cnd,cn->nd", np.array(guesses), chances), chances
+
+
+@pytest.mark.parametrize("a", [0.0625, 1.0, 64.0])
+@pytest.mark.parametrize("room", [2**20, 700])
+def test_the_attack_by_cells_is_the_mixture_of_their_lines(
+    monkeypatch: pytest.MonkeyPatch, room: int, a: float
+) -> None:
+    """In one product, whole or in pieces of rows; errors of numbers and facts follow from it."""
+    monkeypatch.setattr(cell_attack, "ROOM", room)
+    rng = np.random.default_rng(8)
+    cells = rng.choice(3, 900, p=[0.5, 0.3, 0.2]).astype(np.intp)
+    mixing = rng.normal(size=(3, 3, 3))
+    X = np.einsum("nd,nde->ne", rng.normal(size=(900, 3)), mixing[cells]) + 3.0 * cells[:, None]
+    X -= X.mean(axis=0)
+    X[0] *= 40
+    facts = (cells[:, None] == [0, 1]).astype(float)
+    rows = CellRows(X, X - X.mean(axis=0), cells, facts)
+    S = np.cov(X.T) + np.diag([0.1, 0.2, 0.3])
+    L = np.linalg.cholesky(S)
+    noise = np.random.default_rng(cell_attack.SEED).normal(size=X.shape) @ L.T
+    Y = X - X.mean(axis=0) + np.sqrt(a) * noise
+    centred = CellRows(X - X.mean(axis=0), rows.left, cells, facts)
+    guess, chances = weighed_lines(centred, S, Y, a)
+    K = np.cov(X.T)
+    by_line = Y @ np.linalg.solve(K + a * S, K)
+    found = ((centred.numbers - guess) ** 2).mean(axis=0)
+    found /= ((centred.numbers - by_line) ** 2).mean(axis=0)
+    replaced = np.diag(K - K @ np.linalg.solve(K + a * S, K))
+    kept = np.zeros(3)
+    for cell in range(3):
+        C = np.cov(X[cells == cell].T)
+        kept += (cells == cell).mean() * np.diag(C - C @ np.linalg.solve(C + a * S, C))
+    expected = np.minimum((a * replaced * found + kept) / (a * replaced + replaced), 1.0)
+    in_cells = np.array([facts[cells == cell].mean(axis=0) for cell in range(3)])
+    g = (X - X.mean(axis=0)).T @ facts / 899
+    line = facts.mean(axis=0) + Y @ np.linalg.solve(K + a * S, g)
+    of_facts = ((facts - chances.T @ in_cells) ** 2).mean(axis=0) / ((facts - line) ** 2).mean(
+        axis=0
+    )
+    numbers, shares = shares_of_lines(rows, S, [a])
+    np.testing.assert_allclose(numbers[0], expected, rtol=1e-5)
+    np.testing.assert_allclose(shares[0], np.minimum(of_facts, 1.0), rtol=1e-5)
+
+
+def test_gaps_are_filled_in_turn_from_the_rows_of_their_cell() -> None:
+    present = np.ones((9, 2), dtype=bool)
+    present[[0, 2, 4, 5, 7, 8], 1] = False
+    cells = np.array([0, 1, 0, 0, 0, 0, 0, 2, 2])
+    donors = calibration._donors(present, cells)
+    assert donors[:, 0].tolist() == list(range(9))
+    # The rows of cell 0 that have the value are 3 and 6; cell 2 has none.
+    assert donors[:, 1].tolist() == [3, 1, 6, 3, 3, 6, 6, 7, 8]
 
 
 def test_what_is_learnt_costs_noise_that_grows_with_the_level() -> None:

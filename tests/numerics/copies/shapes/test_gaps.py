@@ -184,7 +184,7 @@ def test_matrices_stay_within_their_bounds(seed: int, d: int, missing: float) ->
     X = np.where(present, X, 0.0)
     D = np.sqrt(60 / np.maximum(present.sum(axis=0), 1))
     inner = X.T @ X * np.outer(D, D)
-    outer = paired_covariance(X, present, np.diag(inner))
+    outer = paired_covariance(X.T @ X, (X**2).T @ present, np.diag(inner))
     bound = inner + 0.2 * np.diag(np.diag(inner))
     scale = float(np.trace(inner)) + 1e-300
     for found, most in (

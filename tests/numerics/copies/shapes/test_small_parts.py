@@ -116,3 +116,56 @@ def test_columns_of_any_scale_pass_from_shape_to_shape() -> None:
     first = small_part(np.ones((3, 2)) * scale, np.zeros(2), before)
     np.testing.assert_allclose(first.under(before, after).squares, first.squares / 2)
     assert SmallParts.none(0).under(np.empty((0, 0)), np.empty((0, 0))).covered
+
+
+def grown(rows: Matrix, size: int) -> tuple[Matrix, list[Matrix]]:
+    """The shape's factor after rows have come in small parts of so many, and all that it was on the way."""
+    L, together, ways = shape_factor(S), SmallParts.none(2), []
+    for part in np.split(rows, len(rows) // size):
+        together = together.merged(small_part(part, CENTRE, L))
+        wider = together.widened(L, 30)
+        if wider is not None:
+            after = shape_factor(wider)
+            together, L = together.under(L, after), after
+            ways.append(wider)
+    return L, ways
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+@pytest.mark.parametrize("spread", [1.3, 2.0])
+def test_a_shape_widens_to_rows_that_spread_further(spread: float, gaps: float) -> None:
+    rng = np.random.default_rng(4)
+    along = np.linalg.eigh(S)[1][:, 0]  # in the direction of least noise alone
+    normal = rng.normal(size=(2_000, 2)) @ shape_factor(S).T
+    rows = CENTRE + normal + (spread - 1) * np.outer(normal @ along, along)
+    rows[rng.random(rows.shape) < gaps] = np.nan
+    L, ways = grown(rows, 10)
+    whole = rows[~np.isnan(rows).any(axis=1)] - CENTRE
+    seen = np.linalg.solve(L, whole.T @ whole / len(whole))
+    assert np.linalg.eigvalsh(np.linalg.solve(L, seen.T))[-1] < 1.1
+    before = S
+    for wider in ways:  # no shape is narrower than one before it
+        assert np.linalg.eigvalsh(wider - before)[0] > -1e-9
+        before = wider
+    assert len(ways) < 20, "it comes to rest"
+
+
+def test_a_shape_hardly_widens_to_rows_like_those_before() -> None:
+    rng = np.random.default_rng(5)
+    final = []
+    for _ in range(20):
+        rows = CENTRE + rng.normal(size=(1_000, 2)) @ shape_factor(S).T
+        L, _ = grown(rows, 10)
+        inverse = np.linalg.inv(shape_factor(S))
+        final.append(np.linalg.eigvalsh(inverse @ L @ L.T @ inverse.T)[-1])
+    assert np.median(final) == pytest.approx(1.0)
+    assert np.quantile(final, 0.8) < 1.5
+    assert max(final) < 2.5
+
+
+def test_few_rows_widen_nothing() -> None:
+    wide = CENTRE + 1.9 * np.random.default_rng(6).normal(size=(29, 2)) @ shape_factor(S).T
+    parts = small_part(wide, CENTRE, shape_factor(S))
+    assert parts.widened(shape_factor(S), 30) is None
+    assert parts.widened(shape_factor(S), 29) is not None
+    assert SmallParts.none(0).widened(np.empty((0, 0)), 10) is None

@@ -54,7 +54,7 @@ class Patterns:
         order = np.lexsort(packed) if d else np.arange(n)
         rows = block.T
         for own in (*packed, *rows):
-            own[...] = own[order]
+            own[...] = own.take(order)
         starts = _starts(packed)
         counts = np.diff(starts, append=n)
         present = ~np.isnan(rows[:, starts])
@@ -66,20 +66,19 @@ class Patterns:
         others = np.ones(n, dtype=bool)
         for run in runs.values():
             others[run] = False
-        rare = np.compress(others, rows, axis=1).T
+        rare = rows.take(np.flatnonzero(others), axis=1).T
         for own in rows:
             own[np.isnan(own)] = 0.0
         means, rests = _centred_in_place(rows, starts, counts)
         whole, found = Moments.none(d), {}
         for place, run in runs.items():
+            if complete[place]:  # as they stand: most rows are, and a copy of them takes its time
+                whole = complete_moments(rows[:, run].T, means[:, place], rests[:, place])
+                continue
             columns = np.flatnonzero(present[:, place])
-            moments = complete_moments(
+            found[tuple(columns.tolist())] = complete_moments(
                 rows[columns, run].T, means[columns, place], rests[columns, place]
             )
-            if complete[place]:
-                whole = moments
-            else:
-                found[tuple(columns.tolist())] = moments
         return whole, cls(found), rare
 
     def of_cells(self, d: int) -> tuple[Moments, Matrix]:
@@ -94,7 +93,8 @@ class Patterns:
         for place, (columns, moments) in enumerate(self.moments.items()):
             there[place, columns] = 1.0
             means[place, columns] = moments.mean[:, 0]  # there are no gaps
-            comoments[place][np.ix_(columns, columns)] = moments.comoment
+            own = np.array(columns)
+            comoments[place, own[:, None], own] = moments.comoment
         centre = (n * means).sum(axis=0) / np.maximum((n * there).sum(axis=0), 1.0)
         offset = (means - centre) * there
         own = np.diagonal(comoments, axis1=1, axis2=2)

@@ -12,6 +12,7 @@ hundred small parts at the edge would be a large one that the noise does not hid
 | G | what A is expected to be of rows with the covariance S: n·I without gaps |
 | ρ | √d + 4 |
 | T | L'⁻¹L, from a shape S to the one that follows it, S' = L'·L'ᵀ |
+| N | what A would be expected to be if all these rows had the newest shape: n·I without gaps |
 
 Of normal rows with the covariance S, uᵀu ≤ ρ² and A ⪯ (√G + ρ·I)² but for a chance of e⁻⁸. Where that holds
 of n rows, w·X varies by at most (1 + ρ/√n)² of wᵀSw, in every direction w.
@@ -19,6 +20,10 @@ of n rows, w·X varies by at most (1 + ρ/√n)² of wᵀSw, in every direction 
 A larger part brings another shape, and small parts before it keep theirs. They are not forgotten: T·A·Tᵀ and
 T·G·Tᵀ are their rows, and what hides them, in the measure of the new shape, and the next small part is added to
 them. Else a harmless large part before each small one would make every small part the first.
+
+What may be chance in a few rows is a shortfall in many. So once there are enough rows for a shape, and they spread
+further than the newest one by more than √d, which is what normal rows do on average, the next shape is joined to
+theirs: R = N^-½·A·N^-½, grown by λ = d/n as in every shape (`shape.py`), and S' = L·(I ∨ (1+λ)·R)·Lᵀ.
 """
 
 from __future__ import annotations
@@ -37,22 +42,24 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SmallParts:
-    """All rows of small parts in the measure of a shape: A, G, and the largest uᵀu of a row, each under its own."""
+    """All rows of small parts in the measure of a shape: A, G, N, and the largest uᵀu of a row, each under its own."""
 
     squares: Matrix
     expected: Matrix
+    counted: Matrix
     largest: float
 
     @classmethod
     def none(cls, d: int) -> SmallParts:
         """No row yet."""
-        return cls(np.zeros((d, d)), np.zeros((d, d)), 0.0)
+        return cls(np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d)), 0.0)
 
     def merged(self, other: SmallParts) -> SmallParts:
         """Both together."""
         return SmallParts(
             self.squares + other.squares,
             self.expected + other.expected,
+            self.counted + other.counted,
             max(self.largest, other.largest),
         )
 
@@ -60,7 +67,24 @@ class SmallParts:
         """The same rows, and what hides them, in the measure of another shape; L of both."""
         unit = np.sqrt((after**2).sum(axis=1))[:, None]
         T = solve_triangular(after / unit, before / unit, lower=True)
-        return SmallParts(T @ self.squares @ T.T, T @ self.expected @ T.T, self.largest)
+        return SmallParts(
+            T @ self.squares @ T.T, T @ self.expected @ T.T, self.counted, self.largest
+        )
+
+    def widened(self, L: Matrix, needed: int) -> Matrix | None:
+        """S' by these rows, in the measure of L; None where it covers them, or they are fewer than `needed`."""
+        d = len(self.squares)
+        rows, U = np.linalg.eigh(self.counted)
+        if not d or rows[0] + 0.5 < needed:  # counted with rounding
+            return None
+        chance = U * (np.sqrt(rows) + math.sqrt(d)) ** 2 @ U.T
+        if np.linalg.eigvalsh(chance - self.squares)[0] >= 0:
+            return None
+        root = U / np.sqrt(rows) @ U.T
+        spread, V = np.linalg.eigh((1 + min(1.0, d / rows[0])) * root @ self.squares @ root)
+        unit = np.sqrt((L**2).sum(axis=1))
+        C = L / unit[:, None] @ V
+        return np.asarray(C * np.maximum(1.0, spread) @ C.T * np.outer(unit, unit))
 
     @property
     def covered(self) -> bool:
@@ -103,4 +127,5 @@ def _of_pattern(x: Matrix, C: Matrix) -> SmallParts:
         u = projection.T @ whitened
         squares = u @ u.T
     largest = float(lengths.max()) if np.isfinite(squares).all() else math.inf
-    return SmallParts(squares, x.shape[0] * (projection.T @ projection), largest)
+    expected = x.shape[0] * (projection.T @ projection)
+    return SmallParts(squares, expected, expected, largest)

@@ -1,0 +1,60 @@
+"""One look at the rows: the moments of every part, from all of its row groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+
+from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
+from app.numerics.copies.shapes.row_moments import row_moments
+from app.service.copies.freezing.freeze import Rows, look_at
+from app.service.resources import Resources
+from app.service.spreading import Threads
+from app.store.blobs.store import BlobStore
+from app.store.vault import Vault
+
+COLUMNS = (
+    Column("x", Kind.NUMERIC, Storage.NUMBER, ""),
+    Column("y", Kind.NUMERIC, Storage.NUMBER, ""),
+    Column("c", Kind.CATEGORICAL, Storage.TEXT, ""),
+)
+
+
+def test_every_row_group_of_every_part_is_counted(tmp_path: Path) -> None:
+    """Rows that are withdrawn are not; and the last row group is as good as the others."""
+    rng = np.random.default_rng(1)
+    store = BlobStore.at(str(tmp_path), Vault(bytes(32)))
+    schema = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("c", pa.large_string())])
+    sizes = (2 * BLOCK_ROWS + 100, 700)
+    tables, parts, first = [], [], 0
+    for number, rows in enumerate(sizes):
+        X = rng.normal(size=(rows, 2)) + np.arange(rows)[:, None] / 1_000
+        X[rng.random(X.shape) < 0.1] = np.nan
+        with store.writer(f"part-{number}", schema) as writer:
+            for start in range(0, rows, BLOCK_ROWS):
+                some = X[start : start + BLOCK_ROWS]
+                texts = pa.array(rng.choice(["a", "b", "c"], len(some)), pa.large_string())
+                numbers = [pa.array(column, from_pandas=True) for column in some.T]
+                writer.write(pa.record_batch([*numbers, texts], schema=schema))
+            writer.finish()
+        parts.append(Part(number, first, rows, f"part-{number}", ""))
+        tables.append(X)
+        first += rows
+    retired = (5, BLOCK_ROWS + 3, sizes[0] + 1)
+    resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
+    found = look_at(resources, Rows(COLUMNS, tuple(parts), retired), bytes(32))
+    assert found.numeric == ("x", "y")
+    for part, X, moments in zip(parts, tables, found.moments, strict=True):
+        withdrawn = [
+            row - part.first_row for row in retired if part.first_row <= row < part.end_row
+        ]
+        expected = row_moments(np.delete(X, withdrawn, axis=0))
+        assert moments.rows == expected.rows
+        assert moments.complete_rows == expected.complete_rows
+        np.testing.assert_allclose(
+            moments.imputed_covariance(), expected.imputed_covariance(), rtol=1e-9
+        )
