@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
-
 from app.numerics.synthesis.outcome import Separation
 from app.service.synthesis.utility import DEFAULT_DISTANCE
 from app.service.synthesis.utility_report import MeasuredLeakage, UtilityReport
-from app.tables.arrays.mixed import EncodedTable
 
 
 class MethodName(StrEnum):
@@ -61,6 +58,7 @@ class StrataReport:
         dependencies     columns that another one determines, looked up
         bundles          numeric columns that repeat together, synthesised as one category
         equalities       pairs of numeric columns that are equal in most records, and stay so as often
+        mended           numeric columns whose ranks are mended among records alike in all else
     """
 
     inner: str
@@ -74,6 +72,7 @@ class StrataReport:
     dependencies: list[str]
     bundles: list[list[str]] = field(default_factory=list)  # reports of before have none
     equalities: list[list[str]] = field(default_factory=list)  # the same
+    mended: list[str] = field(default_factory=list)  # the same
 
 
 @dataclass(frozen=True)
@@ -161,17 +160,3 @@ class Comparison:
     recommended: str | None
     because: str
     methods: list[MethodComparison]
-
-
-def constant_columns(original: EncodedTable) -> list[str]:
-    """The columns with one value only."""
-    cells = original.cells
-    numbers = [
-        name
-        for name, values in zip(original.numbers, cells.numeric.T, strict=True)
-        if np.nanmax(values) == np.nanmin(values)
-    ]
-    texts = [
-        name for name, known in zip(original.texts, cells.categories, strict=True) if known == 1
-    ]
-    return numbers + texts

@@ -27,7 +27,6 @@ from app.service.synthesis.report import (
     MethodName,
     SynthesisReport,
     Wishes,
-    constant_columns,
 )
 from app.service.synthesis.utility import Compared, measure_utility
 from app.tables.arrays.mixed import EncodedTable, decoded, empty_columns, encoded, identifiers
@@ -101,7 +100,7 @@ def synthesise(
         rows=rows,
         numeric=list(original.numbers),
         categorical=list(original.texts),
-        constant=constant_columns(original),
+        constant=_constant_columns(original),
         empty=empty,
         left_out=left_out,
         enforce_types=wishes.enforce_types,
@@ -193,3 +192,17 @@ def _leakage(made: Made, records: int, rows: int) -> LeakageReport | None:
         found.variance,
         joint_mass_function(made.permuted, most=min(MOST_LEAKED, rows)).tolist(),
     )
+
+
+def _constant_columns(original: EncodedTable) -> list[str]:
+    """The columns with one value only."""
+    cells = original.cells
+    numbers = [
+        name
+        for name, values in zip(original.numbers, cells.numeric.T, strict=True)
+        if np.nanmax(values) == np.nanmin(values)
+    ]
+    texts = [
+        name for name, known in zip(original.texts, cells.categories, strict=True) if known == 1
+    ]
+    return numbers + texts

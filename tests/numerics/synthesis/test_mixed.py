@@ -12,7 +12,8 @@ from app.numerics.synthesis.columns.ordering import category_orders
 from app.numerics.synthesis.mixed import synthesised
 from app.numerics.synthesis.published.methods import METHODS
 from app.numerics.tables import MixedTable
-from app.numerics.utility.reappearance import reappearance, units
+from app.numerics.utility.reappearance import units
+from tests.numerics.utility.reappearing import reappearance
 
 
 def people(n: int = 4000, seed: int = 1, *, missing: bool = False) -> MixedTable:

@@ -82,6 +82,14 @@ def test_columns_that_are_mostly_equal_stay_so_and_are_reported() -> None:
     assert made.first.schema.field("main_job").type == pa.int64()
 
 
+def test_columns_that_are_mended_are_reported_and_those_that_others_determine_are_not() -> None:
+    made, two = stratified(households()), stratified(households().select(["wages", "rent"]))
+    assert made.report.strata is not None
+    assert two.report.strata is not None
+    assert made.report.strata.mended == ["east", "north", "wages", "rent"]
+    assert two.report.strata.mended == []  # mending would put records together again
+
+
 def test_rows_beyond_the_original_come_in_further_tables_of_one_schema() -> None:
     made = stratified(households(), rows=600)
     tables = [made.first, *made.rest]

@@ -2,8 +2,9 @@
 
 [hsu2008] mixes values, which keeps covariances and loses what is not linear; heavy tails leave the
 range. Here a published method works on normal scores (`scores`), first on the whole table, then inside
-the strata in which trees find that result to differ from the original (`strata`), and columns of several
-categories are drawn again among records alike in all else (`redraw`) unless that makes the two easier to tell apart.
+the strata in which trees find that result to differ from the original (`strata`). In tables that are too small for
+many strata the ranks of numeric columns are mended among records alike in all else (`mending`), and columns of several
+categories are drawn again there (`redraw`) unless that makes the two easier to tell apart.
 
 | symbol | name here | meaning |
 | --- | --- | --- |
@@ -11,6 +12,7 @@ categories are drawn again among records alike in all else (`redraw`) unless tha
 | Z | `latent`, (n, d + 1) | normal scores, equal values filled given the record's other columns; last the missing pattern |
 | L | `least` | originals that each stratum holds at least |
 | m_s | `permuted` | components that are permuted independently inside stratum s |
+| max(20, L/2) | `leaf` | originals among which numbers are mended at least |
 """
 
 from __future__ import annotations
@@ -41,8 +43,9 @@ from app.numerics.synthesis.stratified.equalities import (
     equalities,
     still_equal,
 )
+from app.numerics.synthesis.stratified.mending import mendable, mended
 from app.numerics.synthesis.stratified.ordinal import OrdinalTable, mixed_table, ordinal_table
-from app.numerics.synthesis.stratified.redraw import redrawable, redrawn
+from app.numerics.synthesis.stratified.redraw import LEAF_ORIGINALS, redrawable, redrawn
 from app.numerics.synthesis.stratified.strata import (
     Difference,
     area_error,
@@ -50,6 +53,7 @@ from app.numerics.synthesis.stratified.strata import (
     divided,
     told_apart,
 )
+from app.numerics.synthesis.stratified.totals import balanced
 from app.numerics.tables import MixedTable
 
 ROUNDS = 2
@@ -63,6 +67,13 @@ FEWEST_COMPARED = 20
 
 MOST_COMPARED = 4_000
 """Strata with so many records together tell how a large table fares."""
+
+
+FEWEST_COUNTED = 1_000
+"""Synthetic records that are looked at for records that return."""
+
+CHANCE = 2.0
+"""Standard errors of the difference of two such counts, as Poisson's fall, by which more records must return to be more."""
 
 
 class Decoupler(Protocol):
@@ -97,6 +108,8 @@ class Recipe:
         directions  in which the columns of `table.values` vary
         quantiles   of each column of `table.values`
         equalities  columns of `table.values` that are equal in most records
+        leaf        originals among which numbers are mended at least
+        mended      the columns of `table.values` whose ranks are mended
         redrawn     the columns of `table.values` that are drawn again
         difference  area under the curve of telling rows made from one half from the other half
     """
@@ -109,6 +122,8 @@ class Recipe:
     directions: int
     quantiles: tuple[Quantiles, ...]
     equalities: tuple[Equality, ...]
+    leaf: int
+    mended: NDArray[np.intp]
     redrawn: NDArray[np.intp]
     difference: float
 
@@ -142,10 +157,11 @@ def recipe(
         quantiles_of(column, interpolated=numeric, rounded=enforce)
         for column, numeric in zip(ordinal.values.T, ordinal.kept < ordinal.numbers, strict=True)
     )
-    linked = equalities(ordinal.values, np.flatnonzero(ordinal.kept < ordinal.numbers))
+    numeric = np.flatnonzero(ordinal.kept < ordinal.numbers)
+    none = np.array([], dtype=np.intp)
     made = Recipe(
-        tied, ordinal, inner, latent, (whole,), whole.permuted, quantiles, linked,
-        np.array([], dtype=np.intp), 0.5,
+        tied, ordinal, inner, latent, (whole,), whole.permuted, quantiles,
+        equalities(ordinal.values, numeric), max(LEAF_ORIGINALS, least // 2), none, none, 0.5,
     )  # fmt: skip
     found = _difference(made, rng)
     for _ in range(ROUNDS):
@@ -156,6 +172,10 @@ def recipe(
         found = _difference(made, rng)
         if table.records > MOST_COMPARED:
             break  # the strata are many already
+    if table.records <= MOST_COMPARED:  # larger tables have strata enough
+        other = replace(made, mended=mendable(ordinal.values, numeric, made.leaf))
+        if other.mended.size and not _returns_more(other, made, rng):
+            made, found = other, _difference(other, rng)
     # Numbers return exactly as often as they came, those of bundles too: these are not drawn again.
     categorical = ordinal.kept[ordinal.categorical] < ordinal.numbers + table.codes.shape[1]
     again = redrawable(ordinal.values, ordinal.categorical[categorical])
@@ -184,7 +204,7 @@ def drawn(made: Recipe, rows: int, rng: np.random.Generator) -> Iterator[MixedTa
         if size < n:
             values, pattern = values[:size], pattern[:size]
         cells = mixed_table(
-            _restored(made, values, pattern, rng),
+            _totalled(made, _restored(made, values, pattern, rng), pattern),
             pattern,
             made.table,
             made.bundled.cells.categories,
@@ -222,6 +242,25 @@ def _difference(made: Recipe, rng: np.random.Generator) -> Difference:
     return Difference(looks, area, clearly(area, int(n - outside.sum())))
 
 
+def _returns_more(other: Recipe, made: Recipe, rng: np.random.Generator) -> bool:
+    """Whether more records of the original return, cell by cell, in rounds of `other` than in those of `made`.
+
+    Single values count as equal here although they are moved before they leave.
+    """
+    n = len(made.table.values)
+    groups = [stratum.records for stratum in made.strata]
+    original = set(map(bytes, np.nan_to_num(made.table.values, nan=np.inf)))
+
+    def returned(each: Recipe) -> int:
+        values, pattern = _round(each, groups, np.arange(n), rng)
+        shown = np.nan_to_num(each.table.shown(values, pattern), nan=np.inf)
+        return sum(bytes(row) in original for row in shown)
+
+    rounds = range(-(-FEWEST_COUNTED // n))
+    before, after = (sum(returned(each) for _ in rounds) for each in (made, other))
+    return after - before > CHANCE * math.sqrt(before + after)
+
+
 def _some(strata: tuple[Stratum, ...], rng: np.random.Generator) -> list[Stratum]:
     """Strata in random order, as many as hold `MOST_COMPARED` records."""
     order = [strata[place] for place in rng.permutation(len(strata))]
@@ -248,13 +287,17 @@ def _round(
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """As many complete records as the groups have, in random order, and their missing patterns.
 
-    Categories that are drawn again come from `donors`.
+    Numbers that are mended and categories that are drawn again come from `donors`.
     """
     parts = [_within(made, group, rng) for group in groups]
     # Every group is spread over the whole round, so that any first rows hold its share of them.
     spread = [(rng.permutation(len(part)) + rng.random(len(part))) / len(part) for part in parts]
     together = np.vstack(parts)[np.argsort(np.concatenate(spread), kind="stable")]
     values, pattern = together[:, :-1], together[:, -1].astype(np.intp)
+    if made.mended.size:
+        shown = made.table.shown(values, pattern)
+        again = mended(made.table.values[donors], shown, made.mended, made.leaf, rng)
+        values = np.where(np.isnan(again), values, again)
     if made.redrawn.size:
         shown = made.table.shown(values, pattern)
         again = redrawn(made.table.values[donors], shown, made.redrawn, rng)
@@ -318,6 +361,37 @@ def _restored(
             np.arange(shown.size), shown.size, rng
         )
     return still_equal(restored, values, made.equalities)
+
+
+def _totalled(
+    made: Recipe, restored: NDArray[np.float64], pattern: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """`restored` with the parts of totals in places that give the totals the original's distribution.
+
+    Only records that show all columns of a linear relation, and those that go with them, take part.
+    """
+    found = made.table.identities
+    if not found:
+        return restored
+    kept, original = made.table.kept, made.bundled.cells.numeric
+    together: dict[int, list[int]] = {}
+    for pair in made.equalities:
+        leader, follower = (int(kept[column]) for column in pair)
+        joint = together.get(leader, [leader]) + together.get(follower, [follower])
+        together |= dict.fromkeys(joint, joint)
+    parts = [part for each in found for part in dict(each.weights)]
+    related = [column for part in parts for column in together.get(part, [part])]
+    related += [each.total for each in found]
+    complete = np.flatnonzero(~made.table.patterns[pattern][:, related].any(axis=1))
+    if not complete.size:
+        return restored
+    numeric = np.flatnonzero(kept < made.table.numbers)
+    values = np.full((complete.size, made.table.numbers), np.nan)
+    values[:, kept[numeric]] = restored[np.ix_(complete, numeric)]
+    totalled = restored.copy()
+    moved = balanced(values, original, found, together)
+    totalled[np.ix_(complete, numeric)] = moved[:, kept[numeric]]
+    return totalled
 
 
 def _joined(
