@@ -1,7 +1,11 @@
 """How far a reader walks: modules that three requests run through, and changes of layer on the way.
 
-A module counts when a function of it runs during the request; the way is the order in which modules
-are first entered, and the layer is the room that a module is in.
+A module counts when a function of it runs for the request: in the event loop, in the threads that serve
+it, and in those that it waits for (reading ahead, moments, releases, forests). What the service does of
+itself meanwhile is no part of a way: jobs are left to a worker elsewhere, as they can be, and two threads do
+not count, the one that compiles after a start and the timer that gives memory back after an answer.
+
+The way is the order in which modules are first entered, and the layer is the room that a module is in.
 """
 
 from __future__ import annotations
@@ -29,6 +33,10 @@ TABLE = "person,age,income,city\n" + "".join(
 )
 
 
+def _beside(thread: threading.Thread) -> bool:
+    return thread.name == "compiling" or isinstance(thread, threading.Timer)
+
+
 @contextmanager
 def walked() -> Iterator[list[str]]:
     """The modules that run within the block, in the order in which they are first entered."""
@@ -36,7 +44,9 @@ def walked() -> Iterator[list[str]]:
 
     def entered(frame: FrameType, event: str, _argument: object) -> None:
         name = frame.f_code.co_filename
-        if event == "call" and name.startswith(str(ROOT)):
+        if event != "call" or not name.startswith(str(ROOT)):
+            return
+        if not _beside(threading.current_thread()):
             seen.setdefault(str(Path(name).relative_to(ROOT)))
 
     way: list[str] = []
@@ -66,7 +76,7 @@ def main() -> None:
     threading.setprofile(_profile)
     sys.setprofile(_profile)
     with tempfile.TemporaryDirectory() as home:
-        settings = {"HOME": home, "ADMIN_KEY": KEY}
+        settings = {"HOME": home, "ADMIN_KEY": KEY, "JOB_THREADS": "0"}
         service = create_app(settings_from({f"CORNERWAVE_{n}": v for n, v in settings.items()}))
         headers = {"Authorization": f"Bearer {KEY}"}
         csv = {"Content-Type": "text/csv"}

@@ -13,7 +13,7 @@ from scipy import stats
 from app.numerics.synthesis.leakage import leakage, mass_function
 from app.numerics.synthesis.published.methods import METHODS
 from app.numerics.tables import MixedTable
-from app.numerics.utility.reappearance import reappearance, units
+from app.numerics.utility.reappearance import nearest_distances, units
 from papers.finding import Finding, Picture, Table, drawn
 
 Values = NDArray[np.float64]
@@ -102,8 +102,8 @@ def _records_released(n: int, m: int, rng: np.random.Generator) -> int:
     none = np.empty((n, 0), dtype=np.intp)
     original = MixedTable(values, none, ())
     released = MixedTable(METHODS["primp"](values, rng).values, none, ())
-    found = reappearance(original, released, deviation=units(original), distance=1e-9)
-    return found.within_distance.count
+    nearest = nearest_distances(original, released, deviation=units(original))
+    return int((nearest <= 1e-9).sum())
 
 
 def _as_printed(n: int, m: int, k: int) -> float:

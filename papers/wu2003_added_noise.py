@@ -16,8 +16,8 @@ from app.numerics.deconvolution import (
     em_on_records,
     uniform_edges,
 )
-from app.numerics.disclosure.information_loss import variation_distance
 from papers.finding import Finding, Table
+from papers.wu2003_losses import variation_distance
 from papers.wu2003_setting import DENSITY, NOISE, SUPPORT, Floats, bimodal, l1, lines, shares_of
 
 

@@ -7,13 +7,7 @@ import itertools
 import numpy as np
 
 from app.numerics.deconvolution import uniform_edges
-from app.numerics.disclosure.information_loss import (
-    expected_one_step_loss,
-    loss_from_distribution,
-    loss_from_histograms,
-    variation_distance,
-)
-from app.numerics.disclosure.one_step import CurvePoint, one_step_curve
+from app.numerics.disclosure.information_loss import expected_one_step_loss
 from app.numerics.indicator import (
     DiscreteNormal,
     Geometric,
@@ -27,6 +21,13 @@ from app.numerics.indicator import (
     totals_of,
 )
 from papers.finding import Finding, Table, drawn
+from papers.wu2003_losses import (
+    CurvePoint,
+    loss_from_distribution,
+    loss_from_histograms,
+    one_step_curve,
+    variation_distance,
+)
 from papers.wu2003_setting import DENSITY, SUPPORT, Floats, bimodal, lines, shares_of
 
 HEAVY = "c/(1+abs w)²"

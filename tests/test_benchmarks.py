@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
+from app.service.seeds import seed_or_new
+from app.tables.media import named_source
 from bench import __main__ as benchmarks
-from bench import measure
+from bench import measure, walks
 from bench.measure import Ratio, Series
 
 
@@ -58,3 +61,21 @@ def test_every_result_kept_is_of_a_script_that_exists() -> None:
     for result in measure.RESULTS.glob("*.json"):
         assert (benchmarks.HERE / f"{result.stem}.py").exists()
         assert json.loads(result.read_text(encoding="utf-8"))["ratios"]
+
+
+def test_a_walk_has_the_threads_that_a_request_waits_for_and_no_timer() -> None:
+    before = threading.getprofile()
+    threading.setprofile(walks._profile)
+    try:
+        with walks.walked() as way:
+            for thread in (
+                threading.Thread(target=named_source, args=["text/csv"], name="release_0"),
+                threading.Timer(0, seed_or_new, [None]),
+                threading.Thread(target=seed_or_new, args=[None], name="compiling"),
+            ):
+                thread.start()
+                thread.join()
+    finally:
+        threading.setprofile(before)
+    assert way == ["tables/media.py"]
+    assert walks.changes_of_layer(["api/a.py", "api/b.py", "service/c.py", "api/d.py"]) == 2

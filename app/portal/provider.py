@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import ResourcesHere
-from app.api.transport.problems import request_id_of
+from app.api.transport.dependencies import ResourcesHere, request_id_of
 from app.errors import NotFound, Unauthenticated
 from app.portal.signing_in import browser_of
 from app.portal.visits import begin, own_address

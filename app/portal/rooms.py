@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+import app.portal.wording  # noqa: F401  # the words that the templates use
 from app.portal import demonstration, files, home, provider, signing_in
 from app.portal.administration import audits as overseen
 from app.portal.administration import callers, jobs, log, service
 from app.portal.analyst import asking, catalogue, dataset, downloads
-from app.portal.error_pages import ErrorPages
+from app.portal.answers import ErrorPages, Policy
 from app.portal.owner import (
     audits,
     history,
@@ -20,7 +21,6 @@ from app.portal.owner import (
     rows,
     traces,
 )
-from app.portal.policy import Policy
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (

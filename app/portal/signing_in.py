@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.problems import request_id_of, status_of
+from app.api.transport.dependencies import AskHere, ResourcesHere, request_id_of
+from app.api.transport.problems import status_of
 from app.errors import RateLimited, Unauthenticated
 from app.portal.rendering import page
 from app.portal.visits import Page, VisitHere, begin, forget, own_address, require_own_origin

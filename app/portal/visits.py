@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.problems import request_id_of
+from app.api.transport.dependencies import request_id_of
 from app.errors import ForeignForm, TooLarge, Unauthenticated
 from app.model import Session
 from app.service.asking import Ask

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from app.errors import Hidden, NotFound, Refusal
 from app.model import Dataset, Grant, Role
 from app.service.asking import Ask
-from app.store.database.clock import moment
+from app.store.database.engine import moment
 from app.store.database.registered import datasets, levels
 from app.store.database.sharing import agreements, grants
 

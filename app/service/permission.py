@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 
 from sqlalchemy import Connection
@@ -13,11 +14,15 @@ from app.service.asking import Ask
 from app.service.copies import lookup
 from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
+from app.store.database import audit_log
 from app.store.database.engine import reading
 from app.store.database.sharing import callers, transfers
 
 FILE_REQUESTS = 100
 """For each request that a caller may make, so many ranges of files."""
+
+LOOK_SECONDS = 1.0
+"""How long a right may have ended by the clock alone until a download under way is cut."""
 
 NOT_RUNNING = "The transfer that this key is for is suspended, or is over."
 
@@ -99,6 +104,38 @@ def require_still_permitted(
     except Refusal as refusal:
         logs.record_refusal(resources, ask.caller.id, ask.request_id, subject, refusal)
         raise
+
+
+class StillPermitted:
+    """Asks again and again whether a download may go on: at little cost while nothing happens.
+
+    Whatever ends a right is told by the audit log, in the very transaction that ends it. While the
+    log is as it was when the right was last looked at, it can have ended by the clock alone, and
+    for that it is looked at every second.
+    """
+
+    def __init__(
+        self,
+        resources: Resources,
+        look: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`look` raises when the right has ended."""
+        self._resources = resources
+        self._look = look
+        self._clock = clock
+        self._seen: tuple[int, str] | None = None
+        self._looked_at = 0.0
+
+    def __call__(self) -> None:
+        # The log first: what comes between is then seen by this look, and again by the next.
+        with reading(self._resources.engine) as connection:
+            newest = audit_log.head(connection)
+        now = self._clock()
+        if newest == self._seen and now - self._looked_at < LOOK_SECONDS:
+            return
+        self._look()
+        self._seen, self._looked_at = newest, now
 
 
 def is_running(connection: Connection, caller: Caller) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from app.errors import InvalidTable, TooLarge
 from app.model import Limits, Storage
 from app.tables.bodies.encoding import Counted, Readable, Unpacked, unpacked
-from app.tables.bodies.signature import ENOUGH_BYTES, signed
 from app.tables.formats.archive import archived, counted, whole_archive
 from app.tables.formats.arrow import read_arrow, read_arrow_file
 from app.tables.formats.csv import Rewound, read_csv
@@ -19,13 +19,11 @@ from app.tables.formats.excel import read_workbook
 from app.tables.formats.json import read_json
 from app.tables.formats.parquet import read_parquet
 from app.tables.formats.statistics_files import read_statistics_file
-from app.tables.media import named_source, with_parameters
+from app.tables.media import ENOUGH_BYTES, Source, named_source, signed, with_parameters
 from app.tables.reading_as import FOUND_OUT, ReadAs, ReadingWishes
-from app.tables.source import Source
 from app.tables.stream import TableStream
 from app.tables.summary import without_summary
-from app.tables.values.as_it_came import marked_schema
-from app.tables.values.missing import with_missing
+from app.tables.values.cells import marked_schema
 
 WHOLE_BYTES = 2**30
 """The largest table that is held as a whole."""
@@ -125,18 +123,11 @@ def read_table(
     limits: Limits,
     spool_folder: Path,
     *,
-    wished: Mapping[str, Storage] = NO_WISHES,
     wishes: ReadingWishes = FOUND_OUT,
 ) -> pa.Table:
     """The whole table in `body`, of at most `limits.stateless_rows` rows; fails as `read_batches`."""
     with read_batches(
-        body,
-        content_type,
-        content_encoding,
-        limits,
-        spool_folder,
-        wished=wished,
-        wishes=wishes,
+        body, content_type, content_encoding, limits, spool_folder, wishes=wishes
     ) as stream:
         batches, rows, size = [], 0, 0
         for batch in stream.batches:
@@ -157,3 +148,37 @@ def read_table(
             batches.append(batch)
         schema = marked_schema(stream)
         return pa.Table.from_batches(batches, stream.schema).cast(schema)
+
+
+def with_missing(stream: TableStream, tokens: tuple[str, ...]) -> TableStream:
+    """The stream with each cell that is one of `tokens` missing; -999 is also the number."""
+    if not tokens:
+        return stream
+    texts = pa.array(tokens, pa.large_string())
+    numbers = pa.array(list(_numbers(tokens)), pa.float64())
+    return replace(stream, batches=_without(stream, texts, numbers))
+
+
+def _numbers(tokens: tuple[str, ...]) -> Iterator[float]:
+    for token in tokens:
+        try:
+            yield float(token)
+        except ValueError:
+            continue
+
+
+def _without(stream: TableStream, texts: pa.Array, numbers: pa.Array) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in stream.batches:
+            arrays = [_cells(values, texts, numbers) for values in batch.columns]
+            yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+    finally:
+        stream.close()
+
+
+def _cells(values: pa.Array, texts: pa.Array, numbers: pa.Array) -> pa.Array:
+    number = pa.types.is_floating(values.type)
+    said = pc.is_in(values, numbers) if number else pc.is_in(pc.utf8_trim_whitespace(values), texts)
+    if not pc.any(said).as_py():
+        return values
+    return pc.if_else(said, pa.scalar(None, values.type), values)

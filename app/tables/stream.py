@@ -6,7 +6,9 @@ missing cell is a null: never a NaN, never an empty text.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -81,3 +83,20 @@ class TableStream:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+DEPTH = 4
+"""Batches that are parsed while the caller works on the one before."""
+
+
+def read_ahead(batches: Iterator[pa.RecordBatch], depth: int = DEPTH) -> Iterator[pa.RecordBatch]:
+    """The same batches, at most `depth` of them made in advance by one thread."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
+    try:
+        pending = deque(pool.submit(next, batches, None) for _ in range(depth))
+        while (batch := pending.popleft().result()) is not None:
+            pending.append(pool.submit(next, batches, None))
+            yield batch
+    finally:
+        # Not waited for: it may be blocked on a client that sends slowly, and ends with it.
+        pool.shutdown(wait=False, cancel_futures=True)

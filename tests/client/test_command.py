@@ -246,7 +246,9 @@ def test_no_command_takes_a_key_as_an_argument_and_all_speak_json() -> None:
     assert seen > 20
 
 
-def test_version_and_completion() -> None:
+def test_version_and_completion(monkeypatch: pytest.MonkeyPatch) -> None:
+    # By its name: tests may run without a shell above them that could be asked what it is.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     nowhere = Path("nowhere")
     assert (
         cornerwave_command(nowhere, "--version").stdout == f"cornerwave {cornerwave.__version__}\n"

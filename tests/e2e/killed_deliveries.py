@@ -283,7 +283,7 @@ def _found(
             broken += bool(list(agreement_log.broken_links(connection, agreement)))
             receipts += [
                 {**entry.facts, "agreement": agreement.id}
-                for entry in agreement_log.entries_of(connection, agreement.id)
+                for entry in agreement_log.page(connection, agreement.id, after=0, limit=1_000_000)
                 if entry.event == "delivery"
             ]
     causes = Counter((one["agreement"], one["cause"]) for one in receipts)

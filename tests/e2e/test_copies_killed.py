@@ -63,7 +63,7 @@ def test_no_byte_leaves_whose_entry_is_not_kept(database_url: str, tmp_path: Pat
     # The kills fell before, between and after: else nothing was tested.
     assert 0 < fresh_rounds < ROUNDS
     assert len(kept) > len(gone_out) > 0
-    assert history.is_whole(entries, entries[0].previous_hash)
+    assert history.follows(entries, entries[0].previous_hash, 0)
     service.close()
 
 

@@ -13,10 +13,10 @@ import pyarrow.csv
 import pytest
 from hypothesis import given, settings
 
-from app.api.transport.negotiation import negotiate
+from app.api.transport.answers import preferred
 from app.errors import NotAcceptable
 from app.tables import writing
-from app.tables.media import MediaType
+from app.tables.media import OFFERED, MediaType
 from app.tables.reading_as import Decimal, Header, ReadingWishes
 from app.tables.writing import CHUNK_BYTES, Batches, write_batches, write_table
 from tests.tables.table_bodies import read, tables
@@ -142,17 +142,17 @@ def test_a_table_too_large_for_json_is_offered_otherwise(monkeypatch: pytest.Mon
     ],
 )
 def test_the_format_that_is_liked_best_is_written(accept: str | None, chosen: MediaType) -> None:
-    assert negotiate(accept) is chosen
+    assert preferred(accept, OFFERED) is chosen
 
 
 @pytest.mark.parametrize("accept", ["text/html", "image/*", "text/csv;q=0", "*/*;q=0", "nonsense"])
 def test_a_format_that_cannot_be_written_is_not_acceptable(accept: str) -> None:
     with pytest.raises(NotAcceptable):
-        negotiate(accept)
+        preferred(accept, OFFERED)
 
 
 def test_only_what_is_offered_is_chosen() -> None:
     offered = [MediaType.JSON, MediaType.CSV]
-    assert negotiate(None, offered) is MediaType.JSON
+    assert preferred(None, offered) is MediaType.JSON
     with pytest.raises(NotAcceptable):
-        negotiate("application/vnd.apache.parquet", offered)
+        preferred("application/vnd.apache.parquet", offered)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
 from pydantic import Field, TypeAdapter
 
 from app.api.rendering import page
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import picture_response
+from app.api.transport.drawn import PageType, PageTypeHere, page_answer, picture_response
 from app.api.transport.forms import Form, Seed
-from app.api.transport.negotiation import preferred
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long
-from app.pictures import PNG, SVG, written
+from app.pictures import SVG, written
 from app.pictures.preview import LevelPoint, draw_preview
 from app.service.copies.preview.report import Preview
 from app.service.copies.preview.run import MOST_LEVELS, Wish
@@ -57,41 +55,19 @@ class PreviewForm(Form):
         )
 
 
-class PreviewAnswer(StrEnum):
-    """The forms of a preview."""
-
-    JSON = "application/json"
-    HTML = "text/html"
-    PNG = PNG
-    SVG = SVG
-
-
-def accepted_form(request: Request) -> PreviewAnswer:
-    """The form that the Accept header prefers."""
-    return preferred(request.headers.get("accept"), tuple(PreviewAnswer))
-
-
-PreviewAnswerHere = Annotated[PreviewAnswer, Depends(accepted_form)]
-
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The levels side by side; a page or a picture where `Accept` prefers one.",
-        "content": {
-            kind.value: {"schema": {"type": "string"}}
-            for kind in PreviewAnswer
-            if kind is not PreviewAnswer.JSON
-        },
-    }
-}
 WRITTEN = TypeAdapter(Preview)
 
 
-@router.post("/v1/datasets/{dataset_id}/preview", response_model=Preview, responses=ANSWERS)
+@router.post(
+    "/v1/datasets/{dataset_id}/preview",
+    response_model=Preview,
+    responses=page_answer("The levels side by side"),
+)
 @can_be_long()
 def preview_levels(
     dataset_id: str,
     form: PreviewForm,
-    kind: PreviewAnswerHere,
+    kind: PageTypeHere,
     resources: ResourcesHere,
     ask: AskHere,
     progress: ProgressHere,
@@ -101,9 +77,9 @@ def preview_levels(
     For the data set's owner. Copies are simulated and thrown away: nothing is issued, frozen or kept.
     """
     found = run_preview(resources, ask, dataset_id, form.wish(), progress)
-    if kind is PreviewAnswer.JSON:
+    if kind is PageType.JSON:
         return Response(WRITTEN.dump_json(found), headers=UNKEPT, media_type=kind.value)
-    if kind is PreviewAnswer.HTML:
+    if kind is PageType.HTML:
         shown = preview_page(found)
     else:
         shown = picture_response(preview_picture(found), kind)

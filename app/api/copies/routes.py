@@ -15,14 +15,13 @@ from app.api.copies.schemas import (
     HistoryEntryView,
     HistoryView,
     IssuedList,
+    selection,
 )
-from app.api.copies.selecting import selection
 from app.api.transport import downloads
-from app.api.transport.callers import key_of
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.answers import accepted_table
+from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
 from app.api.transport.downloads import RANGED
 from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.negotiation import negotiate
 from app.api.transport.once import CopyRoute
 from app.api.transport.paging import PageHere
 from app.api.transport.problems import PROBLEM_ANSWER
@@ -31,7 +30,7 @@ from app.model import Role
 from app.service.copies import issue, lookup
 from app.service.copies.making import checksum
 from app.service.copies.making.release import open_release, record_release
-from app.service.permission import holder_of_key, require_still_permitted
+from app.service.permission import StillPermitted, holder_of_key, require_still_permitted
 from app.tables.writing import write_batches
 
 router = APIRouter(tags=["copies"], route_class=CopyRoute)
@@ -128,7 +127,7 @@ def download_copy(
     ] = None,
 ) -> Response:
     """Download the rows in the format that `Accept` names; the values never depend on it."""
-    media_type = negotiate(request.headers.get("accept"))
+    media_type = accepted_table(request)
     release = open_release(resources, ask, copy_id, selection(columns, rows))
     cells = downloads.csv_cells(request, csv)
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
@@ -137,7 +136,7 @@ def download_copy(
         return Response(status_code=304, headers=headers)
     record_release(resources, ask, release, media_type.value)
     subject = f"GET {request.url.path}"[:500]
-    go_on = partial(
+    look = partial(
         require_still_permitted,
         resources,
         ask,
@@ -147,6 +146,7 @@ def download_copy(
         columns=[column.name for column in release.columns],
         first_row=release.first,
     )
+    go_on = StillPermitted(resources, look)
     safe = cells is downloads.CsvCells.SAFE
     write = partial(write_batches, release.each_block, release.schema, media_type, safe=safe)
     if wants_range(request, etag, media_type):

@@ -1,7 +1,9 @@
-"""The JSON forms of copies and histories."""
+"""The JSON forms of copies and histories, and which part of a copy a request is about."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
@@ -10,8 +12,10 @@ from pydantic import BaseModel, Field
 
 from app.api.datasets.schemas import AdviceView
 from app.api.transport.forms import Form
+from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
 from app.service.copies.issue import Algorithm, Issued
+from app.service.copies.making.release import Selection
 
 
 class CopyForm(Form):
@@ -160,3 +164,18 @@ class HistoryView(BaseModel):
 
     entries: list[HistoryEntryView]
     next_cursor: str | None
+
+
+ROW_RANGE = re.compile(r"(\d{0,18}):(\d{0,18})")
+
+
+def selection(columns: Sequence[str] | None, rows: str | None) -> Selection:
+    """The selection; InvalidParameter for rows that are none."""
+    chosen = None if columns is None else tuple(columns)
+    if rows is None:
+        return Selection(chosen)
+    match = ROW_RANGE.fullmatch(rows)
+    if match is None:
+        raise InvalidParameter("rows must look like 0:1000", parameter="rows")
+    first, last = match.groups()
+    return Selection(chosen, int(first or 0), int(last) if last else None)

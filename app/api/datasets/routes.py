@@ -18,8 +18,7 @@ from app.api.datasets.schemas import (
 )
 from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.reading import ReadingHere
-from app.api.transport.incoming.tables import BodyHere
+from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.api.transport.replays import ProgressHere, can_be_long

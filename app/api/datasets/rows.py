@@ -17,8 +17,7 @@ from app.api.datasets.schemas import (
 )
 from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.reading import ReadingHere
-from app.api.transport.incoming.tables import BodyHere
+from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.service.copies.later_parts.placing import Uncovered
@@ -68,7 +67,7 @@ def append_rows(
         waiting=part.waiting,
         rows=dataset.released_rows,
         waiting_rows=dataset.waiting,
-        read_as=ReadAsView.model_validate(stream.read_as, from_attributes=True),
+        read_as=ReadAsView.of(stream.read_as),
         warnings=[NoticeView.of(notice) for notice in notices],
     )
 

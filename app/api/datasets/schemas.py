@@ -11,9 +11,8 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import BaseModel, Field
 
-from app.api.transport.forms import DataForm, Form
-from app.model import Column, ColumnWish, Dataset, Kind, Level, Notice, Storage, Versions
-from app.service.copies.advice import Advice
+from app.api.transport.forms import DataForm, Form, View
+from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
 from app.service.datasets.arriving.report import ColumnReport, TableReport
 from app.tables.reading_as import Decimal, Header
 
@@ -58,7 +57,7 @@ class ColumnForm(Form):
         return ColumnWish(self.kind, self.round_to_integer, lower, upper, self.storage)
 
 
-class ColumnView(BaseModel):
+class ColumnView(View):
     """A column and why it has its kind."""
 
     name: str
@@ -70,23 +69,15 @@ class ColumnView(BaseModel):
     lower: float | None
     upper: float | None
 
-    @classmethod
-    def of(cls, column: Column) -> ColumnView:
-        return cls.model_validate(column, from_attributes=True)
 
-
-class VersionsView(BaseModel):
+class VersionsView(View):
     """Rows of the most repeated key, and the privacy that so many versions leave at each level."""
 
     most: int
     privacy_left: dict[str, float]
 
-    @classmethod
-    def of(cls, versions: Versions) -> VersionsView:
-        return cls(most=versions.most, privacy_left=dict(versions.privacy_left))
 
-
-class NoticeView(BaseModel):
+class NoticeView(View):
     """Something to know beside the answer: a sentence, and its figures where it has some."""
 
     type: str
@@ -94,10 +85,6 @@ class NoticeView(BaseModel):
     share: float | None
     dataset: str | None
     column: str | None
-
-    @classmethod
-    def of(cls, notice: Notice) -> NoticeView:
-        return cls.model_validate(notice, from_attributes=True)
 
 
 class DatasetView(BaseModel):
@@ -164,7 +151,7 @@ class ColumnSeenView(ColumnView):
     proposals: list[ProposalView]
 
 
-class ReadAsView(BaseModel):
+class ReadAsView(View):
     """How the table was read; null is what its format does not have."""
 
     format: str
@@ -213,7 +200,7 @@ class RegisteredView(BaseModel):
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,
-            read_as=ReadAsView.model_validate(report.read_as, from_attributes=True),
+            read_as=ReadAsView.of(report.read_as),
             columns=[_seen(column, report.columns[column.name]) for column in dataset.columns],
         )
 
@@ -287,7 +274,7 @@ class LevelForm(Form):
     )
 
 
-class LevelView(BaseModel):
+class LevelView(View):
     """A level."""
 
     name: str
@@ -296,12 +283,8 @@ class LevelView(BaseModel):
     issued: bool
     offered: bool
 
-    @classmethod
-    def of(cls, level: Level) -> LevelView:
-        return cls.model_validate(level, from_attributes=True)
 
-
-class DriverView(BaseModel):
+class DriverView(View):
     """A column that needs more than 1.5 times the level's variance, by itself, and what would be
     applied if it were left out."""
 
@@ -310,7 +293,7 @@ class DriverView(BaseModel):
     applied_variance_without: float
 
 
-class TravellingView(BaseModel):
+class TravellingView(View):
     """A number that is kept or replaced with the categories, as they explain this share of its
     variance. To give it noise of its own, leave out the category that tells it."""
 
@@ -318,7 +301,7 @@ class TravellingView(BaseModel):
     explained: float
 
 
-class GuessableView(BaseModel):
+class GuessableView(View):
     """A number of which the best guess of any kind from its own noisy value leaves this share of the
     variance, less than is promised to linear guesses: it is skewed or discrete."""
 
@@ -326,14 +309,14 @@ class GuessableView(BaseModel):
     left: float
 
 
-class RoundedView(BaseModel):
+class RoundedView(View):
     """A number on a lattice: rounding its noisy cells to the nearest value finds this share of them."""
 
     column: str
     recovered: float
 
 
-class AdviceView(BaseModel):
+class AdviceView(View):
     """What a level costs and where its promise ends.
 
     Numbers and categories that tell of each other need more noise than the level's own:
@@ -346,10 +329,6 @@ class AdviceView(BaseModel):
     travelling: list[TravellingView]
     guessable: list[GuessableView]
     rounded: list[RoundedView]
-
-    @classmethod
-    def of(cls, advice: Advice) -> AdviceView:
-        return cls.model_validate(advice, from_attributes=True)
 
 
 class AdvisedLevelView(LevelView):

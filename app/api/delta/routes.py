@@ -17,8 +17,7 @@ from app.api.delta.errors import PREFIX
 from app.api.delta.headers import CAPABILITIES, FileIdsHere, FormatHere
 from app.api.delta.paging import PageHere, answer
 from app.api.transport.addresses import base_of
-from app.api.transport.callers import key_of
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
 from app.api.transport.once import Route
 from app.errors import InvalidParameter
 from app.model import Binding

@@ -9,11 +9,10 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from app.api.distributions.forms import AnyPerturbationForm, NoiseForm
-from app.api.transport.forms import DataForm, Form, Seed
+from app.api.transport.forms import DataForm, Form, Seed, View
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution import Histogram, Noise, Stopping
-from app.numerics.disclosure.one_step import Measured
 from app.service.distributions.estimate import (
     Bins,
     DistributionEstimate,
@@ -160,7 +159,7 @@ class IterativeView(BaseModel):
     unexplained_share: float
 
 
-class DampedHarmonicView(BaseModel):
+class DampedHarmonicView(View):
     """A harmonic on which the noise left (nearly) nothing; its amplification was held down."""
 
     harmonic: int
@@ -168,7 +167,7 @@ class DampedHarmonicView(BaseModel):
     amplification: float
 
 
-class DirectView(BaseModel):
+class DirectView(View):
     """How the series was made; `negative_mass` was cut off."""
 
     period: float
@@ -205,17 +204,7 @@ class EstimateView(BaseModel):
                 mean_log_likelihood=float(iterative.log_likelihoods[-1]),
                 unexplained_share=iterative.unexplained,
             ),
-            direct=None
-            if direct is None
-            else DirectView(
-                period=direct.period,
-                amplification_limit=direct.amplification_limit,
-                damped=[
-                    DampedHarmonicView.model_validate(one, from_attributes=True)
-                    for one in direct.damped
-                ],
-                negative_mass=direct.negative_mass,
-            ),
+            direct=None if direct is None else DirectView.of(direct),
         )
 
 
@@ -270,15 +259,11 @@ class MeasuresForm(Form):
     seed: Seed | None = None
 
 
-class MeasuredView(BaseModel):
+class MeasuredView(View):
     """A number, with the standard error of its simulation (zero where there was none)."""
 
     value: float
     standard_error: float
-
-    @classmethod
-    def of(cls, measured: Measured) -> MeasuredView:
-        return cls(value=measured.value, standard_error=measured.standard_error)
 
 
 class MeasuresView(BaseModel):

@@ -10,7 +10,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from app.api.jobs.schemas import JobView
-from app.api.transport.callers import key_of
+from app.api.transport.dependencies import key_of
 from app.errors import DomainError
 from app.service.jobs.watching import Watched, show_job
 from app.service.permission import authenticate

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import base64
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
 from app.api.rendering import page
 from app.api.transport.answers import SEED_HEADER
-from app.api.transport.drawn import picture_response
+from app.api.transport.drawn import PageType, PageTypeHere, page_answer, picture_response
 from app.api.transport.forms import SeedHere
 from app.api.transport.incoming.tables import FormHere, form_body
-from app.api.transport.negotiation import preferred
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.pictures import PNG, SVG, written
@@ -27,21 +26,6 @@ from app.service.synthesis.utility_report import UtilityReport
 router = APIRouter(prefix="/v1/utility", tags=["utility"], route_class=Route)
 
 
-class UtilityAnswer(StrEnum):
-    """The forms of the report."""
-
-    JSON = "application/json"
-    HTML = "text/html"
-    PNG = PNG
-    SVG = SVG
-
-
-def accepted_form(request: Request) -> UtilityAnswer:
-    """The form that the Accept header prefers."""
-    return preferred(request.headers.get("accept"), tuple(UtilityAnswer))
-
-
-UtilityAnswerHere = Annotated[UtilityAnswer, Depends(accepted_form)]
 TargetHere = Annotated[
     str | None,
     Query(max_length=1000, description="Column for the train-on-synthetic-test-on-real score."),
@@ -61,27 +45,20 @@ class PictureName(StrEnum):
     MARGINALS = "marginals"
 
 
-ANSWERS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The report; a page or a picture where `Accept` prefers one.",
-        "content": {
-            kind.value: {"schema": {"type": "string"}}
-            for kind in UtilityAnswer
-            if kind is not UtilityAnswer.JSON
-        },
-    }
-}
-
 HOLDOUT = "Records of the same population that the release was not made from."
 BODY = form_body(("original", "released"), {}, {"holdout": HOLDOUT})
 
 
 @router.post(
-    "", name="measure_utility", openapi_extra=BODY, response_model=UtilityReport, responses=ANSWERS
+    "",
+    name="measure_utility",
+    openapi_extra=BODY,
+    response_model=UtilityReport,
+    responses=page_answer("The report"),
 )
 @can_be_long()
 def read_utility(
-    kind: UtilityAnswerHere,
+    kind: PageTypeHere,
     form: FormHere,
     progress: ProgressHere,
     target: TargetHere = None,
@@ -94,7 +71,7 @@ def read_utility(
     """Say how much of `original` the table `released` keeps, and which records reappear in it."""
     holdout = form.table("holdout") if form.files.get("holdout") else None
     tables = compared(form.table("original"), form.table("released"), holdout)
-    if kind in (UtilityAnswer.PNG, UtilityAnswer.SVG):
+    if kind in (PageType.PNG, PageType.SVG):
         draw = draw_pairs if picture is PictureName.PAIRS else draw_marginals
         return picture_response(draw(tables.original, tables.released), kind)
     chosen = seed_or_new(seed)
@@ -102,7 +79,7 @@ def read_utility(
         tables, target=target, distance=distance, seed=chosen, progress=progress
     )
     headers = {SEED_HEADER: str(chosen)}
-    if kind is UtilityAnswer.HTML:
+    if kind is PageType.HTML:
         shown = _page(report, tables)
         shown.headers.update(headers)
         return shown

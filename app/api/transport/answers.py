@@ -6,8 +6,10 @@ A report is kept and named in the `Link` header; an answer in JSON has it beside
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
 
 import orjson
 import pyarrow as pa
@@ -15,11 +17,11 @@ from fastapi import Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.negotiation import negotiate
+from app.errors import NotAcceptable
 from app.service import results
 from app.service.asking import Ask
 from app.service.resources import Resources
-from app.tables.media import MediaType
+from app.tables.media import OFFERED, MediaType
 from app.tables.writing import write_batches
 
 SEED_HEADER = "X-Cornerwave-Seed"
@@ -35,7 +37,7 @@ LINK_ANSWER = {
 
 def accepted_table(request: Request) -> MediaType:
     """The format for the answer; NotAcceptable before any work is done."""
-    return negotiate(request.headers.get("accept"))
+    return preferred(request.headers.get("accept"), OFFERED)
 
 
 TableTypeHere = Annotated[MediaType, Depends(accepted_table)]
@@ -103,3 +105,48 @@ def _begun(
 
 def _streamed(chunks: Iterator[bytes | memoryview], kind: MediaType, seed: int) -> Response:
     return StreamingResponse(chunks, media_type=kind.value, headers={SEED_HEADER: str(seed)})
+
+
+Format = TypeVar("Format", bound=StrEnum)
+
+QUALITY = re.compile(r"0(\.\d{0,3})?|1(\.0{0,3})?")
+
+
+def preferred(accept: str | None, offered: Sequence[Format]) -> Format:
+    """The offered format that an Accept header likes best, the first one where it does not care.
+
+    As RFC 9110 has it: the most specific range that matches gives a format its quality; quality 0
+    excludes it; ties go to the order of `offered`. NotAcceptable when nothing is left.
+    """
+    if accept is None or not accept.strip():
+        return offered[0]
+    ranges = [_range(part) for part in accept.split(",") if part.strip()]
+    best, quality = max(
+        ((format_, _quality(format_, ranges)) for format_ in offered), key=lambda pair: pair[1]
+    )
+    if quality <= 0:
+        raise NotAcceptable(
+            "The answer can be written as one of: " + ", ".join(offered),
+            supported=[*map(str, offered)],
+        )
+    return best
+
+
+def _range(part: str) -> tuple[str, float]:
+    """A media range and its quality; a quality that is no number counts as 0."""
+    name, *parameters = (piece.strip() for piece in part.split(";"))
+    quality = 1.0
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip().lower() == "q":
+            quality = float(value) if QUALITY.fullmatch(value.strip()) else 0.0
+    return name.lower(), quality
+
+
+def _quality(format_: StrEnum, ranges: list[tuple[str, float]]) -> float:
+    family = format_.partition("/")[0]
+    for wanted in (format_.value, f"{family}/*", "*/*"):
+        matching = [quality for name, quality in ranges if name == wanted]
+        if matching:
+            return max(matching)
+    return 0.0

@@ -1,8 +1,8 @@
-"""What every capability takes: a JSON body, a seed."""
+"""What every capability takes and gives: a JSON body, a seed, and values of ours as JSON."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,6 +14,17 @@ class Form(BaseModel):
     """A JSON body: unknown members are refused, so that a misspelt one is not silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class View(BaseModel):
+    """A value of ours as JSON: of its attributes those that are named here, and no other."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """The view of a value that has all its attributes; values within it become views too."""
+        return cls.model_validate(value)
 
 
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]

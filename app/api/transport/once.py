@@ -22,17 +22,14 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from app.api.jobs.accepting import accept
-from app.api.jobs.preferences import later
-from app.api.transport.callers import known_caller
+from app.api.transport.dependencies import get_resources, known_caller, request_id_of
 from app.api.transport.incoming.arriving import Fingerprint, arriving_of
 from app.api.transport.incoming.json_bodies import read_json
-from app.api.transport.problems import request_id_of
-from app.api.transport.replays import READING, reading_share, replay_of
+from app.api.transport.replays import READING, later, reading_share, replay_of
 from app.errors import Conflict, IdempotencyConflict, InvalidParameter
 from app.model import Binding
 from app.service.asking import Ask, Once
 from app.service.repeating import right_to
-from app.service.resources import Resources
 from app.store.database import receipts
 from app.store.database.engine import reading, writing
 from app.store.database.receipts import Receipt
@@ -89,7 +86,7 @@ class Route(APIRoute):
             wish = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and ask.caller.agreement is None:
-                wish = later(request, _resources(request).jobs.patience)
+                wish = later(request, get_resources(request).jobs.patience)
             if wish is None and self.body_field is not None and not _is_form(request):
                 await read_json(request, self.body_field)
             try:
@@ -139,7 +136,7 @@ def _once(request: Request, token: EventLoopToken) -> Once | None:
             parameter="Idempotency-Key",
         )
     arriving = arriving_of(request)
-    fingerprint = Fingerprint(request, _resources(request).vault.derived(PURPOSE))
+    fingerprint = Fingerprint(request, get_resources(request).vault.derived(PURPOSE))
     arriving.hash_into(fingerprint.update)
     limit = _limit(request)
 
@@ -155,7 +152,7 @@ def _once(request: Request, token: EventLoopToken) -> Once | None:
 def _receipt(request: Request, ask: Ask, once: Once) -> Receipt | None:
     """The receipt for this key; its answer is kept a moment after it, and waited for."""
     for _ in range(LOOKS):
-        with reading(_resources(request).engine) as connection:
+        with reading(get_resources(request).engine) as connection:
             receipt = receipts.find(connection, ask.caller.id, once.key)
         if receipt is None or receipt.answer is not None:
             return receipt
@@ -173,7 +170,7 @@ def _repeated(request: Request, ask: Ask, once: Once, receipt: Receipt) -> Respo
             " lost. Look at the subject; a key that was not seen is replaced by a new one.",
             subject=receipt.subject,
         )
-    resources = _resources(request)
+    resources = get_resources(request)
     kept = orjson.loads(resources.vault.open(receipt.answer, _context(ask.caller.id, once)))
     body = b64decode(kept["body"])
     if body and kept["right"] != right_to(resources, ask, receipt.subject):
@@ -191,7 +188,7 @@ def _keep_answer(request: Request, ask: Ask, once: Once, response: Response) -> 
     shown_once = "no-store" in response.headers.get("cache-control", "")
     if body is None or response.status_code >= 400 or shown_once:
         return
-    resources = _resources(request)
+    resources = get_resources(request)
     with reading(resources.engine) as connection:
         receipt = receipts.find(connection, ask.caller.id, once.key)
     if receipt is None:
@@ -207,13 +204,8 @@ def _keep_answer(request: Request, ask: Ask, once: Once, response: Response) -> 
         receipts.add_answer(connection, ask.caller.id, once.key, response.status_code, sealed)
 
 
-def _resources(request: Request) -> Resources:
-    resources: Resources = request.app.state.resources
-    return resources
-
-
 def _limit(request: Request) -> int:
-    return _resources(request).limits.upload_bytes
+    return get_resources(request).limits.upload_bytes
 
 
 def _is_form(request: Request) -> bool:

@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from app import errors
+from app.api.transport.dependencies import request_id_of
 from app.api.transport.incoming.places import message_of, place_of
 from app.errors import DomainError, Refusal
 from app.service.health.outages import outage_of
@@ -173,11 +174,6 @@ def kept_problem(kept: dict[str, Any], request_id: str) -> Problem:
         request_id=request_id,
         **kept["fields"],
     )
-
-
-def request_id_of(request: Request) -> str:
-    """The id that the outermost middleware gave this request."""
-    return str(request.scope.get("state", {}).get("request_id", NOBODY))
 
 
 Shape = Callable[[int, str, str], tuple[int, dict[str, Any]]]

@@ -1,4 +1,7 @@
-"""A request that a job answers: who asked, known before, and how far it is."""
+"""A request that is answered later: what its sender prefers, and what the job brings that sends it again.
+
+`Prefer` (RFC 7240) says whether a caller would rather be answered later, and how long it waits.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
-from app.api.transport.callers import key_of
+from app.api.transport.dependencies import key_of
 from app.service.asking import Ask
 from app.service.jobs.progress import SHARES, SILENT, Progress
 from app.store.database.sharing.callers import public_id
@@ -67,3 +70,34 @@ def get_progress(request: Request) -> Progress:
 
 
 ProgressHere = Annotated[Progress, Depends(get_progress)]
+
+
+@dataclass(frozen=True)
+class Later:
+    """The caller takes a job in place of an answer that is not there after so many seconds."""
+
+    seconds: float
+    applied: str
+
+
+def later(request: Request, patience: float) -> Later | None:
+    """What the request prefers; None where it waits for its answer, however long that takes.
+
+    `respond-async` alone is a job at once; `wait=30` an answer within 30 seconds, or else a job. Nobody
+    waits longer than `patience`. Preferences that are not known, or make no sense, are ignored.
+    """
+    said = dict(_preferences(request.headers.getlist("prefer")))
+    wait = said.get("wait", "")
+    if wait.isdecimal() and len(wait) < 9:
+        seconds = min(float(wait), patience)
+        return Later(seconds, f"wait={seconds:g}")
+    return Later(0.0, "respond-async") if "respond-async" in said else None
+
+
+def _preferences(headers: list[str]) -> list[tuple[str, str]]:
+    """Names and values; of a preference that is said twice the first counts."""
+    found = []
+    for said in ",".join(headers).split(","):
+        name, _, value = said.partition(";")[0].partition("=")
+        found.append((name.strip().lower(), value.strip().strip('"')))
+    return found[::-1]

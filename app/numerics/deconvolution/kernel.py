@@ -21,6 +21,7 @@ density and the share of each bin in explaining the points:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -75,14 +76,7 @@ class DenseKernel:
     weights: FloatArray
 
     def explained(self, probabilities: FloatArray) -> Explained:
-        rows = max(1, CACHED_ENTRIES // probabilities.size)
-        predicted = np.empty(self.weights.size)
-        shares = np.zeros(probabilities.size)
-        for first in range(0, self.weights.size, rows):
-            block = slice(first, first + rows)
-            predicted[block] = self.likelihood[block] @ probabilities
-            shares += _ratio(self.weights[block], predicted[block]) @ self.likelihood[block]
-        return _summary(shares * probabilities, predicted, self.weights)
+        return _explained(probabilities, self.weights, self.likelihood.__getitem__)
 
 
 def dense_kernel(
@@ -107,15 +101,25 @@ class ChunkedKernel:
     edges: FloatArray
 
     def explained(self, probabilities: FloatArray) -> Explained:
-        rows = max(1, CACHED_ENTRIES // probabilities.size)
-        predicted = np.empty(self.weights.size)
-        shares = np.zeros(probabilities.size)
-        for first in range(0, self.weights.size, rows):
-            block = slice(first, first + rows)
-            likelihood = bin_likelihood(self.points[block], self.noise, self.edges)
-            predicted[block] = likelihood @ probabilities
-            shares += _ratio(self.weights[block], predicted[block]) @ likelihood
-        return _summary(shares * probabilities, predicted, self.weights)
+        def likelihood(block: slice) -> FloatArray:
+            return bin_likelihood(self.points[block], self.noise, self.edges)
+
+        return _explained(probabilities, self.weights, likelihood)
+
+
+def _explained(
+    probabilities: FloatArray, weights: FloatArray, likelihood: Callable[[slice], FloatArray]
+) -> Explained:
+    """The step with the matrix taken block by block, each as large as the cache holds."""
+    rows = max(1, CACHED_ENTRIES // probabilities.size)
+    predicted = np.empty(weights.size)
+    shares = np.zeros(probabilities.size)
+    for first in range(0, weights.size, rows):
+        block = slice(first, first + rows)
+        of_block = likelihood(block)
+        predicted[block] = of_block @ probabilities
+        shares += _ratio(weights[block], predicted[block]) @ of_block
+    return _summary(shares * probabilities, predicted, weights)
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ class Laplace:
 
 
 @dataclass(frozen=True)
-class Uniform:
-    """Constant density on [low, high]; its spectrum is zero at every multiple of 2π/(high - low)."""
+class _OnInterval:
+    """Noise that is symmetric on [low, high]."""
 
     low: float
     high: float
@@ -120,6 +120,11 @@ class Uniform:
     @property
     def mean(self) -> float:
         return (self.low + self.high) / 2
+
+
+@dataclass(frozen=True)
+class Uniform(_OnInterval):
+    """Constant density on [low, high]; its spectrum is zero at every multiple of 2π/(high - low)."""
 
     @property
     def variance(self) -> float:
@@ -141,18 +146,8 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class Triangular:
+class Triangular(_OnInterval):
     """The symmetric triangle on [low, high]: the sum of two uniforms of half the width."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        _require_interval(self.low, self.high)
-
-    @property
-    def mean(self) -> float:
-        return (self.low + self.high) / 2
 
     @property
     def variance(self) -> float:

@@ -1,11 +1,6 @@
 """Information loss: half the expected L1 distance between a distribution and its estimate.
 
-[wu2003, section 5]
-
-| definition | compares the estimate with |
-| --- | --- |
-| of the earlier work that the paper cites | the distribution of X: not zero without noise |
-| of the paper | the histogram of the very x: what the noise alone cost |
+[wu2003, section 5], compared with the histogram of the very x: what the noise alone cost.
 """
 
 from __future__ import annotations
@@ -15,24 +10,6 @@ from scipy import special
 
 from app.numerics.arrays import FloatArray
 from app.numerics.indicator import Perturbation, standard_errors_at
-
-
-def variation_distance(first: FloatArray, second: FloatArray) -> FloatArray:
-    """½·Σ_j |p_j - q_j| along the last axis: between 0 and 1 for two distributions."""
-    distance: FloatArray = np.abs(first - second).sum(axis=-1) / 2
-    return distance
-
-
-def loss_from_distribution(distribution: FloatArray, estimates: FloatArray) -> float:
-    """½·E‖p_X - p̂‖₁ over the estimates (r, K), with p_X (K,) the true masses of the bins."""
-    return float(variation_distance(distribution, estimates).mean())
-
-
-def loss_from_histograms(histograms: FloatArray, estimates: FloatArray) -> float:
-    """½·E‖h - p̂‖₁ over pairs (r, K) of the histogram of the x that were perturbed and its estimate."""
-    if histograms.shape != estimates.shape:
-        raise ValueError("every estimate needs the histogram of its own records")
-    return float(variation_distance(histograms, estimates).mean())
 
 
 def expected_one_step_loss(perturbation: Perturbation, shares: FloatArray, n: int) -> float:

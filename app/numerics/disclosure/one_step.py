@@ -11,7 +11,6 @@ records of a function of the whole posterior, which varies less than counting ri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,6 @@ from app.numerics.disclosure.guessing import (
     probability_map_is_right,
     probability_mle_is_right,
 )
-from app.numerics.disclosure.information_loss import expected_one_step_loss
 from app.numerics.indicator import Geometric, Perturbation, perturbed_vectors
 
 BLOCK_ENTRIES = 1 << 20
@@ -50,16 +48,6 @@ class PrivacyLoss:
     def share(self) -> float:
         """1 - 2^(-I): the privacy loss between 0 and 1 that mutual information stands for."""
         return float(1 - 2 ** -max(self.mutual_information_bits.value, 0.0))
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """Both sides of one setting: what a record leaks, and what the estimate from n records lost."""
-
-    perturbation: Perturbation
-    bins: int
-    privacy: PrivacyLoss
-    information_loss: float
 
 
 def one_step_privacy_loss(
@@ -92,25 +80,6 @@ def one_step_privacy_loss(
         right_by_map=by_map,
         by_chance=float(prior.max()),
     )
-
-
-def one_step_curve(
-    settings: Iterable[tuple[Perturbation, FloatArray]],
-    rng: np.random.Generator,
-    *,
-    n: int,
-    records: int = 20_000,
-) -> list[CurvePoint]:
-    """Privacy and information loss for each (W, prior): curves over γ, σ or the number of bins."""
-    return [
-        CurvePoint(
-            perturbation=perturbation,
-            bins=prior.size,
-            privacy=one_step_privacy_loss(perturbation, prior, rng, records=records),
-            information_loss=expected_one_step_loss(perturbation, prior, n),
-        )
-        for perturbation, prior in settings
-    ]
 
 
 def _mean(sample: FloatArray) -> Measured:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import spatial
 
 
 def kolmogorov_smirnov(original: NDArray[np.float64], released: NDArray[np.float64]) -> float:
@@ -38,18 +37,6 @@ def total_variation(
             return float("nan")
         shares.append(counts / counts.sum())
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
-
-
-def energy_distance(original: NDArray[np.float64], released: NDArray[np.float64]) -> float:
-    """2·E|X − Y| − E|X − X'| − E|Y − Y'| of two samples (n, d) and (n', d): 0 only for equal distributions.
-
-    The averages within a sample leave out a point's distance to itself, so that two samples of one
-    distribution have expectation 0. O(n·n').
-    """
-    _refuse_empty(original, released)
-    between = float(spatial.distance.cdist(original, released).mean())
-    within = sum(float(spatial.distance.pdist(sample).mean()) for sample in (original, released))
-    return 2 * between - within
 
 
 def _refuse_empty(*samples: NDArray[np.float64]) -> None:

@@ -86,24 +86,6 @@ def train_on_each(
     )
 
 
-def two_sample_score(
-    original: NDArray[np.float64], released: NDArray[np.float64], rng: np.random.Generator
-) -> float:
-    """Accuracy at telling `released` from `original` (n, d each): ½ when nothing gives them away.
-
-    Nearest-neighbour classification with five neighbours, five-fold. Classes of unlike size are cut
-    to the smaller one, so that ½ is the answer of chance.
-    """
-    from sklearn.model_selection import StratifiedKFold, cross_val_score
-    from sklearn.neighbors import KNeighborsClassifier
-
-    n = min(len(original), len(released))
-    both = np.vstack([sample[rng.permutation(len(sample))[:n]] for sample in (original, released)])
-    labels = np.repeat([0, 1], n)
-    folds = StratifiedKFold(5, shuffle=True, random_state=int(rng.integers(2**31)))
-    return float(cross_val_score(KNeighborsClassifier(5), both, labels, cv=folds).mean())
-
-
 def _with_target(table: MixedTable, target: Target) -> MixedTable:
     if target.kind == "categorical":
         present = table.codes[:, target.position] >= 0

@@ -44,35 +44,6 @@ class Share:
         return max(0.0, centre - half), min(1.0, centre + half)
 
 
-@dataclass(frozen=True)
-class Reappearance:
-    """The share of records with an equal, and with a near, record in the release."""
-
-    exactly: Share
-    within_distance: Share
-    median_distance: float
-
-
-def reappearance(
-    records: MixedTable, released: MixedTable, *, deviation: NDArray[np.float64], distance: float
-) -> Reappearance:
-    """The share of `records` that reappear in `released`; O(records · released) time, one block of memory.
-
-    `deviation` (p,) is the unit of each numeric column (see `units`). For attack and control the same
-    units must be used. Raises ValueError when one of the tables is empty or `distance` is negative.
-    """
-    if not records.records or not released.records:
-        raise ValueError("records and released must not be empty")
-    if not distance >= 0:
-        raise ValueError("distance must not be negative")
-    nearest = nearest_distances(records, released, deviation=deviation)
-    return Reappearance(
-        equal_records(records, released),
-        Share(int((nearest <= distance).sum()), records.records),
-        float(np.median(nearest)),
-    )
-
-
 def equal_records(records: MixedTable, released: MixedTable) -> Share:
     """The share of `records` that have an equal one in `released`, cell for cell; O(n + n')."""
     known = set(_row_bytes(released))
@@ -82,7 +53,13 @@ def equal_records(records: MixedTable, released: MixedTable) -> Share:
 def nearest_distances(
     records: MixedTable, released: MixedTable, *, deviation: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The distance of each record to the nearest released one, (n,)."""
+    """The distance of each record to the nearest released one, (n,), in O(n · n') time, one block of memory.
+
+    `deviation` (p,) is the unit of each numeric column (see `units`). For attack and control the same
+    units must be used. Raises ValueError when one of the tables is empty.
+    """
+    if not records.records or not released.records:
+        raise ValueError("records and released must not be empty")
     gaps: NDArray[np.bool_] = np.zeros(records.numeric.shape[1], dtype=np.bool_)
     for table in (records, released):
         gaps |= np.isnan(table.numeric).any(axis=0)

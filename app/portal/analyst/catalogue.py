@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-import app.portal.analyst.wording  # noqa: F401  # the words that the templates use
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.errors import NotFound
 from app.portal.rendering import page

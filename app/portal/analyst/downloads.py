@@ -15,7 +15,7 @@ from app.errors import InvalidParameter
 from app.portal.visits import SESSION_COOKIE, Page
 from app.service.copies.making.release import Selection, open_release, record_release
 from app.service.distributions.copy_sample import leading
-from app.service.permission import require_still_permitted
+from app.service.permission import StillPermitted, require_still_permitted
 from app.service.sharing.sessions import holder_of_session
 from app.tables.media import MediaType
 from app.tables.writing import write_batches, write_table
@@ -53,7 +53,7 @@ def download_copy(
     record_release(resources, ask, release, media_type.value)
     holder = holder_of_session(request.cookies.get(SESSION_COOKIE, ""))
     subject = f"GET {request.url.path}"[:500]
-    go_on = partial(
+    look = partial(
         require_still_permitted,
         resources,
         ask,
@@ -63,6 +63,7 @@ def download_copy(
         columns=[column.name for column in release.columns],
         first_row=release.first,
     )
+    go_on = StillPermitted(resources, look)
     chunks = write_batches(release.each_block, release.schema, media_type, safe=True)
     headers |= {"X-Expected-Bytes": str(expected), "Cache-Control": "no-store"}
     return downloads.streamed(downloads.watched(chunks, go_on), media_type, headers)

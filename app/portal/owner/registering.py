@@ -8,10 +8,8 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-import app.portal.owner.wording  # noqa: F401  # the words that the templates use
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.reading import ReadingHere
-from app.api.transport.incoming.tables import BodyHere
+from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.model import ColumnWish, Kind
 from app.portal.owner import waiting_files
 from app.portal.owner.column_wishes import told_wishes

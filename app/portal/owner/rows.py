@@ -10,8 +10,7 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.reading import ReadingHere
-from app.api.transport.incoming.tables import BodyHere
+from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.errors import InvalidParameter
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.reading import ReadingHere
-from app.api.transport.incoming.tables import BodyHere
+from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.portal.owner.owning import ONE, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page

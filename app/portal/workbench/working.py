@@ -16,8 +16,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
-from app.api.transport.incoming.reading import NAMED_DELIMITERS
-from app.api.transport.incoming.tables import TableForm, content_type_of
+from app.api.transport.incoming.tables import NAMED_DELIMITERS, TableForm, content_type_of
 from app.errors import InvalidParameter, NotFound, Unauthenticated
 from app.portal.workbench.bench import Tool, tool_named
 from app.portal.workbench.finished import Finished

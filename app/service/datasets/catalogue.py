@@ -16,8 +16,7 @@ from app.service.copies.released.room import remove_objects
 from app.service.datasets.seen_before.overlap import forget_sketches
 from app.service.datasets.seen_before.versions import privacy_left
 from app.service.resources import Resources
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.registered import datasets, key_books, levels, loose_blobs
 
 

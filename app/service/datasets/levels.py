@@ -13,8 +13,7 @@ from app.service.asking import Ask, work
 from app.service.copies.advice import Advice, advise
 from app.service.naming import checked_name
 from app.service.resources import Resources
-from app.store.database.clock import moment
-from app.store.database.engine import reading
+from app.store.database.engine import moment, reading
 from app.store.database.registered import levels
 from app.store.database.sharing import agreements, grants
 

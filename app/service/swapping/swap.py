@@ -17,7 +17,7 @@ from app.service.seeds import seed_or_new
 from app.service.swapping.identify import roles_of
 from app.service.swapping.report import SwapReport, attribute_report, notes_of
 from app.tables.arrays.coded import Bins, CodedColumn
-from app.tables.values.as_it_came import as_it_came
+from app.tables.values.cells import as_it_came
 
 
 @dataclass(frozen=True)

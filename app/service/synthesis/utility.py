@@ -193,9 +193,7 @@ def measured_leakage(
         nearest = reappearing.nearest_distances(some, released, deviation=deviation)
         near = reappearing.Share(int((nearest <= distance).sum()), some.records)
         exactly = reappearing.equal_records(records, released)
-        found = ReappearanceReport(
-            ShareReport.of_share(exactly), ShareReport.of_share(near), float(np.median(nearest))
-        )
+        found = ReappearanceReport(_share(exactly), _share(near), float(np.median(nearest)))
         return found, nearest
 
     original, near_original = reappears(tables.original.cells)
@@ -205,6 +203,10 @@ def measured_leakage(
     excess = original.within_distance.rate - holdout.within_distance.rate
     area = reappearing.membership_area(near_original, near_holdout)
     return MeasuredLeakage(distance, original, holdout, excess, area)
+
+
+def _share(share: reappearing.Share) -> ShareReport:
+    return ShareReport(share.count, share.total, share.rate, *share.interval)
 
 
 def _prediction(tables: Compared, target: str, rng: np.random.Generator) -> PredictionReport:

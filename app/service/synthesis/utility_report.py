@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.numerics.utility.reappearance import Share
-
 
 @dataclass(frozen=True)
 class ColumnUtility:
@@ -61,11 +59,6 @@ class ShareReport:
     rate: float
     least: float
     most: float
-
-    @classmethod
-    def of_share(cls, share: Share) -> ShareReport:
-        least, most = share.interval
-        return cls(share.count, share.total, share.rate, least, most)
 
 
 @dataclass(frozen=True)

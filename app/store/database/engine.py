@@ -3,15 +3,18 @@
 SQLite runs in WAL mode and every writer begins with BEGIN IMMEDIATE, so two writers queue instead
 of failing halfway. On PostgreSQL a writer of a data set takes the lock of its row
 (`store.datasets.locked`). Leaving the block without an error commits; an error rolls back.
+
+Rights begin and end by one clock: the database's, which all processes share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool, QueuePool
 
@@ -128,3 +131,13 @@ def _prepare_sqlite(raw: Any, _record: Any) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     writer = connection.get_execution_options().get("cornerwave_writer", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writer else "BEGIN")
+
+
+def moment(connection: Connection) -> datetime:
+    """What time it is now for the database; on SQLite that is the machine that has the file."""
+    if connection.dialect.name == "postgresql":
+        # Not now(), which is the moment the transaction began.
+        now: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        return now.astimezone(UTC)
+    said = connection.execute(text("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')")).scalar_one()
+    return datetime.fromisoformat(str(said)).replace(tzinfo=UTC)

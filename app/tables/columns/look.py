@@ -1,4 +1,4 @@
-"""What one pass over a column shows its owner: how many, how large, how often, and a few of them.
+"""What one pass over the columns shows their owner: how many values, how large, how often, a few of them.
 
 Everything here may hold data values: it goes to the owner in the answer, and is never logged, kept
 or put into an error.
@@ -6,6 +6,7 @@ or put into an error.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from dataclasses import dataclass
@@ -151,3 +152,33 @@ class LookedAt:
 def _written(number: float) -> str:
     """A number with all its digits and without a fraction that it has not."""
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+COMPARED_ROWS, COMPARED_COLUMNS = 20_000, 500
+"""Of more columns only so many are compared."""
+
+
+def repeating_columns(batch: pa.RecordBatch) -> dict[str, str]:
+    """Column → the first one before it that it repeats, under whatever names its values have.
+
+    A dictionary numbers values in order of appearance, so columns that are one to one have the same
+    numbers. Columns of which every value differs all have the same ones: these must be equal.
+    """
+    rows = batch.slice(0, COMPARED_ROWS)
+    first: dict[bytes, str] = {}
+    found = {}
+    for name, values in list(zip(rows.schema.names, rows.columns, strict=True))[:COMPARED_COLUMNS]:
+        coded = values.dictionary_encode(null_encoding="encode")
+        if len(coded.dictionary) < 2:
+            continue
+        unique = len(coded.dictionary) == rows.num_rows
+        key = values if unique else coded.indices
+        digest = hashlib.sha256(str(values.type if unique else "").encode())
+        for part in key.buffers():
+            digest.update(part or b"-")
+        mark = digest.digest()
+        if mark in first:
+            found[name] = first[mark]
+        else:
+            first[mark] = name
+    return found

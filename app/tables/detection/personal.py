@@ -1,10 +1,16 @@
-"""Why a column tells people apart, and what else about it its owner should be warned of."""
+"""Why a column tells people apart, by its name or by a sample of its values; and further warnings.
+
+A form is believed when at least `NEARLY_ALL` of the values have it, and a check digit when they are also more
+than chance would give; names of people are believed when many different ones occur.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from app.tables.detection.check_digits import CHECKS
+from app.tables.detection.check_digits import CHECKS, LONGEST, without_marks
 from app.tables.detection.column_words import (
     BIRTH,
     LOCATING,
@@ -13,7 +19,15 @@ from app.tables.detection.column_words import (
     identifying_word,
     one_of,
 )
-from app.tables.detection.values import NEARLY_ALL, recognised
+from app.tables.detection.forms import FORMS, is_capitalised, is_person, is_phone, is_street
+from app.tables.detection.given_names import GIVEN_NAMES
+
+NEARLY_ALL = 0.8
+ENOUGH = 3
+"""Fewer values that pass a check of one in ten may do so by chance."""
+
+PERSONS_SHARE, DIFFERENT_SHARE = 0.7, 0.3
+GIVEN_SHARE = 0.3
 
 DENSE = 1.5
 """Integers that all differ within a range so many times their number are counted up, not measured."""
@@ -35,7 +49,7 @@ def named_for_people(name: str) -> str | None:
 
 def holding_people(sample: Sequence[str]) -> str | None:
     """Why the texts say so."""
-    what = recognised(sample)
+    what = _recognised(sample)
     return None if what is None else f"It holds {what}, so it tells people apart."
 
 
@@ -79,3 +93,51 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
     if one_of(name, SENSITIVE):
         found.append("Its name says that it is sensitive: release it only if it must be.")
     return found
+
+
+def _recognised(values: Sequence[str]) -> str | None:
+    """What the values are, as the end of a sentence; None where they are nothing personal."""
+    if not values:
+        return None
+    for what, form in FORMS.items():
+        if _share(values, partial(_has_form, form)):
+            return what
+    plain = [without_marks(text) if len(text) <= 2 * LONGEST else "" for text in values]
+    if len(set(plain)) >= ENOUGH:
+        for what, check in CHECKS.items():
+            if _share(plain, check):
+                return what
+    if _share(values, is_phone):
+        return "phone numbers"
+    if _share(values, is_street):
+        return "addresses of houses"
+    return _names(values)
+
+
+def _has_form(form: re.Pattern[str], text: str) -> bool:
+    return form.fullmatch(text.strip()) is not None
+
+
+def _share(values: Sequence[str], test: Callable[[str], bool]) -> bool:
+    return sum(map(test, values)) >= NEARLY_ALL * len(values)
+
+
+def _names(values: Sequence[str]) -> str | None:
+    """Names of people: known given names, or many different capitalised words where few would repeat."""
+    known = [next((word for word in _words(text) if word in GIVEN_NAMES), None) for text in values]
+    # A flower is called Iris, a town Charlotte: only several names make names of people.
+    given = len(values) - known.count(None) if len(set(known) - {None}) >= ENOUGH else 0
+    persons = sum(map(is_person, values))
+    if persons >= PERSONS_SHARE * len(values) and given >= GIVEN_SHARE * len(values):
+        return "names of people"
+    single = sum(map(is_capitalised, values))
+    if single >= PERSONS_SHARE * len(values) and given >= 0.6 * len(values):
+        return "given names"
+    different = len(set(values)) >= DIFFERENT_SHARE * len(values) and len(set(values)) >= 20
+    if different and persons + single >= 0.9 * len(values):
+        return "many different capitalised words, as names are"
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(",.").casefold() for word in text.replace("-", " ").split()]

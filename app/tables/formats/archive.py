@@ -13,7 +13,7 @@ import zlib
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.tables.bodies.encoding import FREE_BYTES, RATIO, Counted, Readable
-from app.tables.source import Source
+from app.tables.media import Source
 
 ARCHIVE_BYTES = 128 * 2**20
 """The largest archive: it is held in memory, since its index stands at its end."""

@@ -18,7 +18,6 @@ import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
 from app.model import Limits, Storage
-from app.tables.ahead import read_ahead
 from app.tables.bodies.charset import UTF8, Transcoded, found_charset
 from app.tables.bodies.encoding import Readable
 from app.tables.dialect.header import column_names
@@ -26,7 +25,7 @@ from app.tables.dialect.text import TextDialect, found_dialect
 from app.tables.dialect.tokens import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
 from app.tables.reading_as import FOUND_OUT, Decimal, Header, ReadAs, ReadingWishes
-from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
+from app.tables.stream import ARROW_TYPE, TableColumn, TableStream, read_ahead
 from app.tables.values.cells import (
     checked_names,
     first_inexact,

@@ -23,8 +23,8 @@ from app.tables.formats.error_cells import failures
 from app.tables.formats.far_apart import cells_lie_far_apart
 from app.tables.formats.tried_apart import can_be_held
 from app.tables.formats.unsaved_formulas import TOKEN, unsaved_formula
+from app.tables.media import Source
 from app.tables.reading_as import Header, ReadingWishes
-from app.tables.source import Source
 from app.tables.stream import TableStream
 
 MOST_ROWS = 5

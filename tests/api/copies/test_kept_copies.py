@@ -183,7 +183,7 @@ def test_what_is_kept_for_one_is_not_for_another(keeping: Service) -> None:
 def test_a_row_group_is_kept_until_the_last_of_its_rows_has_left(making: Service) -> None:
     client = making.client()
     rng = np.random.default_rng(1)
-    table = pa.table({f"x{number}": rng.normal(size=20_000) for number in range(30)})
+    table = pa.table({f"x{number}": rng.normal(size=20_000) for number in range(40)})
     dataset = register(client, table, columns=None)
     copy = issue(client, dataset, noise_variance=0.5)["id"]
     whole = pa.ipc.open_stream(content(client, copy).content).read_all()

@@ -13,8 +13,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from app.service.datasets.seen_before.fingerprinting import CONTEXT, fingerprint_keys
-from app.store.database import service_secrets, tables
+from app.store.database import tables
 from app.store.database.engine import reading, writing
+from app.store.database.registered import sketches
 from app.store.vault import Vault
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import PARQUET, as_parquet, issue, rows_of
@@ -229,7 +230,7 @@ def test_a_new_master_key_changes_no_fingerprint(service_on_each_database: Servi
     before = fingerprint_keys(resources)
     assert fingerprint_keys(resources) == before
     with reading(resources.engine) as connection:
-        sealed = service_secrets.one(connection, "fingerprints")
+        sealed = sketches.secret(connection)
     assert sealed is not None
     vault = Vault(bytes(range(32)))
     resealed = vault.seal(resources.vault.open(sealed, CONTEXT), CONTEXT)

@@ -7,16 +7,12 @@ import pytest
 
 from app.numerics.deconvolution import Discrete, Laplace, Noise, Normal, Uniform, bin_likelihood
 from app.numerics.disclosure.additive import additive_privacy_loss
-from app.numerics.disclosure.one_step import one_step_curve, one_step_privacy_loss
+from app.numerics.disclosure.one_step import one_step_privacy_loss
 from app.numerics.indicator import (
     DiscreteNormal,
     Geometric,
-    InverseCube,
-    Perturbation,
-    ScaledPoisson,
 )
 
-Setting = tuple[Perturbation, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 EDGES = np.arange(5.0)
 ENTROPY = -(PRIOR * np.log2(PRIOR)).sum()
@@ -76,25 +72,3 @@ def test_added_noise_leaks_what_a_simulation_shows(noise: Noise) -> None:
     assert loss.mutual_information_bits.value == pytest.approx(information.mean(), abs=0.03)
     assert loss.right_by_map.value == pytest.approx(after.max(axis=1).mean(), abs=0.01)
     assert loss.right_by_mle.value <= loss.right_by_map.value + 1e-9
-
-
-def test_curves_fall_with_the_noise_and_the_information_loss_rises() -> None:
-    settings = [(DiscreteNormal(deviation), PRIOR) for deviation in (0.5, 1.0, 2.0, 4.0)]
-    points = one_step_curve(settings, np.random.default_rng(4), n=1000, records=4000)
-    information = [point.privacy.mutual_information_bits.value for point in points]
-    right = [point.privacy.right_by_map.value for point in points]
-    lost = [point.information_loss for point in points]
-    assert information == sorted(information, reverse=True)
-    assert right == sorted(right, reverse=True)
-    assert lost == sorted(lost)
-
-
-def test_curves_run_over_gamma_and_bins_too() -> None:
-    over_gamma: list[Setting] = [(ScaledPoisson(1.0, 1 / steps), PRIOR) for steps in (1, 2, 4)]
-    over_bins: list[Setting] = [(InverseCube(), np.full(bins, 1 / bins)) for bins in (4, 16, 64)]
-    points = one_step_curve(over_gamma + over_bins, np.random.default_rng(5), n=1000, records=2000)
-    by_gamma = [point.privacy.right_by_mle.value for point in points[:3]]
-    by_bins = [point.privacy.right_by_mle.value for point in points[3:]]
-    assert by_gamma == sorted(by_gamma)
-    assert by_bins == sorted(by_bins, reverse=True)
-    assert [point.bins for point in points[3:]] == [4, 16, 64]

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from app.numerics.utility.distances import (
-    energy_distance,
     kolmogorov_smirnov,
     total_variation,
     wasserstein,
@@ -34,15 +33,6 @@ def test_equal_columns_have_distance_zero_and_disjoint_ones_the_greatest() -> No
 def test_total_variation_is_half_the_difference_of_shares_among_what_is_present() -> None:
     assert total_variation(np.array([0, 0, 1, -1]), np.array([1, 2, 2]), 3) == pytest.approx(2 / 3)
     assert np.isnan(total_variation(np.array([-1]), np.array([0]), 1))
-
-
-def test_energy_distance_is_scipys_in_one_dimension_and_near_zero_for_one_distribution() -> None:
-    rng = np.random.default_rng(2)
-    x, y, z = rng.normal(size=(3, 800))
-    shifted = z + 1
-    squared = stats.energy_distance(x, shifted) ** 2
-    assert energy_distance(x[:, None], shifted[:, None]) == pytest.approx(squared, abs=0.01)
-    assert abs(energy_distance(x[:, None], y[:, None])) < 0.01 < squared
 
 
 def test_an_empty_side_is_misuse() -> None:

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from app.numerics.tables import MixedTable
-from app.numerics.utility.reappearance import Share, nearest_distances, reappearance, units
+from app.numerics.utility.reappearance import Share, nearest_distances, units
+from tests.numerics.utility.reappearing import reappearance
 
 
 def population(n: int, seed: int) -> MixedTable:
@@ -91,7 +92,6 @@ def test_the_interval_is_wilsons() -> None:
 
 def test_misuse_is_a_value_error() -> None:
     table, none = population(3, 9), population(0, 9)
-    with pytest.raises(ValueError, match="empty"):
-        reappearance(none, table, deviation=np.ones(2), distance=0.1)
-    with pytest.raises(ValueError, match="negative"):
-        reappearance(table, table, deviation=np.ones(2), distance=-0.1)
+    for records, released in ((none, table), (table, none)):
+        with pytest.raises(ValueError, match="empty"):
+            nearest_distances(records, released, deviation=np.ones(2))

@@ -7,16 +7,15 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from app.agreement import Agreement, AgreementEntry, Channel, Delivery, Item, Party, Rule, State
+from app.agreement import Agreement, AgreementEntry, Channel, Delivery, Party, Rule, State
 from app.api.datasets.schemas import LevelView
-from app.api.transport.forms import Form
+from app.api.transport.forms import Form, View
 from app.model import Kind
 from app.service.asking import Ask
 from app.service.sharing.agreements import states
 from app.service.sharing.agreements.parties import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import MOST_ITEMS, Draft, DraftItem
-from app.service.sharing.catalogue import Listing
 from app.store.database.sharing.deliveries import PlannedDelivery
 
 Name = Annotated[str, Field(max_length=200)]
@@ -111,7 +110,7 @@ class TerminationForm(MessageForm):
     reason: str | None = Field(None, max_length=2_000)
 
 
-class ItemView(BaseModel):
+class ItemView(View):
     """What of a data set is shared, and the privacy that its level promises."""
 
     dataset: str
@@ -121,12 +120,8 @@ class ItemView(BaseModel):
     columns: list[str] | None
     rows_since: int
 
-    @classmethod
-    def of(cls, item: Item) -> ItemView:
-        return cls.model_validate(item, from_attributes=True)
 
-
-class DeliveryView(BaseModel):
+class DeliveryView(View):
     """A way of delivering."""
 
     channel: Channel
@@ -180,9 +175,7 @@ class AgreementView(BaseModel):
             ends_at=terms.ends_at,
             renews=terms.renews,
             refresh=terms.refresh,
-            deliveries=[
-                DeliveryView(channel=one.channel, target=one.target) for one in terms.deliveries
-            ],
+            deliveries=[DeliveryView.of(delivery) for delivery in terms.deliveries],
             traceable=terms.traceable,
             rule=agreement.rule if party is not Party.CONSUMER else None,
             created_at=agreement.created_at,
@@ -243,14 +236,14 @@ class RuleList(BaseModel):
     rules: list[Rule]
 
 
-class ListedColumnView(BaseModel):
+class ListedColumnView(View):
     """A column that a copy can have."""
 
     name: str
     kind: Kind
 
 
-class ListingView(BaseModel):
+class ListingView(View):
     """A data set that can be asked for."""
 
     id: str
@@ -261,19 +254,6 @@ class ListingView(BaseModel):
     rows: int
     columns: list[ListedColumnView]
     levels: list[LevelView]
-
-    @classmethod
-    def of(cls, listing: Listing) -> ListingView:
-        return cls(
-            id=listing.id,
-            name=listing.name,
-            description=listing.description,
-            owner=listing.owner,
-            owner_name=listing.owner_name,
-            rows=listing.rows,
-            columns=[ListedColumnView(name=one.name, kind=one.kind) for one in listing.columns],
-            levels=[LevelView.of(level) for level in listing.levels],
-        )
 
 
 class CatalogueView(BaseModel):

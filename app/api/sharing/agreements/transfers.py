@@ -9,12 +9,11 @@ from pydantic import BaseModel, Field
 
 from app.agreement import Party, TransferState
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.forms import Form
+from app.api.transport.forms import Form, View
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.service.sharing.dataspace import transfers
 from app.service.sharing.dataspace.states import Message
-from app.store.database.sharing.transfers import Transfer
 
 router = APIRouter(prefix="/v1/transfers", tags=["agreements"], route_class=Route)
 
@@ -25,7 +24,7 @@ class TransferForm(Form):
     reason: str | None = Field(None, max_length=2_000)
 
 
-class TransferView(BaseModel):
+class TransferView(View):
     """A transfer under an agreement; `suspended_by` tells which side stopped it."""
 
     id: str
@@ -36,10 +35,6 @@ class TransferView(BaseModel):
     suspended_by: Party | None
     created_at: datetime
     changed_at: datetime
-
-    @classmethod
-    def of(cls, transfer: Transfer) -> TransferView:
-        return cls.model_validate(transfer, from_attributes=True)
 
 
 class TransferList(BaseModel):

@@ -8,12 +8,11 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.forms import Form
+from app.api.transport.forms import Form, View
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.service.sharing.webhooks import registry
 from app.service.sharing.webhooks.telling import Event
-from app.store.database.sharing.webhooks import Webhook, WebhookMessage
 
 router = APIRouter(prefix="/v1/webhooks", tags=["agreements"], route_class=Route)
 
@@ -25,17 +24,13 @@ class WebhookForm(Form):
     events: list[Event] | None = Field(None, max_length=20, description="All, if left out.")
 
 
-class WebhookView(BaseModel):
+class WebhookView(View):
     """A webhook."""
 
     id: str
     url: str
     events: list[Event] | None
     created_at: datetime
-
-    @classmethod
-    def of(cls, hook: Webhook) -> WebhookView:
-        return cls.model_validate(hook, from_attributes=True)
 
 
 class NewWebhookView(WebhookView):
@@ -50,7 +45,7 @@ class WebhookList(BaseModel):
     webhooks: list[WebhookView]
 
 
-class MessageView(BaseModel):
+class MessageView(View):
     """A message: what it told, how often it was tried, and what was answered last."""
 
     id: str
@@ -63,10 +58,6 @@ class MessageView(BaseModel):
     last_answer: str | None
     delivered_at: datetime | None
     given_up_at: datetime | None
-
-    @classmethod
-    def of(cls, message: WebhookMessage) -> MessageView:
-        return cls.model_validate(message, from_attributes=True)
 
 
 class MessageList(BaseModel):

@@ -1,4 +1,4 @@
-"""Tables of a request: the body itself, or the parts of a multipart form.
+"""Tables of a request: how they are to be read, and the body itself, or the parts of a multipart form.
 
 A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
 stateless method never lies on the disk in clear.
@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 from starlette.datastructures import FormData, UploadFile
@@ -22,7 +22,6 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.incoming.bodies import RequestBody, request_body
 from app.api.transport.incoming.places import message_of, place_of
-from app.api.transport.incoming.reading import ReadingHere
 from app.api.transport.incoming.turns import Turns
 from app.api.transport.replays import replay_of
 from app.errors import InvalidParameter, TooLarge, UnsupportedMediaType
@@ -30,7 +29,56 @@ from app.service.asking import Ask
 from app.service.resources import Resources
 from app.tables.media import OFFERED, MediaType
 from app.tables.reading import read_table
-from app.tables.reading_as import ReadingWishes
+from app.tables.reading_as import DateOrder, Decimal, Header, ReadingWishes
+
+NAMED_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
+
+
+def reading_wishes(
+    delimiter: Annotated[
+        str | None,
+        Query(
+            max_length=10,
+            description="What separates the fields of a CSV: a character, or comma, semicolon, tab, pipe.",
+        ),
+    ] = None,
+    decimal: Annotated[
+        Decimal | None, Query(description="The decimal sign of the numbers in a text.")
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        Query(max_length=40, description="The encoding of a CSV, such as utf-8 or windows-1252."),
+    ] = None,
+    header: Annotated[
+        Header | None, Query(description="Whether the first row holds the column names.")
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        Query(
+            description="A further text that stands for a missing cell, such as - or -999; repeat it for more."
+        ),
+    ] = None,
+    sheet: Annotated[
+        str | None, Query(max_length=200, description="The sheet of a workbook that is the table.")
+    ] = None,
+    dates: Annotated[
+        DateOrder | None,
+        Query(description="Which of day and month stands first in dates such as 03/04/2024."),
+    ] = None,
+) -> ReadingWishes:
+    """What the caller says of the table's text."""
+    return ReadingWishes(
+        delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
+        decimal=decimal,
+        encoding=encoding,
+        header=header,
+        missing=tuple(missing or ()),
+        sheet=sheet,
+        dates=dates,
+    )
+
+
+ReadingHere = Annotated[ReadingWishes, Depends(reading_wishes)]
 
 T = TypeVar("T")
 

@@ -41,7 +41,7 @@ from app.store.caches.noise_cache import cache_key
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
 
-BATCH_BYTES, CELL_BYTES = 12 * 2**20, 28
+BATCH_BYTES, CELL_BYTES = 14 * 2**20, 28
 """What a batch may take while it waits for its reader, and what a cell is reckoned to take: a double,
 and the same in digits. A narrow table has batches of a whole row group, a wide one of fewer rows."""
 

@@ -18,8 +18,7 @@ from app.numerics.moments import Moments
 from app.service.datasets.arriving.number_blocks import NumberBlocks
 from app.service.jobs.progress import SILENT, Progress
 from app.tables.columns.kinds import Facts, column_of, refuse_unknown
-from app.tables.columns.look import ColumnLook, LookedAt
-from app.tables.columns.repeats import repeating_columns
+from app.tables.columns.look import ColumnLook, LookedAt, repeating_columns
 from app.tables.dialect.decimals import NUMBERS_FROM
 from app.tables.dialect.tokens import is_number
 from app.tables.stream import TableColumn, TableStream

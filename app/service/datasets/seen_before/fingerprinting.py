@@ -7,29 +7,31 @@ more under the data set's own secret, so that two books cannot be compared.
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
 
 from app.numerics.fingerprints.siphash import KEY_BYTES, fingerprints
 from app.numerics.fingerprints.sketch import Sketch, with_rows
 from app.service.datasets.seen_before.key_runs import KeyRuns
 from app.service.resources import Resources
-from app.store.database import audit_log, service_secrets
+from app.store.database import audit_log
 from app.store.database.engine import reading, writing
-from app.tables.arrays.words import MISSING, cell_words, row_words
+from app.store.database.registered import sketches
 from app.tables.stream import TableStream
 
 SECRET_BYTES = 32
-NAME = "fingerprints"
-CONTEXT = f"service:{NAME}"
+CONTEXT = f"service:{sketches.FINGERPRINTS}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,14 +54,14 @@ class Sketches:
 def fingerprint_keys(resources: Resources) -> FingerprintKeys:
     """The service's keys of fingerprints; their secret is made when it is first needed."""
     with reading(resources.engine) as connection:
-        sealed = service_secrets.one(connection, NAME)
+        sealed = sketches.secret(connection)
     if sealed is None:
         with writing(resources.engine) as connection:
             audit_log.queue(connection)  # two may need it at once: one finds what the other made
-            sealed = service_secrets.one(connection, NAME)
+            sealed = sketches.secret(connection)
             if sealed is None:
                 sealed = resources.vault.seal(os.urandom(SECRET_BYTES), CONTEXT)
-                service_secrets.add(connection, NAME, sealed)
+                sketches.add_secret(connection, sealed)
     secret = resources.vault.open(sealed, CONTEXT)
     return FingerprintKeys(*(_derived(secret, use) for use in ("rows", "keys", "texts")))
 
@@ -126,3 +128,39 @@ class Fingerprints:
         trace: TracebackType | None,
     ) -> None:
         self.runs.close()
+
+
+Words = NDArray[np.uint64]
+
+MISSING = np.uint64(0x7FF8000000000000)
+WORD_BYTES = 8
+
+
+def row_words(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> Words:
+    """The cells of the columns named, (n, w); texts are digested under `key`."""
+    words = np.empty((batch.num_rows, len(names)), np.uint64, order="F")
+    for place, name in enumerate(names):
+        words[:, place] = cell_words(batch.column(name), key)
+    return words
+
+
+def cell_words(cells: pa.Array, key: bytes) -> Words:
+    """The cells of one column, (n,)."""
+    if not pa.types.is_floating(cells.type):
+        return _text_words(cells, key)
+    values = cells.to_numpy(zero_copy_only=False) + 0.0  # -0 is 0
+    words: Words = values.view(np.uint64)
+    words[np.isnan(values)] = MISSING
+    return words
+
+
+def _text_words(cells: pa.Array, key: bytes) -> Words:
+    coded = cells.dictionary_encode()
+    digests = b"".join(_digest(text, key) for text in coded.dictionary.to_pylist())
+    words = np.append(np.frombuffer(digests, "<u8").astype(np.uint64), MISSING)
+    places = coded.indices.fill_null(len(coded.dictionary))
+    return np.asarray(words[places.to_numpy(zero_copy_only=False)])
+
+
+def _digest(text: str, key: bytes) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=WORD_BYTES, key=key).digest()

@@ -21,9 +21,8 @@ from sqlalchemy import Connection
 from app.errors import RowsOverlap
 from app.model import Notice
 from app.numerics.fingerprints.sketch import Overlap, Sketch, merged, overlap
-from app.service.datasets.seen_before.fingerprinting import NAME, Sketches
+from app.service.datasets.seen_before.fingerprinting import Sketches
 from app.service.resources import Resources
-from app.store.database import service_secrets
 from app.store.database.copies import history
 from app.store.database.registered import sketches
 
@@ -100,7 +99,7 @@ def _compared(
     *,
     allow_overlap: bool,
 ) -> tuple[Notice, ...]:
-    service_secrets.lock(connection, NAME)  # of two that grow alike one sees the other
+    sketches.lock(connection)  # of two that grow alike one sees the other
     told: list[Shared] = []
     for other, other_owner, sealed in sketches.others(connection, dataset_id):
         known = _opened(resources, other, sealed)

@@ -18,8 +18,8 @@ from app.model import Role
 from app.service.asking import Ask, Work, new_id, work
 from app.service.resources import Resources
 from app.service.sharing.agreements import states
-from app.service.sharing.agreements.consequences import follow
 from app.service.sharing.agreements.parties import acting_party, known_agreement
+from app.service.sharing.agreements.record import keep_record
 from app.service.sharing.agreements.rules import rule_for
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import (
@@ -28,7 +28,10 @@ from app.service.sharing.agreements.terms import (
     require_still_possible,
     terms_digest,
 )
-from app.store.database.clock import moment
+from app.service.sharing.dataspace.following import follow_in_dataspace
+from app.service.sharing.deliveries.planning import plan
+from app.service.sharing.webhooks.telling import Event, tell
+from app.store.database.engine import moment
 from app.store.database.sharing import agreement_log, agreements, callers, rules
 from app.store.database.sharing.agreement_log import Fact
 
@@ -170,7 +173,7 @@ def _said(
     if not agreements.change(connection, changed, agreement.version):
         raise _changed(agreement)
     agreement_log.append(connection, entry)
-    return follow(resources, connection, changed, party)
+    return _follow(resources, connection, changed, party)
 
 
 def _agreed_by_rule(
@@ -239,3 +242,18 @@ def _wrong(agreement: Agreement, party: Party, message: Message) -> WrongState:
         state=agreement.state.value,
         open_to_you=[one.value for one in can],
     )
+
+
+def _follow(
+    resources: Resources, connection: Connection, agreement: Agreement, party: Party
+) -> Agreement:
+    """Do what the state that an agreement has just reached, by a party, asks for; it as it is then."""
+    if agreement.state is State.FINALIZED:
+        keep_record(resources, connection, agreement)
+        plan(resources, connection, agreement, moment(connection))
+    if agreement.state is State.TERMINATED:
+        callers.revoke_share_keys(connection, agreement.id, moment(connection))
+    event = Event(f"agreement.{agreement.state.lower()}")
+    facts = {"version": agreement.version, "log_hash": agreement.log_hash}
+    tell(resources, connection, agreement, event, f"version:{agreement.version}", facts)
+    return follow_in_dataspace(resources, connection, agreement, party)

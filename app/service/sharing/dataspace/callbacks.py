@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
@@ -23,10 +22,9 @@ from app.service.jobs.kinds import Kind, Outcome, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.webhooks.addresses import AddressRefused, destination
-from app.service.sharing.webhooks.posting import post
+from app.service.sharing.webhooks.posting import posted
 from app.service.sharing.webhooks.telling import PAUSES
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreement_log, agreements, dataspace
 from app.store.database.sharing.dataspace import Callback
@@ -136,17 +134,9 @@ def _taken_or_refused(resources: Resources, message: Callback, last: bool) -> bo
 
 
 def _sent(resources: Resources, message: Callback) -> tuple[int | None, str]:
-    """The status of the answer, and what is kept of the try: never what the other side wrote."""
     assert message.body is not None  # it goes when the message has ended
-    headers = {"Content-Type": "application/json", "User-Agent": "cornerwave"}
-    try:
-        to = destination(message.url, resources.outside.webhook_networks)
-        status = post(to, headers, resources.vault.open(message.body, _context(message.id)))
-    except AddressRefused as refused:
-        return None, str(refused)
-    except (OSError, HTTPException) as failure:
-        return None, f"no answer ({type(failure).__name__})"
-    return status, f"status {status}"
+    body = resources.vault.open(message.body, _context(message.id))
+    return posted(message.url, resources.outside.webhook_networks, body)
 
 
 def _note_silence(connection: Connection, message: Callback, answer: str) -> None:

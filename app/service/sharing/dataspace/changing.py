@@ -20,7 +20,7 @@ from app.service.resources import Resources
 from app.service.sharing.dataspace.callbacks import Process, tell
 from app.service.sharing.dataspace.states import OVER, TRANSITIONS, Message
 from app.service.sharing.dataspace.words import TRANSFER, message
-from app.store.database.clock import moment
+from app.store.database.engine import moment
 from app.store.database.sharing import agreement_log, callers, transfers
 from app.store.database.sharing.agreement_log import Fact
 from app.store.database.sharing.transfers import Transfer

@@ -27,8 +27,7 @@ from app.service.sharing.dataspace.changing import MOVE, change, move_soon, seal
 from app.service.sharing.dataspace.states import Message
 from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.store.database import audit_log
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, callers, transfers
 from app.store.database.sharing.transfers import Transfer

@@ -20,8 +20,7 @@ from app.service.sharing.dataspace.changing import change, move_soon
 from app.service.sharing.dataspace.negotiations import require_participant
 from app.service.sharing.dataspace.states import Message
 from app.service.sharing.dataspace.words import AGREEMENT, TRANSFER, own
-from app.store.database.clock import moment
-from app.store.database.engine import reading
+from app.store.database.engine import moment, reading
 from app.store.database.sharing import agreement_log, agreements, dataspace, transfers
 from app.store.database.sharing.transfers import Transfer
 

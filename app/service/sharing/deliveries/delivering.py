@@ -23,8 +23,7 @@ from app.service.sharing.deliveries.planning import DELIVER
 from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.service.sharing.delta.reading import write_table
 from app.service.sharing.webhooks.telling import Event, tell
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreement_log, agreements, callers, deliveries
 from app.store.database.sharing.agreement_log import Fact

@@ -17,8 +17,7 @@ from app.service.jobs.kinds import Kind, Outcome
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.registered import datasets
 from app.store.database.sharing import agreements, deliveries

@@ -10,8 +10,7 @@ from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import deliver_soon, plan_one
 from app.service.sharing.webhooks.telling import Event, tell
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, deliveries
 

@@ -18,8 +18,7 @@ from app.service.access import live_grants
 from app.service.asking import Ask
 from app.service.resources import Resources
 from app.service.sharing.delta.names import schema_name, table_name
-from app.store.database.clock import moment
-from app.store.database.engine import reading
+from app.store.database.engine import moment, reading
 from app.store.database.sharing import shares
 from app.store.database.sharing.shares import ShareRow, TableRow
 

@@ -1,26 +1,36 @@
-"""One POST to a checked address: no redirect is followed, no proxy asked, little is read."""
+"""One POST of JSON to an address that is checked first: no redirect is followed, no proxy asked, little is read."""
 
 from __future__ import annotations
 
 import http.client
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from app.service.sharing.webhooks.addresses import Destination
+from app.service.sharing.webhooks.addresses import AddressRefused, Destination, destination
 
 SECONDS = 15.0
 """For connecting, and for every wait after that."""
 
 
-def post(to: Destination, headers: Mapping[str, str], body: bytes) -> int:
-    """The status of the answer; OSError or HTTPException when there was none."""
-    connection = _Checked(to)
+def posted(
+    url: str, allowed: Sequence[str], body: bytes, headers: Mapping[str, str] | None = None
+) -> tuple[int | None, str]:
+    """The status of the answer, if one came, and what is kept of the try: never what the other side wrote."""
+    said = {"Content-Type": "application/json", "User-Agent": "cornerwave", **(headers or {})}
     try:
-        connection.request("POST", to.path, body=body, headers=dict(headers))
-        return connection.getresponse().status
-    finally:
-        connection.close()
+        to = destination(url, allowed)
+        connection = _Checked(to)
+        try:
+            connection.request("POST", to.path, body=body, headers=said)
+            status = connection.getresponse().status
+        finally:
+            connection.close()
+    except AddressRefused as refused:
+        return None, str(refused)
+    except (OSError, http.client.HTTPException) as failure:
+        return None, f"no answer ({type(failure).__name__})"
+    return status, f"status {status}"
 
 
 class _Checked(http.client.HTTPConnection):

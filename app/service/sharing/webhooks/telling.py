@@ -11,7 +11,6 @@ import base64
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from http.client import HTTPException
 from typing import Any
 
 import orjson
@@ -24,8 +23,7 @@ from app.service.jobs.enqueue import enqueue
 from app.service.jobs.kinds import Kind, Outcome, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
-from app.service.sharing.webhooks.addresses import AddressRefused, destination
-from app.service.sharing.webhooks.posting import post
+from app.service.sharing.webhooks.posting import posted
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, webhooks
@@ -137,24 +135,14 @@ def secret_context(hook_id: str) -> str:
 
 
 def _sent(resources: Resources, hook: Webhook, message: WebhookMessage) -> tuple[int | None, str]:
-    """The status of the answer, and what is kept of the try: never what the other side wrote."""
     now = datetime.now(UTC)
     signer = Signer(open_secret(resources, hook.id, hook.secret))
     headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "cornerwave",
         "webhook-id": message.id,
         "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": signer.sign(message.id, now, message.body),
     }
-    try:
-        to = destination(hook.url, resources.outside.webhook_networks)
-        status = post(to, headers, message.body.encode())
-    except AddressRefused as refused:
-        return None, str(refused)
-    except (OSError, HTTPException) as failure:
-        return None, f"no answer ({type(failure).__name__})"
-    return status, f"status {status}"
+    return posted(hook.url, resources.outside.webhook_networks, message.body.encode(), headers)
 
 
 def _is_past(connection: Connection, message: WebhookMessage) -> bool:

@@ -121,13 +121,11 @@ def at_variance(
     return _entry(row) if row is not None else None
 
 
-def is_whole(entries: Sequence[HistoryEntry], first_hash: str) -> bool:
-    """Whether every entry follows from the one before it and none was altered."""
-    return follows(entries, first_hash, 0)
-
-
 def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
-    """The same of entries that come after `count` others, the last of which has the hash `previous`."""
+    """Whether every entry follows from the one before it and none was altered.
+
+    Before them come `count` others, the last of which has the hash `previous`.
+    """
     for number, entry in enumerate(entries, start=count + 1):
         linked = entry.sequence == number and entry.previous_hash == previous
         if not linked or entry.hash != entry_hash(entry):

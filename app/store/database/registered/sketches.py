@@ -1,6 +1,6 @@
-"""Sketches of data sets, sealed, by which their overlap is estimated.
+"""Sketches of data sets, sealed, by which their overlap is estimated; and the secret behind them all.
 
-A sketch has no foreign key: that of a data set whose copies were issued outlives it, as the history
+The secret is the service's, made once, and the same under every later master key. A sketch has no foreign key: that of a data set whose copies were issued outlives it, as the history
 does, since what was released stays released.
 """
 
@@ -13,6 +13,29 @@ from sqlalchemy import Connection, delete, insert, select, update
 from app.store.database import tables
 
 AT_ONCE = 32
+FINGERPRINTS = "fingerprints"
+
+
+def secret(connection: Connection) -> bytes | None:
+    """The secret from which the keys of fingerprints follow, sealed, if it was made."""
+    query = select(tables.service_secrets.c.sealed).where(
+        tables.service_secrets.c.name == FINGERPRINTS
+    )
+    kept: bytes | None = connection.execute(query).scalar_one_or_none()
+    return kept
+
+
+def add_secret(connection: Connection, sealed: bytes) -> None:
+    """Keep the secret; a second one violates a constraint."""
+    connection.execute(insert(tables.service_secrets).values(name=FINGERPRINTS, sealed=sealed))
+
+
+def lock(connection: Connection) -> None:
+    """Wait until no other transaction has the sketches locked, and lock them to the end of this one."""
+    query = select(tables.service_secrets.c.name).where(
+        tables.service_secrets.c.name == FINGERPRINTS
+    )
+    connection.execute(query.with_for_update()).one()
 
 
 def add(connection: Connection, dataset_id: str, owner: str, sealed: bytes) -> None:

@@ -10,7 +10,7 @@ write at once cannot both follow the same entry. The database refuses to change 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -121,11 +121,6 @@ def entry_hash(entry: AgreementEntry) -> str:
     said = {name: value for name, value in asdict(entry).items() if name != "hash"}
     said["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
     return hashlib.sha256(rfc8785.dumps(said)).hexdigest()
-
-
-def entries_of(connection: Connection, agreement_id: str) -> Sequence[AgreementEntry]:
-    """All entries of an agreement."""
-    return page(connection, agreement_id, after=0, limit=1_000_000)
 
 
 def _entry(row: Row[tuple[Any, ...]]) -> AgreementEntry:

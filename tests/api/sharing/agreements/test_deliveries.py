@@ -19,8 +19,7 @@ from app.service.resources import Resources
 from app.service.sharing.deliveries import delivering, planning, rounds
 from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.store.database import tables
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.sharing import agreements, callers
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import PEOPLE, Parties, parties

@@ -214,7 +214,7 @@ def test_the_log_is_a_chain_that_cannot_be_changed(both: Parties) -> None:
         known = agreements.one(connection, agreement)
         assert known is not None
         assert list(agreement_log.broken_links(connection, known)) == []
-        entries = agreement_log.entries_of(connection, agreement)
+        entries = agreement_log.page(connection, agreement, after=0, limit=100)
     assert [one.sequence for one in entries] == [1, 2, 3, 4]
     assert entries[0].previous_hash == agreement_log.first_hash(agreement)
 

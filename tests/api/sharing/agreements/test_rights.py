@@ -14,8 +14,7 @@ from sqlalchemy import update
 from app.agreement import TransferState
 from app.service import asking
 from app.store.database import tables
-from app.store.database.clock import moment
-from app.store.database.engine import reading, writing
+from app.store.database.engine import moment, reading, writing
 from app.store.database.sharing import callers, transfers
 from app.store.database.sharing.transfers import Transfer
 from tests.api.conftest import Service

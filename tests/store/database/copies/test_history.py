@@ -106,18 +106,18 @@ def test_the_hash_depends_on_all_that_a_draw_depends_on_and_on_nothing_else(
 
 def test_a_chain_that_was_touched_is_not_whole(sqlite_database: str) -> None:
     entries = appended(sqlite_database, [0.5, 0.25, 0.3, 2.0])
-    assert history.is_whole(entries, FIRST_HASH)
-    assert history.is_whole([], FIRST_HASH)
-    assert not history.is_whole(entries, "0" * 64)
-    assert not history.is_whole(entries[1:], FIRST_HASH)
-    assert not history.is_whole(entries[:1] + entries[2:], FIRST_HASH)
-    assert not history.is_whole([entries[1], entries[0], *entries[2:]], FIRST_HASH)
+    assert history.follows(entries, FIRST_HASH, 0)
+    assert history.follows([], FIRST_HASH, 0)
+    assert not history.follows(entries, "0" * 64, 0)
+    assert not history.follows(entries[1:], FIRST_HASH, 0)
+    assert not history.follows(entries[:1] + entries[2:], FIRST_HASH, 0)
+    assert not history.follows([entries[1], entries[0], *entries[2:]], FIRST_HASH, 0)
     for place in range(4):
         altered = entries.copy()
         altered[place] = replace(entries[place], noise_variance=7.0)
-        assert not history.is_whole(altered, FIRST_HASH)
+        assert not history.follows(altered, FIRST_HASH, 0)
         altered[place] = replace(entries[place], applied_variance=7.0)
-        assert not history.is_whole(altered, FIRST_HASH)
+        assert not history.follows(altered, FIRST_HASH, 0)
 
 
 def test_histories_of_data_sets_do_not_mix(database_url: str) -> None:

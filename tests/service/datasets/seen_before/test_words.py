@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from app.tables.arrays.words import MISSING, cell_words, row_words
+from app.service.datasets.seen_before.fingerprinting import MISSING, cell_words, row_words
 
 KEY = b"sixteen bytes ok"
 

@@ -1,4 +1,4 @@
-"""What a level means, in a sentence."""
+"""The words that templates use: what a level means, what becomes of a column, how formats are called."""
 
 from __future__ import annotations
 
@@ -19,6 +19,31 @@ WHAT_HAPPENS = {
     Kind.CATEGORICAL: "The record is kept whole, or replaced by that of another row.",
     Kind.IDENTIFIER: "It never leaves.",
     Kind.PASSTHROUGH: "It is released as it is.",
+}
+
+
+FORMATS = {
+    "csv": "text with separators (CSV)",
+    "xlsx": "Excel workbook",
+    "xls": "Excel workbook, old",
+    "xlsb": "Excel workbook, binary",
+    "ods": "OpenDocument sheet",
+    "parquet": "Parquet",
+    "arrow": "Arrow stream",
+    "arrow file": "Arrow file",
+    "json": "JSON",
+    "stata": "Stata",
+    "spss": "SPSS",
+    "sas": "SAS",
+    "sas transport": "SAS transport",
+}
+
+CHOICES = {
+    Kind.NUMERIC: "number: noise is added",
+    Kind.DATE: "date: noise is added, in days",
+    Kind.CATEGORICAL: "category: kept or replaced",
+    Kind.IDENTIFIER: "identifier: never leaves",
+    Kind.PASSTHROUGH: "as it is: leaves without noise",
 }
 
 
@@ -51,4 +76,6 @@ PAGES.filters |= {
     "kinds": kinds,
     "kind": lambda column: KINDS[column.kind],
     "what_happens": lambda column: WHAT_HAPPENS[column.kind],
+    "choice": lambda kind: CHOICES[kind],
+    "format_name": lambda name: FORMATS.get(name, name),
 }

@@ -1,0 +1,66 @@
+"""Information loss by both definitions of [wu2003, section 5], and curves of it beside the privacy loss.
+
+| definition | compares the estimate with |
+| --- | --- |
+| of the earlier work that the paper cites | the distribution of X: not zero without noise |
+| of the paper | the histogram of the very x: what the noise alone cost |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.numerics.arrays import FloatArray
+from app.numerics.disclosure.information_loss import expected_one_step_loss
+from app.numerics.disclosure.one_step import PrivacyLoss, one_step_privacy_loss
+from app.numerics.indicator import Perturbation
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Both sides of one setting: what a record leaks, and what the estimate from n records lost."""
+
+    perturbation: Perturbation
+    bins: int
+    privacy: PrivacyLoss
+    information_loss: float
+
+
+def variation_distance(first: FloatArray, second: FloatArray) -> FloatArray:
+    """½·Σ_j |p_j - q_j| along the last axis: between 0 and 1 for two distributions."""
+    distance: FloatArray = np.abs(first - second).sum(axis=-1) / 2
+    return distance
+
+
+def loss_from_distribution(distribution: FloatArray, estimates: FloatArray) -> float:
+    """½·E‖p_X - p̂‖₁ over the estimates (r, K), with p_X (K,) the true masses of the bins."""
+    return float(variation_distance(distribution, estimates).mean())
+
+
+def loss_from_histograms(histograms: FloatArray, estimates: FloatArray) -> float:
+    """½·E‖h - p̂‖₁ over pairs (r, K) of the histogram of the x that were perturbed and its estimate."""
+    if histograms.shape != estimates.shape:
+        raise ValueError("every estimate needs the histogram of its own records")
+    return float(variation_distance(histograms, estimates).mean())
+
+
+def one_step_curve(
+    settings: Iterable[tuple[Perturbation, FloatArray]],
+    rng: np.random.Generator,
+    *,
+    n: int,
+    records: int = 20_000,
+) -> list[CurvePoint]:
+    """Privacy and information loss for each (W, prior): curves over γ, σ or the number of bins."""
+    return [
+        CurvePoint(
+            perturbation=perturbation,
+            bins=prior.size,
+            privacy=one_step_privacy_loss(perturbation, prior, rng, records=records),
+            information_loss=expected_one_step_loss(perturbation, prior, n),
+        )
+        for perturbation, prior in settings
+    ]
