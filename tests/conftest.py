@@ -69,6 +69,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.end_run(run)
 
 
+LONG = ("e2e", "browser", "trials")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Folders of long tests come first: at the end of a run no worker then waits for another."""
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in LONG)
+
+
 @pytest.fixture(scope="session")
 def run_folder(request: pytest.FixtureRequest) -> Path:
     """Where the processes of this run leave word for each other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -23,8 +24,10 @@ def migrate(engine: Engine, revision: str = "head") -> None:
         wait_as_long_as_it_takes(connection)
         if engine.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7267466)")
-        _refuse_unknown(connection)
-        command.upgrade(_config(connection), revision)
+        current = current_revision(connection)
+        _refuse_unknown(current)
+        if revision != "head" or current != _scripts().get_current_head():
+            command.upgrade(_config(connection), revision)
 
 
 def migrate_back(engine: Engine, revision: str) -> None:
@@ -64,7 +67,7 @@ def pending(engine: Engine) -> bool:
     """Whether the schema is older than this code."""
     with engine.connect() as connection:
         current = current_revision(connection)
-    return current != ScriptDirectory(str(SCRIPTS)).get_current_head()
+    return current != _scripts().get_current_head()
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -72,9 +75,14 @@ def current_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _refuse_unknown(connection: Connection) -> None:
-    current = current_revision(connection)
-    known = {script.revision for script in ScriptDirectory(str(SCRIPTS)).walk_revisions()}
+@cache
+def _scripts() -> ScriptDirectory:
+    """What this version knows, read once: they are as many files as there were changes."""
+    return ScriptDirectory(str(SCRIPTS))
+
+
+def _refuse_unknown(current: str | None) -> None:
+    known = {script.revision for script in _scripts().walk_revisions()}
     if current is not None and current not in known:
         raise CannotStart(
             f"CORNERWAVE_DATABASE_URL: the database has the schema {current!r}, which this version"
