@@ -19,6 +19,7 @@ from app.tables.dialect.decimals import (
 )
 from app.tables.dialect.tokens import (
     MISSING_NUMBERS,
+    SIGN,
     USUAL_MARKS,
     is_total,
     marked_pattern,
@@ -29,7 +30,7 @@ from app.tables.values.cells import first_inexact
 from app.tables.values.dates import COMPACT
 from app.tables.values.units import PLAIN
 
-CODE = r"^[+-]?(0\d+|\d{16,})$"
+CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
@@ -57,7 +58,7 @@ NEARLY_NUMBERS = {
     r"^[+-]?\d+(?:[.,]\d+)?(?P<end>\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})$": UNIT,
     r"^[+-]?\d+(?:[.,]\d+)?(?P<end>\s*[*†‡]{0,3})$": STARS,
     r"^\d{1,2}(?P<end>(?:,\d{2})+,\d{3}(?:\.\d+)?)$": "with groups of two digits",
-    r"^(?P<end>[\p{Nd}.,]*[^\x00-\x7f][\p{Nd}.,]*)$": "in other digits than 0 to 9",
+    r"^(?P<end>[\p{Nd}.,]*[^\x00-\x7f\x{2012}-\x{2015}\x{2212}][\p{Nd}.,]*)$": "in other digits than 0 to 9",
 }
 """Spellings that nothing here reads, each with how it is said."""
 
@@ -228,7 +229,7 @@ def _code(present: pa.Array, plain: pa.Array) -> str | None:
     """Why digits are no numbers, where they are not."""
     codes = present.filter(pc.match_substring_regex(present, CODE))
     if len(codes):
-        if pc.any(pc.match_substring_regex(codes, r"^[+-]?0")).as_py():
+        if pc.any(pc.match_substring_regex(codes, f"^{SIGN}0")).as_py():
             return "Its digits have leading zeros, so they are codes and kept as written."
         try:
             large = first_inexact(codes.cast(pa.int64())) is not None
