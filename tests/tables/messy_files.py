@@ -321,8 +321,8 @@ FILES: list[Messy] = [
     ),
     Messy(
         "codes behind a dash",
-        lines("code;n", "–007;1", "–012;2"),
-        {"code": ["–007", "–012"], "n": [1.0, 2.0]},
+        lines("code;n", "−007;1", "–012;2"),
+        {"code": ["−007", "–012"], "n": [1.0, 2.0]},
     ),
     Messy(
         "bands with a dash",

@@ -182,8 +182,6 @@ def _written(rows: list[list[Cell]]) -> bytes:
 
 def _text(cell: Cell) -> str:
     match cell:
-        case None:
-            return ""
         case bool():
             return str(cell).lower()
         case float():
@@ -192,5 +190,14 @@ def _text(cell: Cell) -> str:
             return cell.date().isoformat()
         case dt.datetime() | dt.date() | dt.time():
             return cell.isoformat()
+        case dt.timedelta():
+            return _duration(cell)
         case _:
-            return str(cell)
+            return "" if cell is None else str(cell)
+
+
+def _duration(cell: dt.timedelta) -> str:
+    """Hours, minutes and seconds, as a sheet shows a duration of more than a day."""
+    seconds = round(abs(cell).total_seconds())
+    sign = "-" if cell < dt.timedelta() else ""
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
