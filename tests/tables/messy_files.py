@@ -334,9 +334,18 @@ FILES: list[Messy] = [
         lines("n;t", *(f"{one};x" for one in MANY), "--5;y"),
         remedy="row 31",
     ),
-    Messy("two currencies", "n;t\n€ 12,50;x\n$ 12,75;y\n".encode(), remedy="one unit"),
+    Messy(
+        "two currencies",
+        lines("n;t", "€ 12,50;x", "€ 1;y", ";z", "$ 12,75;w"),
+        remedy="(€ in row 1, $ in row 4): an amount in one is not the same in the other",
+    ),
+    Messy(
+        "a currency in some rows only",
+        lines("n;t", "12,50;x", "NA;y", "€ 12,75;z"),
+        remedy="(none in row 1, € in row 3)",
+    ),
     Messy("percent", lines("n;t", "12 %;x", "7,5%;y"), {"n": [12.0, 7.5], "t": ["x", "y"]}),
-    Messy("percent in some rows only", lines("n;t", "12%;x", "7;y"), remedy="one unit"),
+    Messy("percent in some rows only", lines("n;t", "12%;x", "7;y"), remedy="none in row 2"),
     Messy(
         "bookkeepers' minus",
         lines("n,t", "(12.50),x", "12.75-,y", "1.25,z"),

@@ -153,19 +153,24 @@ def test_texts_in_two_units_are_not_read_again_as_numbers(admin: TestClient) -> 
     dataset = registered(admin, csv("€{}"), columns='{"p": "categorical"}')
     assert append(admin, dataset, csv("${}", seed=2)).status_code == 201  # texts, as written
     told = admin.put(f"/v1/datasets/{dataset}/columns", json={"p": "numeric"})
-    refused(told, "different signs (€, $)", "row 1")
+    refused(told, "different signs (€ above, $ first in row 1)")
 
 
 @pytest.mark.parametrize(
     ("first", "later", "signs"),
-    [("€1.5", "$1.5", "(€, $)"), ("1.5 %", "0.5", "(%, none)"), ("1,000.5", "£1", "(£)")],
+    [
+        ("€1.5", "$1.5", "(€ above, $ first in row {row})"),
+        ("€1.5", "1.5", "(€ above, none first in row {row})"),
+        ("1.5 %", "0.5", "(% above, none first in row {row})"),
+        ("1,000.5", "£1", "(none above, £ first in row {row})"),
+    ],
 )
 def test_a_sign_far_down_in_a_file_is_as_wrong_as_at_its_beginning(
     admin: TestClient, first: str, later: str, signs: str
 ) -> None:
     rows = 2**21 // len(f"{first};0.25\n")
     body = "p;n\n" + f"{first};0.25\n" * rows + f"{first};0.5\n{later};0.75\n"
-    refused(post(admin, body.encode()), signs, f"first in row {rows + 2}")
+    refused(post(admin, body.encode()), signs.format(row=rows + 2))
 
 
 def test_what_was_missing_is_missing_in_rows_to_come(service_on_each_database: Service) -> None:
