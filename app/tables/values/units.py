@@ -15,12 +15,18 @@ PLAIN = ""
 PERCENT = "%"
 
 
-def different_units(name: str, places: Mapping[str, str], row: int | None = None) -> InvalidTable:
+def different_units(
+    name: str,
+    places: Mapping[str, str],
+    *,
+    row: int | None = None,
+    remedy: str = "give all of them the same sign or none",
+) -> InvalidTable:
     """The error for numbers of one column in several units; `places` says where one of each stands."""
     found = ", ".join(f"{unit or 'none'} {place}" for unit, place in places.items())
     return InvalidTable(
         f"The numbers of column {name!r} have different signs ({found}): an amount in one is not the same"
-        " in the other. Bring them to one unit, and give all of them the same sign or none.",
+        f" in the other. Bring them to one unit, and {remedy}.",
         column=name,
         row=row,
     )

@@ -34,12 +34,17 @@ def numbers(seed: int = 1) -> pa.Table:
 
 def shares_in_a_workbook() -> bytes:
     """Cells that Excel shows as 12.3 % and that hold 0.123."""
+    return in_a_workbook("0.0%")
+
+
+def in_a_workbook(code: str) -> bytes:
+    """Cells that Excel shows by a number format."""
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.append(["p", "n"])
     for share, n in zip(*numbers(3).to_pydict().values(), strict=True):
         sheet.append([share, n])
-        sheet.cell(sheet.max_row, 1).number_format = "0.0%"
+        sheet.cell(sheet.max_row, 1).number_format = code
     sink = io.BytesIO()
     book.save(sink)
     return sink.getvalue()
@@ -74,6 +79,9 @@ def refused(answer: Any, *words: str) -> None:
         (csv("{} %"), csv("0.{:02.0f}"), ("numbers with %", "plain numbers", "write them with %")),
         (csv("{} %"), shares_in_a_workbook(), ("numbers with %", "plain numbers")),
         (shares_in_a_workbook(), csv("{} %"), ("numbers with %", "write them without a sign")),
+        (in_a_workbook("0.00 €"), csv("${}"), ("numbers with $", "numbers with €")),
+        (in_a_workbook("0.00 €"), csv("{}"), ("plain numbers", "numbers with €")),
+        (csv("{} EUR"), in_a_workbook("[$USD] 0.00"), ("numbers with USD", "numbers with EUR")),
         (csv("€{}"), csv("${}"), ("numbers with $", "numbers with €", "write them with €")),
         (csv("{} EUR"), csv("{} USD"), ("numbers with USD", "numbers with EUR")),
         (csv("{}"), csv("{}%"), ("numbers with %", "plain numbers")),
@@ -109,6 +117,11 @@ def test_numbers_in_the_same_unit_are_appended(
         "missing": [],
     }
     refused(append(client, dataset, csv("{} CHF", seed=3)), "numbers with CHF")
+
+
+def test_a_currency_of_a_workbook_goes_with_the_same_in_a_text(admin: TestClient) -> None:
+    dataset = registered(admin, in_a_workbook("[$€-407] #,##0.00"))
+    assert append(admin, dataset, csv("€{}", seed=5)).status_code == 201
 
 
 @pytest.mark.parametrize(
