@@ -23,6 +23,7 @@ from app.tables.media import Source
 from app.tables.reading_as import Header, ReadingWishes
 from app.tables.sheets.error_cells import failures
 from app.tables.sheets.far_apart import cells_lie_far_apart
+from app.tables.sheets.merged_cells import refuse_merged
 from app.tables.sheets.sheet import Cell, Range, Sheet, is_filled
 from app.tables.sheets.shown import Shown, shown_in_xlsx
 from app.tables.sheets.shown_ods import shown_in_ods
@@ -55,10 +56,11 @@ def read_workbook(
         sheet = _sheet(book, wishes.sheet)
         if source is Source.XLSX and TOKEN not in wishes.missing and sheet.name:
             _refuse_unsaved(content, sheet, wishes.header)
-        shown, _ = _shown(content, source, sheet)
+        shown, merged = _shown(content, source, sheet)
     except (CalamineError, *DAMAGED):
         raise InvalidTable(f"The body is not a complete, well-formed {source} workbook.") from None
     header_rows = 0 if wishes.header is Header.ABSENT else 1
+    refuse_merged(sheet, merged, header_rows)
     rows = sheet.rows
     _refuse_dates_and_numbers(rows, wished, wishes.header)
     text = _written(rows)
