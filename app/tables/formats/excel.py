@@ -23,6 +23,7 @@ from app.tables.media import Source
 from app.tables.reading_as import Header, ReadingWishes
 from app.tables.sheets.error_cells import failures
 from app.tables.sheets.far_apart import cells_lie_far_apart
+from app.tables.sheets.hidden_cells import hidden_notices
 from app.tables.sheets.merged_cells import refuse_merged
 from app.tables.sheets.sheet import Cell, Range, Sheet, is_filled
 from app.tables.sheets.shown import Shown, shown_in_xlsx
@@ -75,6 +76,7 @@ def read_workbook(
         stream,
         columns=with_units(stream.columns, sheet, shown, header_rows, wishes.missing),
         read_as=read_as,
+        notices=hidden_notices(sheet, shown, stream.columns, header_rows),
     )
 
 
