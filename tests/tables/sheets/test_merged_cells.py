@@ -8,6 +8,8 @@ import pytest
 
 from app.errors import InvalidTable
 from app.tables.reading_as import Header, ReadingWishes
+from tests.tables.binary_workbook import Cells
+from tests.tables.old_workbook import old_workbook
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx
 
 ROWS: list[list[object]] = [
@@ -43,6 +45,9 @@ ODS = ods(
 )
 
 
+XLS: Cells = {(0, 0): "city", (0, 1): "n", (1, 0): "Rome", (1, 1): 1.5, (2, 1): 2.5, (3, 0): "Oslo"}
+
+
 @pytest.mark.parametrize(
     ("body", "range_"),
     [
@@ -50,8 +55,9 @@ ODS = ods(
         (merged("B4:C4"), "B4:C4"),
         (merged("A1:A2"), "A1:A2"),
         (ODS, "A5:A6"),
+        (old_workbook(XLS, (1, 2, 0, 0)), "A2:A3"),
     ],
-    ids=["down", "right", "names over a row", "ods"],
+    ids=["down", "right", "names over a row", "ods", "xls"],
 )
 def test_merged_cells_of_the_table_are_refused(body: bytes, range_: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidTable) as refused:
