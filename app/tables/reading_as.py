@@ -89,7 +89,6 @@ class ReadAs:
 
     where:
         missing  the further tokens that were taken for missing cells
-        notes    what the caller may want to know of the reading, in sentences
     """
 
     format: str
@@ -99,4 +98,3 @@ class ReadAs:
     header: Header | None = None
     sheet: str | None = None
     missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ missing cell is a null: never a NaN, never an empty text.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from app.model import Storage
+from app.model import Notice, Storage
 from app.tables.reading_as import ReadAs
 
 ARROW_TYPE = {Storage.NUMBER: pa.float64(), Storage.TEXT: pa.large_string()}
@@ -55,12 +55,17 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableStream:
-    """Columns, and the rows once, in order. Closing it lets go of files and threads behind it."""
+    """Columns, and the rows once, in order. Closing it lets go of files and threads behind it.
+
+    where:
+        notices  what the owner should know of the reading; all of them are there once the rows are read
+    """
 
     columns: tuple[TableColumn, ...]
     batches: Iterator[pa.RecordBatch]
     release: Callable[[], None] = field(default=lambda: None)
     read_as: ReadAs = field(default=ReadAs("arrow"))
+    notices: Sequence[Notice] = ()
 
     @property
     def schema(self) -> pa.Schema:

@@ -298,9 +298,54 @@ FILES: list[Messy] = [
         "n;t\n€ 1.234,50;x\n12,75 €;y\n".encode(),
         {"n": [1234.5, 12.75], "t": ["x", "y"]},
     ),
-    Messy("two currencies", "n;t\n€ 12,50;x\n$ 12,75;y\n".encode(), remedy="one unit"),
+    Messy(
+        "minus signs of printers",
+        "n;t\n−3;x\n4;y\n–12.5;z\n–1,234.5;w\n".encode(),
+        {"n": [-3.0, 4.0, -12.5, -1234.5], "t": ["x", "y", "z", "w"]},
+    ),
+    Messy(
+        "minus signs of printers with decimal commas, currencies and powers of ten",
+        "n;p;e\n–1.234,5;–€ 2,5;1,5e−3\n−1,5;€−7,5;–2E–1\n".encode(),
+        {"n": [-1234.5, -1.5], "p": [-2.5, -7.5], "e": [0.0015, -0.2]},
+    ),
+    Messy(
+        "a dash alone beside minus signs",
+        lines("n;t", *(f"–{one}.5;x" for one in range(1, 12)), "–;y"),
+        remedy="missing=–",
+    ),
+    Messy(
+        "the same dash, told",
+        lines("n;m", "–1.5;1", "–;2", "−2.5;3"),
+        {"n": [-1.5, None, -2.5], "m": [1.0, 2.0, 3.0]},
+        said={"missing": ("–",)},
+    ),
+    Messy(
+        "codes behind a dash",
+        lines("code;n", "−007;1", "–012;2"),
+        {"code": ["−007", "–012"], "n": [1.0, 2.0]},
+    ),
+    Messy(
+        "bands with a dash",
+        lines("band;n", "18–25;1", "26–35;2"),
+        {"band": ["18–25", "26–35"], "n": [1.0, 2.0]},
+    ),
+    Messy(
+        "two signs before a number, which is none",
+        lines("n;t", *(f"{one};x" for one in MANY), "--5;y"),
+        remedy="row 31",
+    ),
+    Messy(
+        "two currencies",
+        lines("n;t", "€ 12,50;x", "€ 1;y", ";z", "$ 12,75;w"),
+        remedy="(€ in row 1, $ in row 4): an amount in one is not the same in the other",
+    ),
+    Messy(
+        "a currency in some rows only",
+        lines("n;t", "12,50;x", "NA;y", "€ 12,75;z"),
+        remedy="(none in row 1, € in row 3)",
+    ),
     Messy("percent", lines("n;t", "12 %;x", "7,5%;y"), {"n": [12.0, 7.5], "t": ["x", "y"]}),
-    Messy("percent in some rows only", lines("n;t", "12%;x", "7;y"), remedy="one unit"),
+    Messy("percent in some rows only", lines("n;t", "12%;x", "7;y"), remedy="none in row 2"),
     Messy(
         "bookkeepers' minus",
         lines("n,t", "(12.50),x", "12.75-,y", "1.25,z"),

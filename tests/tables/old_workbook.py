@@ -13,20 +13,20 @@ from tests.tables.binary_workbook import Cells
 SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 SECTOR, SMALLEST_STREAM = 512, 4096
 FREE, END_OF_CHAIN, TABLE_SECTOR, NOBODY = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD, 0xFFFFFFFF
-BEGIN, END, SHEET_OF_LIST, NUMBER, TEXT = 0x0809, 0x000A, 0x0085, 0x0203, 0x0204
+BEGIN, END, SHEET_OF_LIST, NUMBER, TEXT, MERGED = 0x0809, 0x000A, 0x0085, 0x0203, 0x0204, 0x00E5
 BOOK, SHEET, BIFF8 = 0x0005, 0x0010, 0x0600
 
 
-def old_workbook(cells: Cells) -> bytes:
-    """One sheet with these cells, by row and column from 0."""
+def old_workbook(cells: Cells, *merged: tuple[int, int, int, int]) -> bytes:
+    """One sheet with these cells, by row and column from 0; first and last row and column are merged."""
     begin = _record(BEGIN, struct.pack("<HHHHII", BIFF8, BOOK, 0, 0, 0, 0))
     name = struct.pack("<BB", 6, 0) + b"people"
     length = len(begin) + len(_record(SHEET_OF_LIST, bytes(6) + name)) + len(_record(END))
     listed = _record(SHEET_OF_LIST, struct.pack("<IH", length, 0) + name)
-    return _compound(begin + listed + _record(END) + _sheet(cells))
+    return _compound(begin + listed + _record(END) + _sheet(cells, merged))
 
 
-def _sheet(cells: Cells) -> bytes:
+def _sheet(cells: Cells, merged: tuple[tuple[int, int, int, int], ...]) -> bytes:
     records = [_record(BEGIN, struct.pack("<HHHHII", BIFF8, SHEET, 0, 0, 0, 0))]
     for (row, column), value in sorted(cells.items()):
         place = struct.pack("<HHH", row, column, 0)
@@ -35,6 +35,9 @@ def _sheet(cells: Cells) -> bytes:
             records.append(_record(TEXT, place + text))
         else:
             records.append(_record(NUMBER, place + struct.pack("<d", value)))
+    if merged:
+        ranges = b"".join(struct.pack("<HHHH", *one) for one in merged)
+        records.append(_record(MERGED, struct.pack("<H", len(merged)) + ranges))
     return b"".join([*records, _record(END)])
 
 

@@ -80,7 +80,7 @@ def look_at_file(
         waiting_files.opened(resources, ask, file_id) as body,
         sent_table(resources, body, wishes, reading) as stream,
     ):
-        found, report = register.try_table(
+        found, report, notices = register.try_table(
             resources,
             ask,
             "",
@@ -94,6 +94,7 @@ def look_at_file(
         "owner/look.html",
         found=found,
         report=report,
+        notices=notices,
         wishes=reading,
         kinds=list(Kind),
     )

@@ -20,6 +20,7 @@ from app.tables.detection.personal import (
     named_for_people,
     numbering_people,
 )
+from app.tables.detection.times import NOTE, holding_times
 from app.tables.stream import TableColumn
 from app.tables.values.units import PLAIN
 
@@ -176,9 +177,11 @@ def _inferred(facts: Facts, categories: int) -> tuple[Kind, str]:
         return Kind.DATE, "It holds dates: its noise is in days, and it leaves as dates."
     if facts.storage is Storage.NUMBER:
         return _inferred_of_numbers(facts, note)
+    timed = facts.look is not None and holding_times(facts.look.sample)
+    times = f" {NOTE}" if timed else ""
     if (reason := _different(facts, categories)) is not None:
-        return Kind.IDENTIFIER, reason
-    return Kind.CATEGORICAL, f"It holds text with {facts.distinct} different values.{note}"
+        return Kind.IDENTIFIER, f"{reason}{times}"
+    return Kind.CATEGORICAL, f"It holds text with {facts.distinct} different values.{note}{times}"
 
 
 def _different(facts: Facts, categories: int) -> str | None:

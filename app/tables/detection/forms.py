@@ -7,7 +7,13 @@ import re
 EMAIL = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[A-Za-z]{2,}")
 URL = re.compile(r"(https?://|www\.)\S+", re.IGNORECASE)
 IP4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.|$)){4}(?::\d+)?")
-IP6 = re.compile(r"(?=.*:.*:)[0-9a-fA-F:]{3,39}(%\w+)?")
+GROUPS = r"[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}"
+IP6 = re.compile(
+    r"(?:(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}"
+    rf"|(?:{GROUPS})?::(?:{GROUPS})?(?::?(?:\d{{1,3}}\.){{3}}\d{{1,3}})?)(?:%\w+)?(?:/\d{{1,3}})?"
+)
+"""Eight groups, or fewer with :: for those left out. A time has two or three, and never ::."""
+
 MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
 UUID = re.compile(r"\{?[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\}?")
 DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)

@@ -21,6 +21,7 @@ from app.tables.detection.column_words import (
 )
 from app.tables.detection.forms import FORMS, is_capitalised, is_person, is_phone, is_street
 from app.tables.detection.given_names import GIVEN_NAMES
+from app.tables.detection.times import holding_times
 
 NEARLY_ALL = 0.8
 ENOUGH = 3
@@ -97,7 +98,7 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
 
 def _recognised(values: Sequence[str]) -> str | None:
     """What the values are, as the end of a sentence; None where they are nothing personal."""
-    if not values:
+    if not values or holding_times(values):
         return None
     for what, form in FORMS.items():
         if _share(values, partial(_has_form, form)):

@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidTable
-from app.tables.dialect.tokens import marked_pattern, plain_pattern
+from app.tables.dialect.tokens import MINUS, marked_pattern, plain_pattern
 from app.tables.reading_as import Decimal
 
 NUMBERS_FROM = 0.9
 """A column of which so many cells are numbers is a number column with strays, never text."""
 
 CURRENCY_OR_PERCENT = r"(?:€|\$|£|¥|₹|zł|kr\.?|R\$|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|JPY|Fr\.|US\$|%)"
-MINUS = "\u2212"
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decim
 def without_marks(texts: pa.Array, decimal: Decimal) -> pa.Array:
     """Spelled numbers as Arrow reads them: no marks, a decimal point, the minus in front."""
     texts = pc.replace_substring_regex(texts, r"[\s\x{00a0}\x{202f}\x{2009}'’]", "")
-    texts = pc.replace_substring(texts, MINUS, "-")
+    texts = pc.replace_substring_regex(texts, f"[{MINUS}]", "-")
     texts = pc.replace_substring_regex(texts, CURRENCY_OR_PERCENT, "")
     texts = pc.replace_substring_regex(texts, r"^\((.*)\)$", r"-\1")
     texts = pc.replace_substring_regex(texts, r"^(.*)-$", r"-\1")

@@ -50,7 +50,10 @@ USUAL_MARKS = (
 )
 """Marks by which people say that a cell is missing: named in an error, since they are no data."""
 
-SIGN = r"[+\-\x{2212}]?"
+MINUS = r"\-\x{2212}\x{2013}"
+"""Inside brackets of a pattern: a hyphen, the minus sign, and the dash that printers put for it."""
+
+SIGN = rf"[+{MINUS}]?"
 CURRENCY = r"(?:€|\$|£|¥|₹|zł|kr\.?|R\$|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|JPY|Fr\.|US\$)"
 BLANK = r"[ \t\x{00a0}\x{202f}\x{2009}]"
 GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
@@ -64,15 +67,18 @@ def plain_pattern(decimal: Decimal) -> str:
 
 
 def marked_pattern(decimal: Decimal) -> str:
-    """A number with thousands marks, a currency or percent sign, or a minus as bookkeepers write it."""
+    """A number with thousands marks, a currency or percent sign, or a minus as bookkeepers or printers write it."""
     sign = re.escape(decimal.sign)
     grouped = "|".join(
         rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (GROUP[decimal], "['’]", BLANK)
     )
     number = rf"(?:(?:{grouped}|\d+)(?:{sign}\d+)?|{sign}\d+)"
-    before = rf"{SIGN}{BLANK}*(?:{CURRENCY}{BLANK}*)?{SIGN}"
+    currency = rf"(?:{CURRENCY}{BLANK}*)?"
+    before = rf"(?:{SIGN}{BLANK}*{currency}|{currency}{SIGN})"
     after = rf"(?:{BLANK}*(?:{CURRENCY}|%))?"
-    return rf"^{BLANK}*(?:{before}{number}{after}|{number}{after}-|\({before}{number}{after}\)){BLANK}*$"
+    power = rf"{SIGN}(?:\d+{sign}?\d*|{sign}\d+)[eE]{SIGN}\d+"
+    marked = rf"{before}{number}{after}|{number}{after}-|\({currency}{number}{after}\)"
+    return rf"^{BLANK}*(?:{marked}|{power}){BLANK}*$"
 
 
 def _for_python(pattern: str) -> re.Pattern[str]:

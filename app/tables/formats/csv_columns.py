@@ -19,6 +19,7 @@ from app.tables.dialect.decimals import (
 )
 from app.tables.dialect.tokens import (
     MISSING_NUMBERS,
+    SIGN,
     USUAL_MARKS,
     is_total,
     marked_pattern,
@@ -27,13 +28,12 @@ from app.tables.dialect.tokens import (
 from app.tables.reading_as import Decimal
 from app.tables.values.cells import first_inexact
 from app.tables.values.dates import COMPACT
-from app.tables.values.units import PLAIN
+from app.tables.values.units import PERCENT, PLAIN, different_units
 
-CODE = r"^[+-]?(0\d+|\d{16,})$"
+CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
-PERCENT = "%"
 POWER = r"^[ \t]*\d{2,3}[eE]\d{1,2}[ \t]*$"
 """A number to Arrow, 12e4, and to people a code: whoever writes numbers so has one digit before the e, or a point."""
 
@@ -57,7 +57,7 @@ NEARLY_NUMBERS = {
     r"^[+-]?\d+(?:[.,]\d+)?(?P<end>\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})$": UNIT,
     r"^[+-]?\d+(?:[.,]\d+)?(?P<end>\s*[*†‡]{0,3})$": STARS,
     r"^\d{1,2}(?P<end>(?:,\d{2})+,\d{3}(?:\.\d+)?)$": "with groups of two digits",
-    r"^(?P<end>[\p{Nd}.,]*[^\x00-\x7f][\p{Nd}.,]*)$": "in other digits than 0 to 9",
+    r"^(?P<end>[\p{Nd}.,]*[^\x00-\x7f\x{2012}-\x{2015}\x{2212}][\p{Nd}.,]*)$": "in other digits than 0 to 9",
 }
 """Spellings that nothing here reads, each with how it is said."""
 
@@ -112,14 +112,19 @@ def numbers_of(
 ) -> pa.Array:
     """The doubles that spelled numbers are; InvalidTable for cells that are none."""
     absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
-    trimmed = pc.utf8_trim_whitespace(texts)
-    present = pc.if_else(pc.is_in(trimmed, absent), pa.scalar(None, texts.type), trimmed)
+    present = _without(texts, absent)
     number = _is_number(present, decimal)
     if pc.all(number).as_py() is False:
         raise _stray(column.name, present, number, first_row, wished=False)
     if column.unit is not None:
         _refuse_other_signs(column.name, present, column.unit, first_row)
     return without_marks(present, decimal).cast(pa.float64())
+
+
+def _without(texts: pa.Array, absent: pa.Array) -> pa.Array:
+    """The cells with those null that stand for a missing one."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.is_in(trimmed, absent), pa.scalar(None, texts.type), trimmed)
 
 
 def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
@@ -168,7 +173,7 @@ def _column(
     whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
     if wish is None and not marked and not whole:
         _refuse_powers(name, present)
-    unit = _unit(name, present) if marked else PLAIN
+    unit = _unit(name, _without(texts, absent)) if marked else PLAIN
     note = _note(unit) if marked else None
     return CsvColumn(name, Storage.NUMBER, marked, whole, note=note, unit=unit)
 
@@ -228,7 +233,7 @@ def _code(present: pa.Array, plain: pa.Array) -> str | None:
     """Why digits are no numbers, where they are not."""
     codes = present.filter(pc.match_substring_regex(present, CODE))
     if len(codes):
-        if pc.any(pc.match_substring_regex(codes, r"^[+-]?0")).as_py():
+        if pc.any(pc.match_substring_regex(codes, f"^{SIGN}0")).as_py():
             return "Its digits have leading zeros, so they are codes and kept as written."
         try:
             large = first_inexact(codes.cast(pa.int64())) is not None
@@ -257,18 +262,21 @@ def _refuse_powers(name: str, present: pa.Array) -> None:
         )
 
 
-def _signs(present: pa.Array) -> pa.Array:
-    """The sign of each number, null where it has none."""
-    return pc.struct_field(pc.extract_regex(present, f"(?P<sign>{CURRENCY_OR_PERCENT})"), 0)
+def _signs(cells: pa.Array) -> pa.Array:
+    """The sign of each number, empty where it has none."""
+    found = pc.struct_field(pc.extract_regex(cells, f"(?P<sign>{CURRENCY_OR_PERCENT})"), 0)
+    return pc.if_else(cells.is_valid(), pc.fill_null(found, PLAIN), found)
 
 
-def _unit(name: str, present: pa.Array) -> str:
-    """The one sign that numbers have; InvalidTable for two in one column, or percent in a part of it."""
-    found = _signs(present)
-    signs: list[str] = pc.unique(found.drop_null()).to_pylist()
-    if len(signs) > 1 or (signs == [PERCENT] and found.null_count):
-        raise _different_signs(name, signs)
-    return signs[0] if signs else PLAIN
+def _unit(name: str, cells: pa.Array) -> str:
+    """The one sign that numbers have, empty for none; InvalidTable for two, or for one in a part of them."""
+    signs = _signs(cells)
+    found: list[str] = pc.unique(signs.drop_null()).to_pylist()
+    if len(found) > 1:
+        raise different_units(
+            name, {sign: f"in row {1 + pc.index(signs, sign).as_py()}" for sign in found}
+        )
+    return found[0]
 
 
 def _note(unit: str) -> str:
@@ -281,23 +289,14 @@ def _note(unit: str) -> str:
 def _refuse_other_signs(name: str, cells: pa.Array, unit: str, first_row: int) -> None:
     """InvalidTable for a sign further down than the first block that is not the one seen there."""
     signs = _signs(cells)
-    if unit == PERCENT:
-        signs = pc.if_else(cells.is_valid(), pc.fill_null(signs, "none"), signs)
     others = pc.fill_null(pc.not_equal(signs, unit), False)
     if pc.any(others).as_py():
-        row = first_row + pc.index(others, True).as_py()
-        found = [sign for sign in (unit, signs[row - first_row].as_py()) if sign]
-        raise _different_signs(name, found, row)
-
-
-def _different_signs(name: str, signs: Sequence[str], row: int | None = None) -> InvalidTable:
-    where = "" if row is None else f", first in row {row}"
-    return InvalidTable(
-        f"The numbers of column {name!r} have different signs ({', '.join(signs)}){where}: an amount in "
-        "one is not the same in the other. Bring them to one unit.",
-        column=name,
-        row=row,
-    )
+        at = pc.index(others, True).as_py()
+        raise different_units(
+            name,
+            {unit: "above", signs[at].as_py(): f"first in row {first_row + at}"},
+            row=first_row + at,
+        )
 
 
 def _stray(

@@ -12,25 +12,29 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from python_calamine import CalamineError, CalamineWorkbook
+from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits, Storage
 from app.tables.dialect.tokens import MISSING_NUMBERS
 from app.tables.formats.archive import DAMAGED, Bytes
 from app.tables.formats.csv import read_csv
-from app.tables.formats.error_cells import failures
-from app.tables.formats.far_apart import cells_lie_far_apart
-from app.tables.formats.tried_apart import can_be_held
-from app.tables.formats.unsaved_formulas import TOKEN, unsaved_formula
 from app.tables.media import Source
 from app.tables.reading_as import Header, ReadingWishes
+from app.tables.sheets.error_cells import failures
+from app.tables.sheets.far_apart import cells_lie_far_apart
+from app.tables.sheets.hidden_cells import hidden_notices
+from app.tables.sheets.merged_cells import refuse_merged
+from app.tables.sheets.sheet import Cell, Range, Sheet, is_filled
+from app.tables.sheets.shown import Shown, shown_in_xlsx
+from app.tables.sheets.shown_ods import shown_in_ods
+from app.tables.sheets.shown_units import with_units
+from app.tables.sheets.tried_apart import can_be_held
+from app.tables.sheets.unsaved_formulas import TOKEN, unsaved_formula
 from app.tables.stream import TableStream
 
 MOST_ROWS = 5
 """So many rows are named where something is wrong with them."""
-
-Cell = str | float | int | bool | dt.date | dt.datetime | dt.time | dt.timedelta | None
 
 
 def read_workbook(
@@ -50,19 +54,42 @@ def read_workbook(
         if source is Source.XLSX:
             _refuse_failures(failures(content), wishes.missing)
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        name, rows = _sheet(book, wishes.sheet)
-        if source is Source.XLSX and TOKEN not in wishes.missing and name:
-            _refuse_unsaved(content, book, name, wishes.header)
+        sheet = _sheet(book, wishes.sheet)
+        if source is Source.XLSX and TOKEN not in wishes.missing and sheet.name:
+            _refuse_unsaved(content, sheet, wishes.header)
+        shown, merged = _shown(content, source, sheet)
     except (CalamineError, *DAMAGED):
         raise InvalidTable(f"The body is not a complete, well-formed {source} workbook.") from None
+    header_rows = 0 if wishes.header is Header.ABSENT else 1
+    refuse_merged(sheet, merged, header_rows)
+    rows = sheet.rows
     _refuse_dates_and_numbers(rows, wished, wishes.header)
     text = _written(rows)
     if not text:
-        raise InvalidTable("The sheet is empty", sheet=name)
+        raise InvalidTable("The sheet is empty", sheet=sheet.name)
     inner = replace(wishes, delimiter=",", encoding="utf-8")
     stream = read_csv(Bytes(text), limits, wished, inner)
-    read_as = replace(stream.read_as, format=str(source), encoding=None, delimiter=None, sheet=name)
-    return replace(stream, read_as=read_as)
+    read_as = replace(
+        stream.read_as, format=str(source), encoding=None, delimiter=None, sheet=sheet.name
+    )
+    return replace(
+        stream,
+        columns=with_units(stream.columns, sheet, shown, header_rows, wishes.missing),
+        read_as=read_as,
+        notices=hidden_notices(sheet, shown, stream.columns, header_rows),
+    )
+
+
+def _shown(content: bytes, source: Source, sheet: Sheet) -> tuple[Shown, Sequence[Range]]:
+    """What the sheet shows beside values, as far as its format lets it be seen."""
+    columns = sheet.left + max(map(len, sheet.cells), default=0)
+    match source:
+        case Source.XLSX:
+            return shown_in_xlsx(content, sheet.number, sheet.bottom, columns), sheet.merged
+        case Source.ODS:
+            return shown_in_ods(content, sheet.name, sheet.bottom, columns)
+        case _:
+            return Shown(sheet.bottom, columns), sheet.merged
 
 
 def _too_wide(content: bytes, source: Source) -> bool:
@@ -83,18 +110,14 @@ def _refuse_failures(found: frozenset[str], missing: tuple[str, ...]) -> None:
         )
 
 
-def _refuse_unsaved(
-    content: bytes, book: CalamineWorkbook, name: str, header: Header | None
-) -> None:
+def _refuse_unsaved(content: bytes, sheet: Sheet, header: Header | None) -> None:
     """InvalidTable for a formula of the sheet that has no value."""
-    place = unsaved_formula(content, book.sheet_names.index(name))
+    place = unsaved_formula(content, sheet.number)
     if place is None:
         return
-    sheet = book.get_sheet_by_name(name)
-    cells = sheet.to_python(skip_empty_area=True)
-    top, left = sheet.start or place
-    position = max(place[1] - left, 0)
-    row = sum(map(_filled, cells[: max(place[0] - top, 0)]))
+    cells = sheet.cells
+    position = max(place[1] - sheet.left, 0)
+    row = sum(map(is_filled, cells[: max(place[0] - sheet.top, 0)]))
     column = f"column_{position + 1}"
     if header is Header.ABSENT:
         row += 1
@@ -109,7 +132,7 @@ def _refuse_unsaved(
     )
 
 
-def _sheet(book: CalamineWorkbook, wished: str | None) -> tuple[str, list[list[Cell]]]:
+def _sheet(book: CalamineWorkbook, wished: str | None) -> Sheet:
     names = book.sheet_names
     if wished is not None:
         if wished not in names:
@@ -118,26 +141,34 @@ def _sheet(book: CalamineWorkbook, wished: str | None) -> tuple[str, list[list[C
                 parameter="sheet",
                 sheets=names,
             )
-        return wished, _rows(book, wished)
-    filled = {name: rows for name in names if (rows := _rows(book, name))}
+        return _read(book, wished)
+    filled = [sheet for name in names if (sheet := _read(book, name)).cells]
     if len(filled) > 1:
+        told = [sheet.name for sheet in filled]
         raise InvalidParameter(
-            f"The workbook has {len(filled)} sheets with cells ({', '.join(filled)}); say which one "
+            f"The workbook has {len(filled)} sheets with cells ({', '.join(told)}); say which one "
             "with the parameter `sheet`.",
             parameter="sheet",
-            sheets=list(filled),
+            sheets=told,
         )
-    return next(iter(filled.items()), (names[0] if names else "", []))
+    return filled[0] if filled else Sheet(names[0] if names else "", 0, 0, 0, [])
 
 
-def _rows(book: CalamineWorkbook, name: str) -> list[list[Cell]]:
-    """The rows of a sheet, without the empty ones around and between them."""
-    rows = book.get_sheet_by_name(name).to_python(skip_empty_area=True)
-    return [[*row] for row in rows if _filled(row)]
-
-
-def _filled(row: Sequence[Cell]) -> bool:
-    return any(cell not in ("", None) for cell in row)
+def _read(book: CalamineWorkbook, name: str) -> Sheet:
+    """A sheet, without the empty rows and columns around its cells."""
+    number = book.sheet_names.index(name)
+    sheet = book.get_sheet_by_name(name)
+    top, left = sheet.start or (0, 0)
+    cells: list[list[Cell]] = [[*row] for row in sheet.to_python(skip_empty_area=True)]
+    return Sheet(
+        name,
+        number,
+        top,
+        left,
+        cells if any(map(is_filled, cells)) else [],
+        sheet.merged_cell_ranges or (),
+        visible=book.sheets_metadata[number].visible == SheetVisibleEnum.Visible,
+    )
 
 
 def _refuse_dates_and_numbers(
@@ -182,8 +213,6 @@ def _written(rows: list[list[Cell]]) -> bytes:
 
 def _text(cell: Cell) -> str:
     match cell:
-        case None:
-            return ""
         case bool():
             return str(cell).lower()
         case float():
@@ -192,5 +221,14 @@ def _text(cell: Cell) -> str:
             return cell.date().isoformat()
         case dt.datetime() | dt.date() | dt.time():
             return cell.isoformat()
+        case dt.timedelta():
+            return _duration(cell)
         case _:
-            return str(cell)
+            return "" if cell is None else str(cell)
+
+
+def _duration(cell: dt.timedelta) -> str:
+    """Hours, minutes and seconds, as a sheet shows a duration of more than a day."""
+    seconds = round(abs(cell).total_seconds())
+    sign = "-" if cell < dt.timedelta() else ""
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

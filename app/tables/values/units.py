@@ -5,10 +5,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from app.errors import InvalidTable
 
 PLAIN = ""
 """The unit of numbers that came without a sign."""
+
+PERCENT = "%"
+
+
+def different_units(
+    name: str,
+    places: Mapping[str, str],
+    *,
+    row: int | None = None,
+    remedy: str = "give all of them the same sign or none",
+) -> InvalidTable:
+    """The error for numbers of one column in several units; `places` says where one of each stands."""
+    found = ", ".join(f"{unit or 'none'} {place}" for unit, place in places.items())
+    return InvalidTable(
+        f"The numbers of column {name!r} have different signs ({found}): an amount in one is not the same"
+        f" in the other. Bring them to one unit, and {remedy}.",
+        column=name,
+        row=row,
+    )
 
 
 def refuse_other_unit(name: str, known: str | None, given: str | None, before: str) -> None:

@@ -34,12 +34,17 @@ def numbers(seed: int = 1) -> pa.Table:
 
 def shares_in_a_workbook() -> bytes:
     """Cells that Excel shows as 12.3 % and that hold 0.123."""
+    return in_a_workbook("0.0%")
+
+
+def in_a_workbook(code: str) -> bytes:
+    """Cells that Excel shows by a number format."""
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.append(["p", "n"])
     for share, n in zip(*numbers(3).to_pydict().values(), strict=True):
         sheet.append([share, n])
-        sheet.cell(sheet.max_row, 1).number_format = "0.0%"
+        sheet.cell(sheet.max_row, 1).number_format = code
     sink = io.BytesIO()
     book.save(sink)
     return sink.getvalue()
@@ -74,6 +79,9 @@ def refused(answer: Any, *words: str) -> None:
         (csv("{} %"), csv("0.{:02.0f}"), ("numbers with %", "plain numbers", "write them with %")),
         (csv("{} %"), shares_in_a_workbook(), ("numbers with %", "plain numbers")),
         (shares_in_a_workbook(), csv("{} %"), ("numbers with %", "write them without a sign")),
+        (in_a_workbook("0.00 €"), csv("${}"), ("numbers with $", "numbers with €")),
+        (in_a_workbook("0.00 €"), csv("{}"), ("plain numbers", "numbers with €")),
+        (csv("{} EUR"), in_a_workbook("[$USD] 0.00"), ("numbers with USD", "numbers with EUR")),
         (csv("€{}"), csv("${}"), ("numbers with $", "numbers with €", "write them with €")),
         (csv("{} EUR"), csv("{} USD"), ("numbers with USD", "numbers with EUR")),
         (csv("{}"), csv("{}%"), ("numbers with %", "plain numbers")),
@@ -109,6 +117,11 @@ def test_numbers_in_the_same_unit_are_appended(
         "missing": [],
     }
     refused(append(client, dataset, csv("{} CHF", seed=3)), "numbers with CHF")
+
+
+def test_a_currency_of_a_workbook_goes_with_the_same_in_a_text(admin: TestClient) -> None:
+    dataset = registered(admin, in_a_workbook("[$€-407] #,##0.00"))
+    assert append(admin, dataset, csv("€{}", seed=5)).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -153,19 +166,24 @@ def test_texts_in_two_units_are_not_read_again_as_numbers(admin: TestClient) -> 
     dataset = registered(admin, csv("€{}"), columns='{"p": "categorical"}')
     assert append(admin, dataset, csv("${}", seed=2)).status_code == 201  # texts, as written
     told = admin.put(f"/v1/datasets/{dataset}/columns", json={"p": "numeric"})
-    refused(told, "different signs (€, $)", "row 1")
+    refused(told, "different signs (€ above, $ first in row 1)")
 
 
 @pytest.mark.parametrize(
     ("first", "later", "signs"),
-    [("€1.5", "$1.5", "(€, $)"), ("1.5 %", "0.5", "(%, none)"), ("1,000.5", "£1", "(£)")],
+    [
+        ("€1.5", "$1.5", "(€ above, $ first in row {row})"),
+        ("€1.5", "1.5", "(€ above, none first in row {row})"),
+        ("1.5 %", "0.5", "(% above, none first in row {row})"),
+        ("1,000.5", "£1", "(none above, £ first in row {row})"),
+    ],
 )
 def test_a_sign_far_down_in_a_file_is_as_wrong_as_at_its_beginning(
     admin: TestClient, first: str, later: str, signs: str
 ) -> None:
     rows = 2**21 // len(f"{first};0.25\n")
     body = "p;n\n" + f"{first};0.25\n" * rows + f"{first};0.5\n{later};0.75\n"
-    refused(post(admin, body.encode()), signs, f"first in row {rows + 2}")
+    refused(post(admin, body.encode()), signs.format(row=rows + 2))
 
 
 def test_what_was_missing_is_missing_in_rows_to_come(service_on_each_database: Service) -> None:

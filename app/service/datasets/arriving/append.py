@@ -149,7 +149,8 @@ def append_rows(
             under_way.record(
                 "rows.append", dataset_id, rows=ingested.rows, part=number, waiting=part.waiting
             )
-            return part, owned(connection, ask, dataset_id), (*notices, *elsewhere)
+            told = (*stream.notices, *notices, *elsewhere)
+            return part, owned(connection, ask, dataset_id), told
 
 
 def _check_columns(dataset: Dataset, stream: TableStream) -> None:

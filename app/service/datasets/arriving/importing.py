@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
-from app.model import Limits, Role, Storage
+from app.model import Limits, Notice, Role, Storage
 from app.service.access import require
 from app.service.asking import Ask
 from app.service.jobs.progress import SILENT, Progress
@@ -44,7 +45,7 @@ def imported(
     reader = _Files(resources, resources.imports.find(source), wished, wishes, progress)
     first = reader.opened(0)
     batches = reader.rows(first)
-    return TableStream(first.columns, batches, reader.close, first.read_as)
+    return TableStream(first.columns, batches, reader.close, first.read_as, reader.notices)
 
 
 class _Files:
@@ -63,6 +64,7 @@ class _Files:
         self._files, self._wished, self._wishes = files, wished, wishes
         self._progress = progress
         self._open = ExitStack()
+        self.notices: list[Notice] = []
 
     def opened(self, number: int) -> TableStream:
         """Begin to read a file."""
@@ -81,6 +83,10 @@ class _Files:
             )
             opening.enter_context(stream)
             self._open = opening.pop_all()
+        self.notices += [
+            replace(one, detail=f"In the file {file.name!r}: {one.detail}")
+            for one in stream.notices
+        ]
         return stream
 
     def rows(self, first: TableStream) -> Generator[pa.RecordBatch, None, None]:

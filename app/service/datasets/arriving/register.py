@@ -57,7 +57,8 @@ def register_dataset(
     """Store the rows, then commit the data set; without the commit nothing of either remains.
 
     KeyRepeated when two rows have the same key, RowsOverlap when most rows are in another data set,
-    unless the owner allows it; with the data set, how it was read and what it shares with others.
+    unless the owner allows it; with the data set, how it was read, and what its owner should know of the
+    reading and of what it shares with others.
     """
     stream = dated(stream, wishes, dates)
     dataset_id = new_id("ds")
@@ -123,7 +124,7 @@ def register_dataset(
                 overlap=max((one.share or 0.0 for one in notices), default=None),
             )
             dataset = with_versions(under_way.connection, [dataset])[0]
-    return dataset, table_report(ingested, stream.read_as), notices
+    return dataset, table_report(ingested, stream.read_as), (*stream.notices, *notices)
 
 
 def try_table(
@@ -136,8 +137,8 @@ def try_table(
     key_column: str | None,
     dates: DateOrder | None = None,
     progress: Progress = SILENT,
-) -> tuple[Dataset, TableReport]:
-    """All that a registration would find and say, with nothing stored: the data set has no id."""
+) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
+    """All that a registration would find in the table, with nothing stored: the data set has no id."""
     require(ask, Role.OWNER)
     stream = dated(stream, wishes, dates)
     ingested = ingest(stream, wishes, Nowhere(), resources.limits, progress)
@@ -152,7 +153,7 @@ def try_table(
         key_column=key_column,
         created_at=datetime.now(UTC),
     )
-    return dataset, table_report(ingested, stream.read_as)
+    return dataset, table_report(ingested, stream.read_as), tuple(stream.notices)
 
 
 class Nowhere:

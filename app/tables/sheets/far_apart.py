@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from functools import lru_cache
 
 SHEETS = "xl/worksheets/"
 FREE_CELLS = 1_000_000
@@ -43,6 +44,7 @@ def _rectangle(sheet: bytes) -> int:
     return rows * columns
 
 
+@lru_cache(2**15)
 def column_number(letters: bytes) -> int:
     """The number of a column by its letters, A is 1."""
     number = 0

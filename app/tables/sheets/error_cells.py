@@ -10,7 +10,7 @@ import io
 import re
 import zipfile
 
-from app.tables.formats.far_apart import SHEETS
+from app.tables.sheets.far_apart import SHEETS
 
 FAILED = re.compile(
     rb"""<(?:\w+:)?c\b[^>]*\bt\s*=\s*["']e["'][^>]*>.{0,4096}?<(?:\w+:)?v[^>]*>([^<]{1,16})<""",

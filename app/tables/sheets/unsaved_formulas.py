@@ -12,7 +12,7 @@ import posixpath
 import re
 import zipfile
 
-from app.tables.formats.far_apart import CELL, ROW, SHEETS, column_number
+from app.tables.sheets.far_apart import CELL, ROW, SHEETS, column_number
 
 TOKEN = "#FORMULA!"  # noqa: S105 - what the sender says to take such cells as missing
 """By what the sender says so: nothing stands in the cell, so this is what failed formulas look like."""
@@ -36,7 +36,7 @@ EMPTY_TEXT = re.compile(rb"""\bt\s*=\s*["']str["']""")
 def unsaved_formula(content: bytes, sheet: int) -> tuple[int, int] | None:
     """Row and column, both from 0, of the first formula without a value in the sheet of that number."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name in _files(archive, sheet):
+        for name in sheet_files(archive, sheet):
             text = archive.read(name)
             for cell in UNSAVED.finditer(text):
                 if EMPTY_TEXT.search(cell[1]) is None:
@@ -52,7 +52,7 @@ def _place(text: bytes, cell: re.Match[bytes]) -> tuple[int, int]:
     return max(len(rows) - 2, 0), len(CELL.findall(rows[-1]))
 
 
-def _files(archive: zipfile.ZipFile, sheet: int) -> list[str]:
+def sheet_files(archive: zipfile.ZipFile, sheet: int) -> list[str]:
     """The file of a sheet; those of all sheets where the workbook does not tell."""
     names = archive.namelist()
     every = [name for name in names if name.lower().startswith(SHEETS)]
