@@ -239,15 +239,15 @@ def verify_log(settings: Settings) -> None:
     print(f"the audit log is whole: {entries} entries, the last hash is {head}")
 
 
-def compile_noise(settings: Settings) -> None:
-    """compile the noise ahead of a start"""
+def compile_code(settings: Settings) -> None:
+    """compile the noise and the lines of CSV ahead of a start"""
     from app.service.copies.compiling import compile_now
 
     if not compile_now(settings.home):
         sys.exit(
-            "cornerwave-server: the noise cannot be compiled here; copies are made without, slower"
+            "cornerwave-server: not all can be compiled here; copies are made and written slower"
         )
-    print("the noise is compiled")
+    print("the noise and the lines of CSV are compiled")
 
 
 def openapi(settings: Settings) -> None:
@@ -378,7 +378,7 @@ COMMANDS = {
     "migrate": migrate,
     "change-master-key": change_master_key,
     "verify-log": verify_log,
-    "compile": compile_noise,
+    "compile": compile_code,
     "rotate-signing-key": rotate_signing_key,
     "openapi": openapi,
 }

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
-from typing import IO, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 import orjson
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.errors import NotAcceptable
 from app.model import BLOCK_ROWS
 from app.store.blobs.row_blocks import row_blocks
+from app.tables.csv_lines import Drain, csv_header, csv_lines
 from app.tables.formats.workbook import write_workbook
 from app.tables.media import MediaType
 from app.tables.spreadsheets import safe_cells
@@ -68,46 +67,12 @@ def write_batches(
             return _chunks(write_workbook(batches, schema, Drain()))
 
 
-class Drain(io.RawIOBase):
-    """A sink to a writer, emptied by `take` after each step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parts: list[bytes] = []
-
-    def write(self, data: object, /) -> int:
-        # Bytes never change and are kept as they are; whatever else the writer has is its own.
-        part = data if isinstance(data, bytes) else bytes(memoryview(data))  # type: ignore[arg-type]
-        self._parts.append(part)
-        return len(part)
-
-    def writable(self) -> bool:
-        return True
-
-    def take(self) -> list[bytes]:
-        """What was written since the last time."""
-        taken, self._parts = self._parts, []
-        return taken
-
-
 def _csv(
     batches: Batches, schema: pa.Schema, shown: Callable[[pa.RecordBatch], pa.RecordBatch]
-) -> Iterator[bytes]:
-    none = pa.RecordBatch.from_pylist([], schema=schema)
-    yield from _csv_lines(shown(none), header=True)
-    for lines in batches(lambda batch: _csv_lines(shown(batch))):
+) -> Iterator[bytes | memoryview]:
+    yield from csv_header(shown(pa.RecordBatch.from_pylist([], schema=schema)).schema)
+    for lines in batches(lambda batch: csv_lines(shown(batch))):
         yield from lines
-
-
-def _csv_lines(rows: pa.RecordBatch, *, header: bool = False) -> list[bytes]:
-    sink = Drain()
-    pl.DataFrame(pl.from_arrow(rows)).write_csv(
-        cast("IO[bytes]", sink),
-        include_header=header,
-        # In a table of one column a missing cell would be an empty line, which many readers skip.
-        null_value='""' if rows.num_columns == 1 else None,
-    )
-    return sink.take()
 
 
 def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
@@ -172,7 +137,9 @@ def text_columns(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if not pa.types.is_floating(field.type)]
 
 
-def _chunks(parts: Iterator[bytes] | Iterator[pa.Buffer]) -> Iterator[memoryview]:
+def _chunks(
+    parts: Iterator[bytes | memoryview] | Iterator[bytes] | Iterator[pa.Buffer],
+) -> Iterator[memoryview]:
     """The same bytes in chunks: what is long is cut without being copied, what is short joined."""
     short: list[memoryview] = []
     waiting = 0

@@ -1,7 +1,8 @@
-"""Compiled noise, ahead of the first request that could use it.
+"""Compiled noise and compiled lines of CSV, ahead of the first request that could use them.
 
 What was compiled is kept on disk for the next start. Until it is ready, and where it cannot be made,
-copies are made by its definition: the same bytes, more slowly. Nobody waits and nothing fails.
+copies are made by the noise's definition and written by polars: the same bytes, more slowly. Nobody
+waits and nothing fails.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ import logging
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 from app.numerics.copies.noise import steps
+from app.tables import csv_lines
 
 VARIABLE = "NUMBA_CACHE_DIR"
-SOURCES = ("kernels.py", "record_kernels.py")
+SOURCES = (
+    ("app.numerics.copies.noise", "kernels.py"),
+    ("app.numerics.copies.noise", "record_kernels.py"),
+    ("app.numerics.digits", "kernels.py"),
+)
 
 log = logging.getLogger("cornerwave.start")
 
@@ -33,14 +40,20 @@ def compile_ahead(home: Path) -> threading.Thread:
 
 
 def compile_now(home: Path) -> bool:
-    """The same, in the caller's thread; whether compiled functions are in use."""
-    if steps.compiled():
+    """The same, in the caller's thread; whether all compiled functions are in use."""
+    if steps.compiled() and csv_lines.compiled():
         return True
     os.environ.setdefault(VARIABLE, str(_folder(home)))
+    noise = steps.compiled() or _made(steps.compile_steps, "noise is not compiled")
+    lines = csv_lines.compiled() or _made(csv_lines.compile_lines, "lines of CSV are not compiled")
+    return noise and lines
+
+
+def _made(compiling: Callable[[], None], otherwise: str) -> bool:
     try:
-        steps.compile_steps()
+        compiling()
     except Exception as error:  # whatever the compiler meets, copies are made without it
-        log.warning("noise is not compiled", extra={"failure": type(error).__name__})
+        log.warning(otherwise, extra={"failure": type(error).__name__})
         return False
     return True
 
@@ -50,7 +63,7 @@ def _folder(home: Path) -> Path:
 
     numba tells sources apart by size and time alone, which two versions may share.
     """
-    sources = [files("app.numerics.copies.noise").joinpath(name).read_bytes() for name in SOURCES]
+    sources = [files(package).joinpath(name).read_bytes() for package, name in SOURCES]
     folder = home / "compiled" / hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)

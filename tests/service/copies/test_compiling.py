@@ -12,6 +12,8 @@ import pytest
 from app.numerics.copies.noise import definition, steps
 from app.numerics.copies.noise.steps import KernelsDiffer
 from app.service.copies.compiling import compile_ahead, compile_now
+from app.tables import csv_lines
+from app.tables.csv_lines import LinesDiffer
 
 SCRIPT = """
 import sys
@@ -21,11 +23,11 @@ print(compile_now(Path(sys.argv[1])))
 """
 
 
-def compiled_in_another_process(home: Path) -> bool:
+def compiled_in_another_process(home: Path, **settings: str) -> bool:
     variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(home)],
-        env=variables,
+        env=variables | settings,
         capture_output=True,
         text=True,
         check=True,
@@ -59,12 +61,34 @@ def test_a_compiler_that_fails_leaves_the_definition_at_work(
     monkeypatch.setattr(steps, "compile_steps", failing)
     assert not compile_now(tmp_path)
     assert steps.steps() is definition
+    assert csv_lines.compiled()
     assert caplog.messages == ["noise is not compiled"]
+
+
+def test_lines_that_fail_leave_compiled_noise_and_polars_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def failing() -> None:
+        raise LinesDiffer("as on a processor that nobody has seen")
+
+    monkeypatch.setattr(steps, "_in_use", [definition])
+    monkeypatch.setattr(csv_lines, "_compiled", [])
+    monkeypatch.setattr(csv_lines, "compile_lines", failing)
+    assert not compile_now(tmp_path)
+    assert steps.compiled()
+    assert not csv_lines.compiled()
+    assert caplog.messages == ["lines of CSV are not compiled"]
+
+
+def test_without_a_compiler_nothing_fails(tmp_path: Path) -> None:
+    assert not compiled_in_another_process(tmp_path, NUMBA_DISABLE_JIT="1")
 
 
 def test_nobody_waits_for_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "_in_use", [definition])
+    monkeypatch.setattr(csv_lines, "_compiled", [])
     thread = compile_ahead(tmp_path)
     assert steps.steps() is definition or steps.compiled()
     thread.join()
     assert steps.compiled()
+    assert csv_lines.compiled()

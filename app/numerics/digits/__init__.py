@@ -1,0 +1,1 @@
+"""Numbers in decimal digits, as the lines of a CSV have them."""
