@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.arrays import Codes, FloatArray
 from app.numerics.threads import starting
 
 Asked = TypeVar("Asked")
@@ -33,21 +34,21 @@ class Forest(NamedTuple):
     """Trees, and how often each drew each record it learnt from, (B, n)."""
 
     trees: list[Any]
-    drawn: NDArray[np.int32]
+    drawn: Codes
 
-    def values(self, features: NDArray[Any]) -> NDArray[np.float64]:
+    def values(self, features: NDArray[Any]) -> FloatArray:
         """The mean answer of all trees to each record, (n,)."""
         narrow = features.astype(np.float32)
-        mean: NDArray[np.float64] = np.mean(
+        mean: FloatArray = np.mean(
             each_on_all_cores(lambda tree: tree.predict(narrow), self.trees), axis=0
         )
         return mean
 
-    def shares(self, features: NDArray[Any]) -> NDArray[np.float64]:
+    def shares(self, features: NDArray[Any]) -> FloatArray:
         """The mean share of each class, (n, classes)."""
         narrow = features.astype(np.float32)
         found = each_on_all_cores(lambda tree: tree.predict_proba(narrow), self.trees)
-        total: NDArray[np.float64] = sum(found)
+        total: FloatArray = sum(found)
         return total / len(self.trees)
 
     def classes(self, features: NDArray[Any]) -> NDArray[Any]:
@@ -55,7 +56,7 @@ class Forest(NamedTuple):
         chosen: NDArray[Any] = self.trees[0].classes_[self.shares(features).argmax(axis=1)]
         return chosen
 
-    def shares_unseen(self, features: NDArray[Any]) -> NDArray[np.float64]:
+    def shares_unseen(self, features: NDArray[Any]) -> FloatArray:
         """As `shares` of the records it learnt from, each judged by the trees that did not draw it.
 
         A record that every tree has drawn, which 40 trees leave one of 10⁸ to be, gets equal shares.

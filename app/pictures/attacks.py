@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.score import MISS_EDGES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Misses = Mapping[str, Sequence[float] | NDArray[np.float64]]
+Misses = Mapping[str, Sequence[float] | FloatArray]
 """For each attack the share of cells in each bin of MISS_EDGES."""
 
 

@@ -18,9 +18,8 @@ was, and a correlation ratio likewise. Within a record nothing changes.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import Codes, FloatArray
 
 
 def attenuation(applied_variance: float) -> float:
@@ -44,7 +43,7 @@ def correlation(first: FloatArray, second: FloatArray) -> float:
     return float(x @ y) / scale if scale > 0 else float("nan")
 
 
-def correlation_ratio(numbers: FloatArray, codes: NDArray[np.int32]) -> float:
+def correlation_ratio(numbers: FloatArray, codes: Codes) -> float:
     """η of numbers (n,) given categories as codes (n,), less what chance gives; NaN if constant.
 
     Chance alone makes η² about (k-1)/(n-1) for k categories, which is taken off.

@@ -19,13 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.multilevel import Bridge, bridges
 from app.numerics.copies.noise.keystream import Keystream
 from app.numerics.copies.noise.steps import Steps, steps
-
-FloatArray = NDArray[np.float64]
 
 TILE_ROWS = 16_384
 TILE_VALUES = 2**17  # of all columns together: a wide table has shorter tiles

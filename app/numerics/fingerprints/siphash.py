@@ -8,9 +8,8 @@ chance once in 400,000 tables.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from app.numerics.arrays import Words
 
 KEY_BYTES = 16
 TILE = 8_192

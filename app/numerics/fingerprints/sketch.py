@@ -17,10 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
-Counts = NDArray[np.int64]
+from app.numerics.arrays import IntArray, Words
 
 SIZE = 8_192
 LARGEST = np.uint64(2**64 - 1)
@@ -35,7 +33,7 @@ class Sketch:
     """
 
     fingerprints: Words
-    counts: Counts
+    counts: IntArray
     whole: bool
 
     @classmethod

@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.swapping.problem import Problem
 
 KEPT, CHANGED, MEMBER = 0, 1, 2
@@ -76,7 +75,7 @@ def swept_values(problem: Problem, values: IntArray) -> IntArray:
             swaps = _cheapest_swaps(problem, values, resting) if cut_off else swaps[:0]
 
 
-def _made(values: IntArray, swaps: IntArray) -> npt.NDArray[np.bool_]:
+def _made(values: IntArray, swaps: IntArray) -> Flags:
     """Make the swaps (m, 2) in their order, each record once; returns who is no longer at rest."""
     busy = np.zeros(len(values), dtype=bool)
     for start in range(0, len(swaps), 65_536):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.swapping.identifiability import (
     COLLECTIVE,
     UNIDENTIFIABLE,
@@ -39,9 +39,9 @@ class Problem:
         """C."""
         return int(self.posterior.shape[1])
 
-    def changed(self, values: IntArray) -> npt.NDArray[np.bool_]:
+    def changed(self, values: IntArray) -> Flags:
         """Which records have another category than their own under `values`, shape (n,)."""
-        moved: npt.NDArray[np.bool_] = values != self.home
+        moved: Flags = values != self.home
         return moved
 
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import InvalidTable
+from app.numerics.arrays import Flags, Places
 from app.numerics.synthesis.columns.enforcement import enforced, rule_of
 from app.numerics.synthesis.columns.latent import as_numbers, cut
 from app.numerics.synthesis.columns.ordering import category_orders
@@ -102,14 +102,14 @@ def synthesised(
     return MixedSynthesis(synthetic, outcome, rank, len(patterns))
 
 
-def _missing_patterns(table: MixedTable) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+def _missing_patterns(table: MixedTable) -> tuple[Flags, Places]:
     """The patterns of missing cells that occur, (patterns, p + q), and which one each record has."""
     patterns, codes = np.unique(table.missing, axis=0, return_inverse=True)
     return patterns, codes.reshape(-1)
 
 
 def _marked(
-    table: MixedTable, masses: dict[int, float], pattern_codes: NDArray[np.intp], patterns: int
+    table: MixedTable, masses: dict[int, float], pattern_codes: Places, patterns: int
 ) -> MixedTable:
     """The table with a column of codes for each point mass and, last, one for the missing pattern.
 

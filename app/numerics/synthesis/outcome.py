@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from app.numerics.arrays import FloatArray
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Separation:
 class Synthesis:
     """Synthetic values (n', d), the rank that was found, and the separation where there was one."""
 
-    values: NDArray[np.float64]
+    values: FloatArray
     rank: int
     separation: Separation | None = None
 
@@ -38,7 +39,7 @@ class Method(Protocol):
 
     def __call__(
         self,
-        values: NDArray[np.float64],
+        values: FloatArray,
         rng: np.random.Generator,
         *,
         rows: int | None = None,

@@ -16,14 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.spatial import cKDTree
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.shapes.shape import shape_factor
-
-Matrix = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 CLEARLY = 0.8
 """Of the distance of the second nearest, that the nearest must be within."""
@@ -40,7 +37,7 @@ class Matches:
     copy: Places
 
 
-def matched_rows(found: Matrix, copy: Matrix, noise: Matrix) -> Matches:
+def matched_rows(found: FloatArray, copy: FloatArray, noise: FloatArray) -> Matches:
     """The rows of `found` that have one clear match among those of `copy`.
 
     Rows with a missing cell are left out. A row of the copy that several found rows are matched to is
@@ -61,12 +58,12 @@ def matched_rows(found: Matrix, copy: Matrix, noise: Matrix) -> Matches:
     return Matches(here[chosen], there[nearest[chosen, 0]])
 
 
-def _whitened(rows: Matrix, L: Matrix) -> Matrix:
+def _whitened(rows: FloatArray, L: FloatArray) -> FloatArray:
     unit = np.sqrt((L**2).sum(axis=1))
     return np.asarray(solve_triangular(L / unit[:, None], (rows / unit).T, lower=True).T)
 
 
-def _two_nearest(points: Matrix, copies: Matrix) -> tuple[Matrix, Places]:
+def _two_nearest(points: FloatArray, copies: FloatArray) -> tuple[FloatArray, Places]:
     """Distances and places of the two nearest, (m, 2) each."""
     if copies.shape[1] <= FEW_COLUMNS:
         distances, places = cKDTree(copies).query(points, k=2)

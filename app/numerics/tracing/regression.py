@@ -20,13 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.stats import norm
 
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.shape import shape_factor
-
-Matrix = NDArray[np.float64]
 
 TRIMMINGS = 5
 TYPICAL = 4.0
@@ -54,7 +52,7 @@ class Share:
 
 
 def shares(
-    found: Matrix, base: Matrix, copies: Sequence[Matrix], noise: Matrix
+    found: FloatArray, base: FloatArray, copies: Sequence[FloatArray], noise: FloatArray
 ) -> list[Share] | None:
     """The share of each copy in the found rows; None where too few rows tell.
 
@@ -85,17 +83,17 @@ def shares(
     ]
 
 
-def _whitened(rows: Matrix, L: Matrix) -> Matrix:
+def _whitened(rows: FloatArray, L: FloatArray) -> FloatArray:
     unit = np.sqrt((L**2).sum(axis=1))
     return np.asarray(solve_triangular(L / unit[:, None], (rows / unit).T, lower=True).T)
 
 
-def _fitted(target: Matrix, D: Matrix) -> Matrix:
+def _fitted(target: FloatArray, D: FloatArray) -> FloatArray:
     design = D.reshape(-1, D.shape[2])
     return np.asarray(np.linalg.lstsq(design, target.ravel(), rcond=None)[0])
 
 
-def _standard_errors(target: Matrix, D: Matrix, weights: Matrix) -> Matrix:
+def _standard_errors(target: FloatArray, D: FloatArray, weights: FloatArray) -> FloatArray:
     """Roots of the diagonal of (XᵀX)⁻¹·Σ_i x_i·e_i·e_iᵀ·x_iᵀ·(XᵀX)⁻¹, rows i being independent."""
     design = D.reshape(-1, D.shape[2])
     inverse = np.linalg.pinv(design.T @ design, hermitian=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
 
 MOST_CATEGORIES = 200
@@ -46,7 +46,7 @@ def association_biases(original: MixedTable, released: MixedTable) -> dict[str, 
     return {"correlation_ratio": _bias(ratios), "cramers_v": _bias(cramers)}
 
 
-def correlation_ratio(numbers: NDArray[np.float64], codes: NDArray[np.intp]) -> float:
+def correlation_ratio(numbers: FloatArray, codes: Places) -> float:
     """η of the ranks of `numbers` (n,) given categories `codes` (n,), where both are present; NaN if constant."""
     both = ~np.isnan(numbers) & (codes >= 0)
     if not both.any():
@@ -62,9 +62,7 @@ def correlation_ratio(numbers: NDArray[np.float64], codes: NDArray[np.intp]) -> 
     return float(np.sqrt(min(1.0, between / total)))
 
 
-def cramers_v(
-    first: NDArray[np.intp], second: NDArray[np.intp], categories: int, others: int
-) -> float:
+def cramers_v(first: Places, second: Places, categories: int, others: int) -> float:
     """V of two columns of codes, (n,) each, where both are present; NaN where one of them is constant."""
     both = (first >= 0) & (second >= 0)
     counts = np.zeros((categories, others))

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
+
+from app.numerics.arrays import Flags, FloatArray
 
 DIRECT_ROWS = 1024
 """Up to here Kendall's matrix comes from all n² signs at once, which is faster than d² sorts."""
@@ -36,7 +37,7 @@ class RelativeBias:
     left_out: int
 
 
-def pearson(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def pearson(values: FloatArray) -> FloatArray:
     """Correlation, (d, d) [hsu2008, eq. 6]."""
     if np.isnan(values).any():
         return _pairwise(values, lambda x, y: float(pearson(np.column_stack([x, y]))[0, 1]))
@@ -47,7 +48,7 @@ def pearson(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return _cosines(products, varies)
 
 
-def spearman(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def spearman(values: FloatArray) -> FloatArray:
     """Correlation of ranks, (d, d).
 
     Departs from [hsu2008, eq. 7]: equal values share their mean rank and the ranks are correlated.
@@ -58,7 +59,7 @@ def spearman(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return pearson(stats.rankdata(values, axis=0))
 
 
-def kendall(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def kendall(values: FloatArray) -> FloatArray:
     """Kendall's tau-b, (d, d), in O(n log n) for each pair of columns.
 
     Departs from [hsu2008, eq. 8]: there a tied pair counts as concordant, so that rounding a table
@@ -78,12 +79,12 @@ def kendall(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return _cosines(products, np.diag(products) > 0)
 
 
-CORRELATIONS: Mapping[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = MappingProxyType(
+CORRELATIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
     {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 )
 
 
-def relative_bias(original: NDArray[np.float64], released: NDArray[np.float64]) -> RelativeBias:
+def relative_bias(original: FloatArray, released: FloatArray) -> RelativeBias:
     """2/(d²+d)·Σ_{i≤j} |Ĉ_ij − C_ij| / |C_ij|: the upper triangle with the diagonal, as in [hsu2008].
 
     Pairs without a correlation (a constant column) or with a correlation of zero are left out and
@@ -97,18 +98,18 @@ def relative_bias(original: NDArray[np.float64], released: NDArray[np.float64]) 
     return RelativeBias(mean, int(usable.sum()), int((~usable).sum()))
 
 
-def _cosines(products: NDArray[np.float64], varies: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _cosines(products: FloatArray, varies: Flags) -> FloatArray:
     lengths = np.sqrt(np.where(varies, np.diag(products), np.nan))
     cosines = products / np.outer(lengths, lengths)
     np.fill_diagonal(cosines, np.where(varies, 1.0, np.nan))
-    within: NDArray[np.float64] = np.clip(cosines, -1.0, 1.0)
+    within: FloatArray = np.clip(cosines, -1.0, 1.0)
     return within
 
 
 def _pairwise(
-    values: NDArray[np.float64],
-    coefficient: Callable[[NDArray[np.float64], NDArray[np.float64]], float],
-) -> NDArray[np.float64]:
+    values: FloatArray,
+    coefficient: Callable[[FloatArray, FloatArray], float],
+) -> FloatArray:
     """A matrix of coefficients, each from the records where both columns are present and vary."""
     d = values.shape[1]
     present = ~np.isnan(values)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from app.numerics.arrays import FloatArray, Places
 
 
-def kolmogorov_smirnov(original: NDArray[np.float64], released: NDArray[np.float64]) -> float:
+def kolmogorov_smirnov(original: FloatArray, released: FloatArray) -> float:
     """sup |F(x) − F̂(x)| of the two empirical distribution functions; both (n,), not empty."""
     _refuse_empty(original, released)
     first, second = np.sort(original), np.sort(released)
@@ -16,7 +17,7 @@ def kolmogorov_smirnov(original: NDArray[np.float64], released: NDArray[np.float
     return float(np.abs(below_first - below_second).max())
 
 
-def wasserstein(original: NDArray[np.float64], released: NDArray[np.float64]) -> float:
+def wasserstein(original: FloatArray, released: FloatArray) -> float:
     """∫ |F(x) − F̂(x)| dx, in the unit of the column; both (n,), not empty."""
     _refuse_empty(original, released)
     first, second = np.sort(original), np.sort(released)
@@ -26,9 +27,7 @@ def wasserstein(original: NDArray[np.float64], released: NDArray[np.float64]) ->
     return float(np.abs(below_first - below_second) @ np.diff(points))
 
 
-def total_variation(
-    original: NDArray[np.intp], released: NDArray[np.intp], categories: int
-) -> float:
+def total_variation(original: Places, released: Places, categories: int) -> float:
     """½·Σ_c |p_c − p̂_c| over category codes, (n,), those present; NaN when either has none."""
     shares = []
     for codes in (original, released):
@@ -39,6 +38,6 @@ def total_variation(
     return float(np.abs(shares[0] - shares[1]).sum() / 2)
 
 
-def _refuse_empty(*samples: NDArray[np.float64]) -> None:
+def _refuse_empty(*samples: FloatArray) -> None:
     if any(len(sample) == 0 for sample in samples):
         raise ValueError("a distance needs at least one value on each side")

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import Codes, FloatArray
 from app.numerics.copies.attenuation import correlation, correlation_ratio
 from app.numerics.utility.association import cramers_v
 
@@ -18,7 +17,7 @@ class Paired:
     """A column for its associations: numbers (n,), NaN where missing, or codes (n,) of so many categories."""
 
     numbers: FloatArray | None
-    codes: NDArray[np.int32]
+    codes: Codes
     categories: int
 
     @classmethod
@@ -26,7 +25,7 @@ class Paired:
         return cls(numbers, np.empty(0, np.int32), 0)
 
     @classmethod
-    def of_codes(cls, codes: NDArray[np.int32], categories: int) -> Paired:
+    def of_codes(cls, codes: Codes, categories: int) -> Paired:
         return cls(None, codes, categories)
 
 

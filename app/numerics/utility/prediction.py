@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.forests import grown
 from app.numerics.tables import MixedTable
 
@@ -100,7 +101,7 @@ def _answers(table: MixedTable, target: Target) -> NDArray[Any]:
     return table.numeric[:, target.position]
 
 
-def _features(table: MixedTable, target: Target) -> NDArray[np.float64]:
+def _features(table: MixedTable, target: Target) -> FloatArray:
     """All other columns, NaN for missing; a forest can cut between any two codes."""
     codes = np.where(table.codes < 0, np.nan, table.codes)
     numeric = table.numeric

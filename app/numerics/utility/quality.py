@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
 from app.numerics.utility.correlation import pearson
 from app.numerics.utility.distances import kolmogorov_smirnov, total_variation
@@ -88,7 +88,7 @@ def _joint_trends(original: MixedTable, released: MixedTable) -> list[float]:
     ]
 
 
-def _binned(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def _binned(values: FloatArray, edges: FloatArray) -> Places:
     """Bins 1 … BINS, 0 for missing."""
     return np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
 

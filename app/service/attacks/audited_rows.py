@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotReleasable
 from app.model import Dataset, Part, Storage
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.copies.multilevel import coefficient_rows, independent_coefficients, shaped_noise
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
@@ -55,7 +54,7 @@ class AuditedRows:
     names: tuple[str, ...]
     values: FloatArray
     runs: tuple[tuple[int, int], ...]
-    complete: NDArray[np.bool_]
+    complete: Flags
     means: FloatArray
     covariance: FloatArray
     shape: FloatArray
@@ -107,7 +106,7 @@ def _complete(batches: Sequence[pa.RecordBatch], rows: AuditedRows) -> FloatArra
 
 def read_values(
     originals: RowSource,
-    pieces: Sequence[tuple[Part, tuple[int, int], NDArray[np.int64]]],
+    pieces: Sequence[tuple[Part, tuple[int, int], IntArray]],
     names: tuple[str, ...],
 ) -> FloatArray:
     """The numbers of these rows, gaps among them: parts, ordinals of them, and those retired."""

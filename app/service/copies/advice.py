@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import NotReleasable
 from app.model import Dataset
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.lattice import recovered_share
 from app.numerics.copies.calibrating.applied import (
     Calibration,
@@ -34,8 +34,6 @@ from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sa
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.engine import reading
-
-FloatArray = NDArray[np.float64]
 
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from app.errors import Conflict, InvalidTable
 from app.model import Caller, Dataset, HistoryEntry, Kind, Role
+from app.numerics.arrays import FloatArray
 from app.numerics.tracing.matching import Matches, matched_rows
 from app.numerics.tracing.regression import Share, shares
 from app.service.access import overseen
@@ -24,8 +24,6 @@ from app.store.database.copies import history, slots
 from app.store.database.copies.slots import Slot
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
-
-FloatArray = NDArray[np.float64]
 
 MOST_ROWS = 20_000
 """Of a found table, spread evenly; more would tell hardly more."""

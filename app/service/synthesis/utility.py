@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
 from app.numerics.utility import reappearance as reappearing
 from app.numerics.utility.association import association_biases
@@ -188,7 +188,7 @@ def measured_leakage(
     deviation = reappearing.units(tables.original.cells)
     released = tables.released.cells
 
-    def reappears(records: MixedTable) -> tuple[ReappearanceReport, NDArray[np.float64]]:
+    def reappears(records: MixedTable) -> tuple[ReappearanceReport, FloatArray]:
         some = _sample(records, COMPARED_RECORDS, rng)
         nearest = reappearing.nearest_distances(some, released, deviation=deviation)
         near = reappearing.Share(int((nearest <= distance).sum()), some.records)

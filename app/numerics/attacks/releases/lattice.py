@@ -13,15 +13,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.findings import Attacker, Finding, finding, measured_left
-from app.numerics.attacks.releases.released_rows import Matrix, ReleasedRows
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.calibrating.univariate_error import best_guess_error
 
 UNEVEN = 1e-6
 """How far from a whole number of steps, in steps, a value of a lattice may lie."""
 
 
-def lattice_values(values: Matrix) -> Matrix | None:
+def lattice_values(values: FloatArray) -> FloatArray | None:
     """The different values of a column, ascending, if they lie on a lattice; None if not.
 
     A column of which more than half of the values are different is none: nothing is won by rounding.
@@ -34,7 +35,7 @@ def lattice_values(values: Matrix) -> Matrix | None:
     return distinct if np.abs(steps - np.rint(steps)).max() <= UNEVEN else None
 
 
-def recovered_share(values: Matrix, noise_sd: float) -> float | None:
+def recovered_share(values: FloatArray, noise_sd: float) -> float | None:
     """The share of cells that rounding finds under normal noise; None for what is no lattice."""
     lattice = lattice_values(values)
     if lattice is None:

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.directions import insiders, worst_directions
 from app.numerics.attacks.releases.findings import Finding
 from app.numerics.attacks.releases.joint_linear import joint_linear, joint_linear_kept
 from app.numerics.attacks.releases.lattice import rounding
-from app.numerics.attacks.releases.released_rows import Matrix, ReleasedRows
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.attacks.releases.trees import boosted_trees
 
 
@@ -22,7 +23,7 @@ def attacked_release(
     rows: ReleasedRows,
     promised: float,
     rng: np.random.Generator,
-    noise: Mapping[int, Matrix] | None = None,
+    noise: Mapping[int, FloatArray] | None = None,
     most_learnt: int | None = None,
 ) -> list[Finding]:
     """All findings about a copy that promises `promised`.

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Codes = NDArray[np.int32]
-
+from app.numerics.arrays import Codes, IntArray
 
 LEAST = 16
 """Rows of a category below which an outlier among them would seem to be told by it."""
@@ -42,7 +40,7 @@ def frequent_categories(codes: Codes, sizes: Sequence[int]) -> tuple[Codes, list
     return found, fewer
 
 
-def _counts(codes: Codes, sizes: Sequence[int]) -> list[NDArray[np.int64]]:
+def _counts(codes: Codes, sizes: Sequence[int]) -> list[IntArray]:
     return [
         np.bincount(codes[:, place], minlength=size).astype(np.int64)
         for place, size in enumerate(sizes)

@@ -21,14 +21,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.copies.calibrating.frequent import LEAST
 
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
 Columns = tuple[int, ...]
 
 SURE = 20.0
@@ -54,7 +51,7 @@ def rows_looked_at(c: int, d: int) -> int:
     return int(np.clip(WORK // max(c * (c + 1) * d, 1), FEWEST, MOST_ROWS))
 
 
-def telling_together(R: Matrix, variances: Matrix, codes: Codes) -> list[Columns]:
+def telling_together(R: FloatArray, variances: FloatArray, codes: Codes) -> list[Columns]:
     """The columns of codes (n, c) that tell more of a number together, the most telling first.
 
     R is of numbers with these variances (d,).
@@ -94,7 +91,7 @@ def joined_columns(codes: Codes, sets: Sequence[Columns], most: float) -> list[C
     return found
 
 
-def told_together(R: Matrix, cells: Places) -> float:
+def told_together(R: FloatArray, cells: Places) -> float:
     """The largest share of a number's variance that the cells (n,) surely explain of R (n, d), in units of their spread.
 
     0 where it is below `TELLING`: whether such a share is sure is not asked.
@@ -116,7 +113,7 @@ def told_together(R: Matrix, cells: Places) -> float:
     return float(share[asked][np.sqrt(2 * V * SURE) + 2 * b * SURE < T[asked]].max(initial=0.0))
 
 
-def _products(values: Matrix, halves: Places, m: int) -> Matrix:
+def _products(values: FloatArray, halves: Places, m: int) -> FloatArray:
     """The sum of values (n, d) in each of m cells in one half of the rows, times that in the other, (m, d)."""
     first, second = _sums(values, halves, 2 * m).reshape(2, m, -1)
     return np.asarray(first * second)
@@ -140,14 +137,14 @@ def _frequent(cells: Places) -> Codes:
     return numbered[places].astype(np.int32)
 
 
-def _means(R: Matrix, cells: Places) -> Matrix:
+def _means(R: FloatArray, cells: Places) -> FloatArray:
     """Of each row's cell, (n, d)."""
     m = int(cells.max()) + 1
     rows = np.maximum(np.bincount(cells, minlength=m), 1)[:, None]
     return np.asarray((_sums(R, cells, m) / rows)[cells])
 
 
-def _sums(values: Matrix, cells: Places, m: int) -> Matrix:
+def _sums(values: FloatArray, cells: Places, m: int) -> FloatArray:
     """Of the rows of each cell, (m, d)."""
     n = len(cells)
     Z = sparse.csr_matrix((np.ones(n), cells, np.arange(n + 1)), shape=(n, m))

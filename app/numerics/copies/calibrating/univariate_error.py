@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
-Matrix = NDArray[np.float64]
+from app.numerics.arrays import FloatArray
 
 STEPS_PER_SD = 24
 MOST_BINS = 2**18
@@ -21,7 +20,7 @@ REACH = 8.0
 """Standard deviations of noise beyond which it has no weight."""
 
 
-def best_guess_error(values: Matrix, noise_variance: float) -> float:
+def best_guess_error(values: FloatArray, noise_variance: float) -> float:
     """E[Var(X|X+Z)]/Var(X), for X as the values (n,) are distributed and Z normal.
 
     1 - Var(E[X|Y])/Var(X), by quadrature on a grid of the noise's standard deviation over 24. Where

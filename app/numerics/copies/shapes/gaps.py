@@ -14,16 +14,17 @@ far as it stays within its bounds. Both have the same variances.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from app.numerics.arrays import FloatArray
 
 HALVINGS = 20
 ROUNDING = 1e-9
 """Share of the variances that counts as rounding."""
 
 
-def paired_covariance(products: Matrix, squares: Matrix, variances: Matrix) -> Matrix:
+def paired_covariance(
+    products: FloatArray, squares: FloatArray, variances: FloatArray
+) -> FloatArray:
     """(d, d): correlations over the rows that have both columns, in these variances (d,).
 
     Of XᵀX and of Σ X_j² over the rows that have column k, (d, d) both.
@@ -35,7 +36,7 @@ def paired_covariance(products: Matrix, squares: Matrix, variances: Matrix) -> M
     return np.asarray(found)
 
 
-def towards(inner: Matrix, outer: Matrix, bound: Matrix | None = None) -> Matrix:
+def towards(inner: FloatArray, outer: FloatArray, bound: FloatArray | None = None) -> FloatArray:
     """inner + θ·(outer - inner), θ ≤ 1 as large as leaves it semidefinite and within the bound."""
     unit = np.sqrt(np.diag(inner))
     unit = np.outer(np.where(unit > 0, unit, 1.0), np.where(unit > 0, unit, 1.0))
@@ -55,7 +56,7 @@ def towards(inner: Matrix, outer: Matrix, bound: Matrix | None = None) -> Matrix
     return np.asarray(inner + low * (outer - inner))
 
 
-def within(inner: Matrix, bound: Matrix) -> Matrix:
+def within(inner: FloatArray, bound: FloatArray) -> FloatArray:
     """The matrix, (d, d), no larger than the bound in any direction; both are semidefinite."""
     unit = np.sqrt(np.diag(bound))
     unit = np.where(unit > 0, unit, 1.0)
@@ -69,7 +70,9 @@ def within(inner: Matrix, bound: Matrix) -> Matrix:
     return np.asarray(root @ root.T)
 
 
-def told_where_present(sums: Matrix, counts: Matrix, unit: Matrix, values: Matrix) -> Matrix:
+def told_where_present(
+    sums: FloatArray, counts: FloatArray, unit: FloatArray, values: FloatArray
+) -> FloatArray:
     """Correlations of indicators and numbers over the rows that have the number, (p, d).
 
     Of Σ X and counts by category (p, d), and the root of Σ X² and how many there are by column (d,).
@@ -79,7 +82,7 @@ def told_where_present(sums: Matrix, counts: Matrix, unit: Matrix, values: Matri
     return np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0)
 
 
-def _semidefinite(matrix: Matrix) -> bool:
+def _semidefinite(matrix: FloatArray) -> bool:
     try:
         np.linalg.cholesky(matrix + ROUNDING * np.eye(len(matrix)))
     except np.linalg.LinAlgError:

@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.covering.patterns import Columns, Patterns
 from app.numerics.moments import Moments, block_moments, incomplete_moments
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class RowMoments:
     rows: int
     present: Moments
     complete: Moments
-    squares: Matrix
+    squares: FloatArray
     patterns: Patterns = field(default_factory=Patterns)
 
     @classmethod
@@ -64,7 +62,7 @@ class RowMoments:
             self.patterns.merged(other.patterns),
         )
 
-    def imputed_covariance(self) -> Matrix:
+    def imputed_covariance(self) -> FloatArray:
         """K_I = D·Cov(X̃)·D with D_j = √(n/n_j), (d, d): semidefinite whatever is missing.
 
         A missing cell adds nothing about the column's mean, so the comoment of X̃ follows from that
@@ -82,7 +80,7 @@ class RowMoments:
         covariance = comoment * spread[:, None] * spread
         return np.asarray((covariance + covariance.T) / 2)
 
-    def filled_covariance(self) -> Matrix:
+    def filled_covariance(self) -> FloatArray:
         """Cov(X̃), (d, d): K_I before columns are stretched.
 
         Of rows that have the columns of w, n_w of them, w'·Cov(X̃)·w is n_w/n of their variance at
@@ -92,7 +90,7 @@ class RowMoments:
         unstretched = np.sqrt(values / max(self.rows, 1))
         return np.asarray(self.imputed_covariance() * np.outer(unstretched, unstretched))
 
-    def pair_covariance(self, j: int, k: int) -> Matrix:
+    def pair_covariance(self, j: int, k: int) -> FloatArray:
         """The covariance of two columns over the rows that have both, (2, 2)."""
         both = self.present.comoment[j, k]
         found = np.array([[self.squares[j, k], both], [both, self.squares[k, j]]])
@@ -102,12 +100,12 @@ class RowMoments:
         """Moments of some columns over the rows that have all of them, as far as patterns are kept."""
         return self.patterns.having(columns, self.complete)
 
-    def complete_covariance(self) -> Matrix:
+    def complete_covariance(self) -> FloatArray:
         """K_C, the covariance of the complete rows, (d, d); 0 when there are not two of them."""
         return self.complete.covariance()
 
 
-def row_moments(block: Matrix, *, overwrite: bool = False) -> RowMoments:
+def row_moments(block: FloatArray, *, overwrite: bool = False) -> RowMoments:
     """The moments of one block of rows, shape (n, d), missing cells NaN.
 
     Rows that may be overwritten take less time: asking the system for memory costs as much as the sums.
@@ -129,11 +127,11 @@ def row_moments(block: Matrix, *, overwrite: bool = False) -> RowMoments:
     return found.merged(frequent).merged(others)
 
 
-def _gappy(found: tuple[Moments, Matrix]) -> tuple[Moments, Moments, Matrix]:
+def _gappy(found: tuple[Moments, FloatArray]) -> tuple[Moments, Moments, FloatArray]:
     """Moments and V of rows of which none is complete."""
     return found[0], Moments.none(len(found[1])), found[1]
 
 
-def _own_squares(complete: Moments) -> Matrix:
+def _own_squares(complete: Moments) -> FloatArray:
     """V of rows without gaps."""
     return np.repeat(np.diag(complete.comoment)[:, None], len(complete.count), axis=1)

@@ -18,8 +18,9 @@ copula estimation, Annals of Applied Statistics 1(1), 2007).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, special
+
+from app.numerics.arrays import FloatArray
 
 SWEEPS = 12
 """The correlations of the test tables are at rest after about eight."""
@@ -33,9 +34,7 @@ RIDGE = 1e-6
 """Added to the covariance before it is inverted: collinear columns have no inverse."""
 
 
-def augmented(
-    lower: NDArray[np.float64], upper: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def augmented(lower: FloatArray, upper: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Z, (n, d), each cell within [lower, upper], which may be infinite; given where both are equal."""
     step = len(lower) // PART_RECORDS
     if step >= 4:
@@ -61,8 +60,8 @@ def augmented(
 
 
 def _mean_and_precision(
-    latent: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    latent: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     mean = latent.mean(axis=0)
     centred = latent - mean
     covariance = centred.T @ centred / len(latent)
@@ -71,12 +70,12 @@ def _mean_and_precision(
 
 
 def _drawn(
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    centre: NDArray[np.float64] | float,
+    lower: FloatArray,
+    upper: FloatArray,
+    centre: FloatArray | float,
     spread: float,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Normal draws with the given centre and spread, each within its interval, by inversion.
 
     An interval in the upper tail is mirrored to the lower one, where Φ keeps its digits.
@@ -89,5 +88,5 @@ def _drawn(
     # Φ(a) + u·(Φ(b) − Φ(a)), in logarithms so that a far tail does not vanish.
     draw = special.ndtri_exp(np.logaddexp(below + np.log1p(-uniform), above + np.log(uniform)))
     value = centre + spread * np.where(mirrored, -draw, draw)
-    within: NDArray[np.float64] = np.clip(value, lower, upper)
+    within: FloatArray = np.clip(value, lower, upper)
     return within

@@ -9,17 +9,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.columns.augmentation import augmented
 from app.numerics.synthesis.moments import centre_and_spread
 from app.numerics.tables import MixedTable
 
 
-def as_numbers(
-    table: MixedTable, orders: list[NDArray[np.intp]], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def as_numbers(table: MixedTable, orders: list[Places], rng: np.random.Generator) -> FloatArray:
     """The table as numbers, (n, p + q): given numbers as they are, everything else drawn.
 
     `orders` has the categories of each column of codes from first to last. Every numeric column must
@@ -46,9 +44,7 @@ def as_numbers(
     return np.hstack([np.where(drawn, latent[:, :p] * deviation + mean, filled), latent[:, p:]])
 
 
-def cut(
-    latent: NDArray[np.float64], codes: NDArray[np.intp], order: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def cut(latent: FloatArray, codes: Places, order: Places) -> Places:
     """Categories for synthetic latent values, (rows,): their ranks, cut at the shares of `codes`.
 
     Ranks rather than the normal quantiles: the shares then come out right to one record whatever
@@ -62,16 +58,14 @@ def cut(
     return categories
 
 
-def _shares(codes: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.float64]:
+def _shares(codes: Places, order: Places) -> FloatArray:
     """Cumulated shares 0 … 1 of the categories in their order, (k + 1,), among the cells present."""
     counts = np.bincount(codes[codes >= 0], minlength=order.size)[order]
-    ends: NDArray[np.float64] = np.concatenate([[0], np.cumsum(counts)]) / counts.sum()
+    ends: FloatArray = np.concatenate([[0], np.cumsum(counts)]) / counts.sum()
     return ends
 
 
-def _interval(
-    codes: NDArray[np.intp], order: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _interval(codes: Places, order: Places) -> tuple[FloatArray, FloatArray]:
     """Each record's interval of the latent normal variable; unbounded where the category is missing.
 
     A column of a single category varies no more than a constant number does: its latent value is 0.

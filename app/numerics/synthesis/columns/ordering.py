@@ -15,9 +15,9 @@ assignment of numbers to categories that the other columns explain best.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse, stats
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
 
 ORDERING_RECORDS = 20_000
@@ -26,7 +26,7 @@ ORDERING_RECORDS = 20_000
 MOST_FEATURES = 256
 
 
-def category_orders(table: MixedTable, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+def category_orders(table: MixedTable, rng: np.random.Generator) -> list[Places]:
     """For each column of codes its categories from first to last, each (k,)."""
     if table.records > ORDERING_RECORDS:
         table = table.taken(rng.permutation(table.records)[:ORDERING_RECORDS])
@@ -44,9 +44,7 @@ def category_orders(table: MixedTable, rng: np.random.Generator) -> list[NDArray
     return orders
 
 
-def _scores(
-    features: NDArray[np.float64], codes: NDArray[np.intp], categories: int
-) -> NDArray[np.float64]:
+def _scores(features: FloatArray, codes: Places, categories: int) -> FloatArray:
     """a, (k,): numbers for the categories; those of the codes where the features tell nothing."""
     present = codes >= 0
     counts = np.bincount(codes[present], minlength=categories).astype(np.float64)
@@ -66,11 +64,11 @@ def _scores(
     white = sums @ (axes[:, kept] / np.sqrt(spectrum[kept]))
     roots = np.sqrt(np.maximum(counts, 1.0))  # sums/counts·sqrt(counts) = sums/sqrt(counts)
     leading = linalg.svd(white / roots[:, None], full_matrices=False)[0][:, 0]
-    scores: NDArray[np.float64] = leading / roots
+    scores: FloatArray = leading / roots
     return scores
 
 
-def _filled_numbers(numeric: NDArray[np.float64]) -> NDArray[np.float64]:
+def _filled_numbers(numeric: FloatArray) -> FloatArray:
     """Numeric columns as normalised ranks, missing ones in the middle; no column dominates by its scale."""
     ranks = np.zeros_like(numeric)
     for column, values in enumerate(numeric.T):
@@ -79,7 +77,7 @@ def _filled_numbers(numeric: NDArray[np.float64]) -> NDArray[np.float64]:
     return ranks
 
 
-def _indicators(codes: NDArray[np.intp], categories: int, most: int) -> NDArray[np.float64]:
+def _indicators(codes: Places, categories: int, most: int) -> FloatArray:
     """(n, min(most, k)) zeros and ones for the most frequent categories.
 
     A missing cell counts as its expectation: that it is missing must not tell one category apart,
@@ -87,6 +85,6 @@ def _indicators(codes: NDArray[np.intp], categories: int, most: int) -> NDArray[
     """
     counts = np.bincount(codes[codes >= 0], minlength=categories)
     frequent = np.argsort(-counts, kind="stable")[:most]
-    indicators: NDArray[np.float64] = (codes[:, None] == frequent).astype(np.float64)
+    indicators: FloatArray = (codes[:, None] == frequent).astype(np.float64)
     indicators[codes < 0] = counts[frequent] / max(1, counts.sum())
     return indicators

@@ -8,13 +8,14 @@ missing one, from what the other columns say.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from app.numerics.arrays import FloatArray, Places
 
 LEAST_SHARE = 0.4
 """A value held by fewer of the cells present is one value among others."""
 
 
-def point_mass(values: NDArray[np.float64]) -> float | None:
+def point_mass(values: FloatArray) -> float | None:
     """The value that at least `LEAST_SHARE` of the cells present, (n,), hold, while others vary.
 
     None for a column with one value only: it is constant, which every method keeps.
@@ -26,6 +27,6 @@ def point_mass(values: NDArray[np.float64]) -> float | None:
     return float(candidates[counts.argmax()])
 
 
-def at_mass(values: NDArray[np.float64], mass: float) -> NDArray[np.intp]:
+def at_mass(values: FloatArray, mass: float) -> Places:
     """1 where a cell holds the mass, 0 where it holds another number, −1 where it is missing, (n,)."""
     return np.where(np.isnan(values), -1, values == mass).astype(np.intp)

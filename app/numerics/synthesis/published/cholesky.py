@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import moments, restored
 from app.numerics.synthesis.outcome import Synthesis
 from app.numerics.synthesis.published.colouring import exact_seeds
 
 
 def cholesky(
-    values: NDArray[np.float64],
+    values: FloatArray,
     rng: np.random.Generator,
     *,
     rows: int | None = None,

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from app.errors import InvalidParameter
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import whitened
 
 MOST_DRAWS = 100
 
 
-def exact_seeds(
-    draw: Callable[[], NDArray[np.float64]], rows: int, rank: int
-) -> NDArray[np.float64]:
+def exact_seeds(draw: Callable[[], FloatArray], rows: int, rank: int) -> FloatArray:
     """G, (n', r): what `draw` returns, made exactly of mean 0 and covariance I.
 
     A handful of records may come out collinear by chance; they are then drawn again. Raises

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import Moments, normalised
 from app.numerics.synthesis.outcome import Separation
 from app.numerics.synthesis.published.ica import unmixing
@@ -28,8 +28,8 @@ MOST_PASSES = 200
 class Decoupling:
     """All r sources of a table with their mixing matrix; the first `independent` come from ICA."""
 
-    sources: NDArray[np.float64]
-    mixing: NDArray[np.float64]
+    sources: FloatArray
+    mixing: FloatArray
     independent: int
     iterations: int
     converged: bool
@@ -41,7 +41,7 @@ class Decoupling:
 
 
 def decoupled(
-    values: NDArray[np.float64],
+    values: FloatArray,
     of: Moments,
     components: int | None,
     rng: np.random.Generator,
@@ -84,9 +84,7 @@ def refuse_single_direction(rank: int) -> None:
         )
 
 
-def shuffled(
-    sources: NDArray[np.float64], rows: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def shuffled(sources: FloatArray, rows: int, rng: np.random.Generator) -> FloatArray:
     """Each column of `sources` (n, m) permuted on its own, to (rows, m) [hsu2008, table 2, step 3].
 
     For another number of rows than n, a column is as many permutations as needed one after the

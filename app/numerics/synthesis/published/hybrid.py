@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import moments, restored
 from app.numerics.synthesis.outcome import Synthesis
 from app.numerics.synthesis.published.colouring import exact_seeds
@@ -16,7 +16,7 @@ from app.numerics.synthesis.published.components import MOST_PASSES, decoupled, 
 
 
 def hybrid(
-    values: NDArray[np.float64],
+    values: FloatArray,
     rng: np.random.Generator,
     *,
     rows: int | None = None,

@@ -20,8 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
+
+from app.numerics.arrays import FloatArray
 
 BLOCK_ROWS = 4096
 """Rows of one block: with ten components its arrays fit the second-level cache."""
@@ -34,13 +35,13 @@ PART_ROWS = 8192
 class Unmixing:
     """The rotation that makes white data independent, and whether the search came to rest."""
 
-    rotation: NDArray[np.float64]
+    rotation: FloatArray
     iterations: int
     converged: bool
 
 
 def unmixing(
-    white: NDArray[np.float64],
+    white: FloatArray,
     rng: np.random.Generator,
     *,
     tolerance: float = 1e-4,
@@ -70,14 +71,14 @@ def unmixing(
     return Unmixing(rotation, max_iterations, False)
 
 
-def orthogonalised(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def orthogonalised(matrix: FloatArray) -> FloatArray:
     """(M·Mᵀ)^(−½)·M, the orthogonal matrix nearest to M: no row is preferred."""
     left, _, right = linalg.svd(matrix, full_matrices=False)
-    nearest: NDArray[np.float64] = left @ right
+    nearest: FloatArray = left @ right
     return nearest
 
 
-def _fixed_point(white: NDArray[np.float64], rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fixed_point(white: FloatArray, rotation: FloatArray) -> FloatArray:
     """E[g(W·p)·pᵀ] − diag(E[g'(W·p)])·W, in one pass over blocks."""
     n, m = white.shape
     products = np.zeros((m, m))
@@ -89,5 +90,5 @@ def _fixed_point(white: NDArray[np.float64], rotation: NDArray[np.float64]) -> N
         products += bent.T @ block
         squares += np.einsum("ij,ij->j", bent, bent)
     slopes = 1 - squares / n
-    point: NDArray[np.float64] = products / n - slopes[:, None] * rotation
+    point: FloatArray = products / n - slopes[:, None] * rotation
     return point

@@ -14,16 +14,16 @@ their rank correlation is close to the original's.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import moments
 from app.numerics.synthesis.outcome import Synthesis
 from app.numerics.synthesis.published.colouring import exact_seeds
 
 
 def lhs(
-    values: NDArray[np.float64],
+    values: FloatArray,
     rng: np.random.Generator,
     *,
     rows: int | None = None,

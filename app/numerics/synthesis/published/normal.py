@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import moments, restored
 from app.numerics.synthesis.outcome import Synthesis
 
 
 def normal(
-    values: NDArray[np.float64],
+    values: FloatArray,
     rng: np.random.Generator,
     *,
     rows: int | None = None,

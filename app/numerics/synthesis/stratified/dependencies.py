@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
 
 LEAST_RECORDS = 5
@@ -36,9 +36,9 @@ class Dependency:
 
     by: int
     determined: int
-    values: NDArray[np.float64]
+    values: FloatArray
 
-    def looked_up(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    def looked_up(self, codes: Places) -> FloatArray:
         """The determined column, (n,), for categories `codes` (n,), none missing."""
         return self.values[codes]
 
@@ -70,14 +70,12 @@ def dependencies(table: MixedTable) -> tuple[Dependency, ...]:
     return tuple(determined[column] for column in sorted(determined))
 
 
-def _as_numbers(table: MixedTable, column: int) -> NDArray[np.float64]:
+def _as_numbers(table: MixedTable, column: int) -> FloatArray:
     codes = table.codes[:, column]
     return np.where(codes < 0, np.nan, codes.astype(np.float64))
 
 
-def _determined(
-    codes: NDArray[np.intp], categories: int, values: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
+def _determined(codes: Places, categories: int, values: FloatArray) -> FloatArray | None:
     """The value of each category, (categories,), where every category has one; None otherwise."""
     both = (codes >= 0) & ~np.isnan(values)
     codes, values = codes[both], values[both]

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
+
+from app.numerics.arrays import FloatArray, Places
 
 LEAST_AGREEMENT = 0.8
 """κ from which two columns say the same, exceptions apart [Landis and Koch, 1977]: two grades that often agree do not."""
@@ -33,7 +34,7 @@ class Equality(NamedTuple):
     follower: int
 
 
-def equalities(values: NDArray[np.float64], columns: NDArray[np.intp]) -> tuple[Equality, ...]:
+def equalities(values: FloatArray, columns: Places) -> tuple[Equality, ...]:
     """Of each of `columns` of `values` (n, d) the earlier one it agrees with most, where κ is at least 0.8.
 
     A leader stands before its followers in the answer, also where it follows another one.
@@ -46,9 +47,7 @@ def equalities(values: NDArray[np.float64], columns: NDArray[np.intp]) -> tuple[
     return tuple(found)
 
 
-def equalised(
-    original: NDArray[np.float64], synthetic: NDArray[np.float64], found: Sequence[Equality]
-) -> NDArray[np.float64]:
+def equalised(original: FloatArray, synthetic: FloatArray, found: Sequence[Equality]) -> FloatArray:
     """`synthetic` (n', d) in which followers equal their leaders as often as in `original` (n, d).
 
     NaN is missing; a record in which one of the two is missing keeps both as they are.
@@ -61,9 +60,7 @@ def equalised(
     return made
 
 
-def still_equal(
-    restored: NDArray[np.float64], values: NDArray[np.float64], found: Sequence[Equality]
-) -> NDArray[np.float64]:
+def still_equal(restored: FloatArray, values: FloatArray, found: Sequence[Equality]) -> FloatArray:
     """`restored` (n', d) with cells equal that were equal in `values`, before single values were moved.
 
     A value that did not move in one of the columns, because several records share it there, stays in all.
@@ -79,7 +76,7 @@ def still_equal(
     return made
 
 
-def _agreement(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+def _agreement(left: FloatArray, right: FloatArray) -> float:
     """κ of two columns, (n,) each, among the records that have both; 0 where it says nothing."""
     both = ~(np.isnan(left) | np.isnan(right))
     left, right = left[both], right[both]
@@ -94,9 +91,7 @@ def _agreement(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     return (equal - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def _followed(
-    agreed: NDArray[np.float64], leader: NDArray[np.float64], follower: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _followed(agreed: FloatArray, leader: FloatArray, follower: FloatArray) -> FloatArray:
     """The values of `follower` (n',) in another order, equal to `leader` as often as `agreed` says of a value."""
     values, wanted = np.unique(agreed, return_counts=True)
     stock = np.sort(follower)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.moments import centre_and_spread
 
 LEAST_RECORDS_PER_COLUMN = 3
@@ -41,7 +41,7 @@ class Identity:
     constant: float
     weights: tuple[tuple[int, float], ...]
 
-    def computed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def computed(self, values: FloatArray) -> FloatArray:
         """The column left out, (n,), from `values` (n, p)."""
         found = np.full(len(values), self.constant)
         for column, weight in self.weights:
@@ -49,7 +49,7 @@ class Identity:
         return found
 
 
-def identities(values: NDArray[np.float64]) -> tuple[Identity, ...]:
+def identities(values: FloatArray) -> tuple[Identity, ...]:
     """The exact relations of `values` (n, p), none of which uses a column that another one leaves out.
 
     Looked for among the records in which no column is missing. Of each relation the column of the
@@ -87,7 +87,7 @@ def identities(values: NDArray[np.float64]) -> tuple[Identity, ...]:
     return _independent(found)
 
 
-def _reduced(null: NDArray[np.float64]) -> NDArray[np.float64]:
+def _reduced(null: FloatArray) -> FloatArray:
     """Rows that span the same space, each with a leading 1 in a column where the others have 0.
 
     Columns stand in the order in which they should be left out, so the first that can lead does.
@@ -110,7 +110,7 @@ def _reduced(null: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _exact(
-    complete: NDArray[np.float64],
+    complete: FloatArray,
     total: int,
     weights: list[tuple[int, float]],
     deviation: float,

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.stratified.identities import Identity
 from app.numerics.utility.distances import kolmogorov_smirnov
 
@@ -30,11 +30,11 @@ MOST_STEPS = 10
 
 
 def balanced(
-    values: NDArray[np.float64],
-    original: NDArray[np.float64],
+    values: FloatArray,
+    original: FloatArray,
     found: Sequence[Identity],
     together: Mapping[int, Sequence[int]],
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """`values` (m, p), parts without a missing cell, with the totals of `found` distributed as in `original` (n, p).
 
     `together` says of a part which columns move with it, itself among them. Of all steps the one stays whose worst total is closest: where the
@@ -56,25 +56,23 @@ def balanced(
     return best
 
 
-def _worst(
-    values: NDArray[np.float64], original: NDArray[np.float64], found: Sequence[Identity]
-) -> float:
+def _worst(values: FloatArray, original: FloatArray, found: Sequence[Identity]) -> float:
     """The largest distance of a total from the original's."""
     return max(kolmogorov_smirnov(_known(original, each), each.computed(values)) for each in found)
 
 
-def _known(original: NDArray[np.float64], identity: Identity) -> NDArray[np.float64]:
+def _known(original: FloatArray, identity: Identity) -> FloatArray:
     total = original[:, identity.total]
     return total[~np.isnan(total)]
 
 
 def _moved(
-    values: NDArray[np.float64],
-    original: NDArray[np.float64],
+    values: FloatArray,
+    original: FloatArray,
     identity: Identity,
     part: int,
     weight: float,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Places, Places]:
     """Records, (m,), by what they have in the part and by what they need there for the total of their rank."""
     total, known = identity.computed(values), np.sort(_known(original, identity))
     m = total.size

@@ -8,16 +8,13 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from app.model import BLOCK_ROWS, Part
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.copies.typed_output import numbers
 from app.service.resources import Resources
 from app.store.blobs.store import BlobRows
-
-FloatArray = NDArray[np.float64]
-Ordinals = NDArray[np.int64]
 
 RUN = 16
 """Row groups of a task: a million rows."""
@@ -54,7 +51,7 @@ def part_batches(
     blobs: RowSource,
     part: Part,
     names: Sequence[str],
-    retired: Ordinals,
+    retired: IntArray,
     rows: tuple[int, int] | None = None,
     *,
     coded: Sequence[str] = (),
@@ -77,7 +74,7 @@ def run_batches(
     blobs: RowSource,
     parts: Sequence[Part],
     names: Sequence[str],
-    retired: Ordinals,
+    retired: IntArray,
     run: tuple[int, int],
 ) -> Iterator[pa.RecordBatch]:
     """These columns of the rows of a run of ordinals, as far as they lie in these parts."""
@@ -113,7 +110,7 @@ class MomentsTask:
     originals: BlobRows
     names: tuple[str, ...]
     runs: tuple[tuple[int, int], ...]
-    retired: Ordinals
+    retired: IntArray
 
 
 def moments_of_runs(task: MomentsTask) -> list[RowMoments]:
@@ -131,7 +128,7 @@ def moments_of_runs(task: MomentsTask) -> list[RowMoments]:
 
 
 def part_moments(
-    resources: Resources, part: Part, names: Sequence[str], retired: Ordinals
+    resources: Resources, part: Part, names: Sequence[str], retired: IntArray
 ) -> RowMoments:
     """The moments of a part's rows in these columns, the same to the bit whoever counts them.
 

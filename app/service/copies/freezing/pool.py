@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from app.numerics.arrays import Codes
 from app.numerics.copies.noise.steps import steps
 from app.numerics.copies.records import MOST_DONORS, UNLISTED, replace_records
 from app.service.copies.freezing.frozen import Frozen
@@ -27,8 +27,6 @@ from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.copies import shapes
 from app.store.database.copies.history import HistoryNotWhole
-
-Codes = NDArray[np.int32]
 
 MOST_CELLS = 16_000_000
 """A pool of more than 244 columns has fewer donors."""

@@ -13,15 +13,12 @@ import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
 from app.model import Column, Kind
+from app.numerics.arrays import Codes, FloatArray, Words
 from app.numerics.copies.records import MOST_DONORS, part_words
 from app.service.copies.freezing.part_rows import number_rows
 from app.tables.stream import category_text
-
-FloatArray = NDArray[np.float64]
-Codes = NDArray[np.int32]
 
 MOST_ROWS = MOST_DONORS
 MOST_CELLS = 20_000_000
@@ -95,7 +92,7 @@ def _lowest_rows(batches: Iterable[pa.RecordBatch], key: bytes, most: int, rows:
     """
     share = min(1.0, (most + 6.0 * most**0.5) / max(rows, 1))
     seen = 0
-    words: list[NDArray[np.uint64]] = []
+    words: list[Words] = []
     held: list[pa.Table] = []
     for batch in batches:
         here = part_words(key, 0, seen, batch.num_rows)

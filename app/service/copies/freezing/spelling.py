@@ -11,12 +11,9 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Codes, Flags, Words
 from app.numerics.copies.noise.steps import steps
-
-Codes = NDArray[np.int32]
-Words = NDArray[np.uint64]
 
 WORD_BYTES = 8
 LONGEST = 64
@@ -35,7 +32,7 @@ class Spelling:
 
     lengths: Words
     letters: Words
-    missing: NDArray[np.bool_]
+    missing: Flags
 
     @classmethod
     def of(cls, values: pa.Array) -> Self | None:

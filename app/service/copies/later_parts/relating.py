@@ -12,17 +12,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import RowsTellMore
 from app.model import Column, Part
+from app.numerics.arrays import Codes, IntArray
 from app.numerics.copies.calibrating.frequent import LEAST, frequent_categories
 from app.numerics.copies.calibrating.telling import tell_more
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined, rows_for_a_shape
 from app.service.copies.freezing.frozen import Frozen
-from app.service.copies.freezing.part_rows import Ordinals, number_rows, part_batches
+from app.service.copies.freezing.part_rows import number_rows, part_batches
 from app.service.copies.freezing.pool import Pool, open_pool
 from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sampled_columns
 from app.service.copies.freezing.shape import Shape
@@ -58,7 +58,7 @@ def check_relation(
     connection: Connection,
     dataset_id: str,
     parts: Sequence[Part],
-    retired: Ordinals,
+    retired: IntArray,
     frozen: Frozen,
     shape: Shape,
     *,
@@ -97,7 +97,7 @@ def check_relation(
 def _sample(
     resources: Resources,
     parts: Sequence[Part],
-    retired: Ordinals,
+    retired: IntArray,
     columns: Sequence[Column],
     secret: bytes,
 ) -> Sample:
@@ -110,7 +110,7 @@ def _sample(
     return sample_of(batches, columns, sample_key(secret), sum(part.rows for part in parts))
 
 
-def _shown_codes(sample: Sample, pool: Pool) -> tuple[NDArray[np.int32], list[int]]:
+def _shown_codes(sample: Sample, pool: Pool) -> tuple[Codes, list[int]]:
     """The categories as codes; a record with a value that no donor has is never shown, and tells nothing."""
     listed = np.ones(sample.table.num_rows, dtype=bool)
     for name, values in pool.values.items():

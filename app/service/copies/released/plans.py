@@ -16,8 +16,8 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from app.numerics.arrays import IntArray
 from app.service.asking import Ask
 from app.service.copies.making.pieces import Piece, gathered
 from app.service.copies.making.recipe import CopyRecipe
@@ -45,7 +45,7 @@ class FilePlan:
     id: str
     recipe: CopyRecipe
     pieces: tuple[Piece, ...]
-    retired: NDArray[np.int64]
+    retired: IntArray
 
     @property
     def first_row(self) -> int:
@@ -105,7 +105,7 @@ def _plan(release: Release, pieces: tuple[Piece, ...]) -> FilePlan:
     return FilePlan(_id(recipe, pieces, retired), recipe, pieces, retired)
 
 
-def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: NDArray[np.int64]) -> str:
+def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: IntArray) -> str:
     columns = [
         (column.name, str(output_type(column)), column.kind, column.lower, column.upper)
         for column in recipe.columns

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from app.errors import InvalidTable
 from app.model import BLOCK_ROWS
+from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
 
@@ -33,9 +33,9 @@ class NumbersSeen:
     """
 
     rows: int
-    missing: NDArray[np.int64]
-    integer: NDArray[np.bool_]
-    largest: NDArray[np.float64]
+    missing: IntArray
+    integer: Flags
+    largest: FloatArray
     moments: Moments
 
 

@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Words
 from app.numerics.fingerprints.siphash import KEY_BYTES, fingerprints
 from app.numerics.fingerprints.sketch import Sketch, with_rows
 from app.service.datasets.seen_before.key_runs import KeyRuns
@@ -129,8 +129,6 @@ class Fingerprints:
     ) -> None:
         self.runs.close()
 
-
-Words = NDArray[np.uint64]
 
 MISSING = np.uint64(0x7FF8000000000000)
 WORD_BYTES = 8

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-Words = NDArray[np.uint64]
+from app.numerics.arrays import Words
 
 RUN_KEYS = 2**20
 """Keys held in memory: 8 MiB."""
