@@ -29,8 +29,8 @@ from app.numerics.attacks.pooling import (
     pooled_copy,
     pooling_weights,
 )
-from app.numerics.copies.multilevel import coefficient_rows, independent_coefficients, shaped_noise
-from app.numerics.gaussian import covariance_factor
+from app.numerics.copies.path import coefficient_rows, independent_coefficients, shaped_noise
+from app.numerics.covariances import covariance_factor
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
 
 COLUMNS = ("age", "hours_per_week")

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.disclosure.information_loss import expected_one_step_loss
-from app.numerics.disclosure.one_step import PrivacyLoss, one_step_privacy_loss
+from app.numerics.disclosure import PrivacyLoss, expected_one_step_loss, one_step_privacy_loss
 from app.numerics.indicator import Perturbation
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from app.numerics.deconvolution import uniform_edges
-from app.numerics.disclosure.information_loss import expected_one_step_loss
+from app.numerics.disclosure import expected_one_step_loss
 from app.numerics.indicator import (
     DiscreteNormal,
     Geometric,

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 
 from app.numerics.arrays import FloatArray, IntArray
-from app.numerics.semidefinite import nearest_semidefinite
+from app.numerics.covariances import nearest_semidefinite
 
 
 @dataclass(frozen=True)

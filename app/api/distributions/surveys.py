@@ -14,7 +14,7 @@ from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, 
 from app.api.transport.forms import DataForm, Form
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
-from app.numerics.disclosure.guessing import probability_mle_is_right
+from app.numerics.disclosure import probability_mle_is_right
 from app.numerics.indicator import steps_per_unit
 from app.pictures.distribution import draw_survey
 from app.service.distributions import surveys

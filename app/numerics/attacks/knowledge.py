@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.pooling import Observation
-from app.numerics.semidefinite import nearest_semidefinite
+from app.numerics.attacks.estimation import Observation
+from app.numerics.covariances import nearest_semidefinite
 
 
 @dataclass(frozen=True)

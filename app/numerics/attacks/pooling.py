@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.estimation import linear_estimate, semidefinite_pseudoinverse
+from app.numerics.attacks.estimation import Observation, linear_estimate, semidefinite_pseudoinverse
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,6 @@ class CopyGroup:
     members: tuple[int, ...]
     between: FloatArray
     shape: FloatArray | None
-
-
-@dataclass(frozen=True)
-class Observation:
-    """One disguised table (n × d) and the covariance (d × d) of its noise."""
-
-    values: FloatArray
-    noise_covariance: FloatArray
 
 
 def independent_between(variances: FloatArray) -> FloatArray:

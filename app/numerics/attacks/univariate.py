@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
 from app.numerics.deconvolution import Normal, em_on_bins, support_behind, uniform_edges
 
 CELLS_AT_ONCE = 2**15

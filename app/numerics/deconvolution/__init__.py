@@ -5,7 +5,7 @@
 | `noise` | the known f_Y |
 | `bins` | the regions R_i, the histogram of z |
 | `kernel` | the map from f_X to f_Z, three forms |
-| `em`, `iteration`, `stopping` | the iterative estimates |
+| `em`, `iteration` | the iterative estimates |
 | `fourier` | the direct estimate |
 """
 
@@ -18,7 +18,7 @@ from app.numerics.deconvolution.fourier import (
     clear_period,
     direct_estimate,
 )
-from app.numerics.deconvolution.iteration import Estimate
+from app.numerics.deconvolution.iteration import Estimate, Stopping
 from app.numerics.deconvolution.kernel import bin_likelihood
 from app.numerics.deconvolution.noise import (
     Discrete,
@@ -29,7 +29,6 @@ from app.numerics.deconvolution.noise import (
     Uniform,
     noise_of_copy,
 )
-from app.numerics.deconvolution.stopping import Stopping
 
 __all__ = [
     "DampedHarmonic",

@@ -12,7 +12,7 @@ components move it to the same place; then it stands in the output as it was.
 | R(l) | `factorial_moments` | E[C(N, l)] = C(n', l)·((n−l)!/n!)^(m−1) for n' ≤ n |
 
 For n' = n this R is the paper's R_m(l) = (1/l!)·((n−l)!/n!)^(m−2). Longer outputs are made of
-independent rounds of n rows and one shorter round (`app.numerics.synthesis.published.components.shuffled`), so
+independent rounds of n rows and one shorter round (`app.numerics.synthesis.components.shuffled`), so
 their counts add.
 
 Everything is a product of ratios of neighbouring terms: no factorial is formed, nothing cancels, and

@@ -18,8 +18,8 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
-from app.numerics.utility.correlation import pearson
-from app.numerics.utility.distances import total_variation
+from app.numerics.utility.association import pearson
+from app.numerics.utility.quality import total_variation
 
 MOST_COMPARED = 30
 """Columns of a kind of which all pairs are compared, the first."""

@@ -1,6 +1,6 @@
 """How many original records stand in a released table, exactly and within a distance, against a control.
 
-The theory of `app.numerics.leakage` counts permutations that meet; this counts what came out, for any
+The theory of `app.numerics.synthesis.leakage` counts permutations that meet; this counts what came out, for any
 method, after rounding and clipping. A record close to a released one need not have leaked: where the
 population is dense, any record is. So the same is counted for a holdout, records of the same
 population that the release was not made from; only what exceeds the holdout's share is leakage.

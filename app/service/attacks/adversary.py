@@ -10,8 +10,9 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.battery import Attack, Evidence, Options
+from app.numerics.attacks.estimation import Observation
 from app.numerics.attacks.knowledge import Knowledge, partial_knowledge, perfect_knowledge
-from app.numerics.attacks.pooling import CopyGroup, Observation, pooled_observation
+from app.numerics.attacks.pooling import CopyGroup, pooled_observation
 from app.numerics.attacks.univariate import histogram_density
 from app.service.attacks.noise_models import Between
 from app.tables.arrays.numbers import NumberTable

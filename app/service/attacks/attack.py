@@ -16,7 +16,7 @@ from app.numerics.attacks.battery import (
     expected_error,
     reconstruction,
 )
-from app.numerics.attacks.dissimilarity import correlation_dissimilarity
+from app.numerics.attacks.closed_forms import correlation_dissimilarity
 from app.numerics.attacks.knowledge import Knowledge, perfect_knowledge
 from app.numerics.attacks.pooling import CopyGroup
 from app.numerics.attacks.score import MISS_EDGES, comparison, score

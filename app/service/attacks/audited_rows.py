@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from app.errors import Conflict, NotReleasable
 from app.model import Dataset, Part, Storage
 from app.numerics.arrays import Flags, FloatArray, IntArray
-from app.numerics.copies.multilevel import coefficient_rows, independent_coefficients, shaped_noise
+from app.numerics.copies.path import coefficient_rows, independent_coefficients, shaped_noise
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 from app.service.asking import Ask

@@ -17,7 +17,6 @@ import numpy as np
 from app.errors import NotReleasable
 from app.model import Dataset
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.releases.lattice import recovered_share
 from app.numerics.copies.calibrating.applied import (
     Calibration,
     applied_variance,
@@ -25,7 +24,7 @@ from app.numerics.copies.calibrating.applied import (
     worst_direction,
 )
 from app.numerics.copies.calibrating.calibration import calibrated
-from app.numerics.copies.calibrating.univariate_error import best_guess_error
+from app.numerics.copies.calibrating.univariate_error import best_guess_error, recovered_share
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.copies.freezing.freeze import Rows, rows_to_freeze
 from app.service.copies.freezing.frozen import open_frozen

@@ -16,8 +16,8 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
-from app.numerics.copies.multilevel import sequential_order
 from app.numerics.copies.noise.definition import RECIPE
+from app.numerics.copies.path import sequential_order
 from app.service.access import grant_for, visible
 from app.service.asking import Ask, new_id, work
 from app.service.copies.advice import Advice, advise_each

@@ -15,8 +15,8 @@ from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.attenuation import attenuation, corrected
 from app.numerics.deconvolution import noise_of_copy, uniform_edges
-from app.numerics.deconvolution.bands import LEVEL, em_with_band
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
+from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.utility.association import MOST_CATEGORIES
 from app.numerics.utility.pairs import Paired, associations
 from app.service.asking import Ask, work

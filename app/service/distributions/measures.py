@@ -14,9 +14,12 @@ from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution import Noise
 from app.numerics.deconvolution.bins import checked_edges
-from app.numerics.disclosure.additive import additive_privacy_loss
-from app.numerics.disclosure.information_loss import expected_one_step_loss
-from app.numerics.disclosure.one_step import PrivacyLoss, one_step_privacy_loss
+from app.numerics.disclosure import (
+    PrivacyLoss,
+    additive_privacy_loss,
+    expected_one_step_loss,
+    one_step_privacy_loss,
+)
 from app.numerics.indicator import Perturbation
 
 MOST_ENTRIES = 40_000_000

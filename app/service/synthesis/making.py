@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.errors import InvalidParameter
+from app.numerics.synthesis.components import Separation
+from app.numerics.synthesis.methods import METHODS, hybrid, primp
 from app.numerics.synthesis.mixed import synthesised
-from app.numerics.synthesis.outcome import Separation
-from app.numerics.synthesis.published.hybrid import hybrid
-from app.numerics.synthesis.published.methods import METHODS
-from app.numerics.synthesis.published.primp import primp
 from app.numerics.synthesis.stratified.recipe import Decoupler, Recipe, drawn, recipe
 from app.numerics.synthesis.stratified.strata import default_least
 from app.numerics.tables import MixedTable

@@ -14,11 +14,9 @@ from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
 from app.numerics.utility import reappearance as reappearing
-from app.numerics.utility.association import association_biases
-from app.numerics.utility.correlation import CORRELATIONS, relative_bias
-from app.numerics.utility.distances import kolmogorov_smirnov, total_variation, wasserstein
+from app.numerics.utility.association import CORRELATIONS, association_biases, relative_bias
 from app.numerics.utility.prediction import Target, train_on_release_test_on_original
-from app.numerics.utility.quality import quality
+from app.numerics.utility.quality import kolmogorov_smirnov, quality, total_variation, wasserstein
 from app.service.jobs.progress import SILENT, Progress
 from app.service.synthesis.utility_report import (
     AssociationReport,

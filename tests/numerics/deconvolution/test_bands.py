@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.deconvolution import Normal, em_on_bins, uniform_edges
-from app.numerics.deconvolution.bands import em_with_band
 from app.numerics.deconvolution.bins import histogram_on
+from app.numerics.deconvolution.em import em_with_band
 
 NOISE = Normal(1.0)
 EDGES = uniform_edges(-6.0, 6.0, 24)

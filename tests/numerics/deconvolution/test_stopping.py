@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import InvalidParameter
 from app.numerics.deconvolution import Normal, Stopping, em_on_bins, uniform_edges
-from app.numerics.deconvolution.stopping import pearson_per_degree_of_freedom, reason_to_stop
+from app.numerics.deconvolution.iteration import pearson_per_degree_of_freedom, reason_to_stop
 
 
 def reason(stopping: Stopping, *trace: float) -> str | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.numerics.arrays import FloatArray, IntArray
-from app.numerics.disclosure.guessing import (
+from app.numerics.disclosure import (
     log_ratio,
     posterior,
     probability_map_is_right,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.disclosure.information_loss import expected_one_step_loss
+from app.numerics.disclosure import expected_one_step_loss
 from app.numerics.indicator import (
     DiscreteNormal,
     InverseCube,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from app.numerics.deconvolution import Discrete, Laplace, Noise, Normal, Uniform, bin_likelihood
-from app.numerics.disclosure.additive import additive_privacy_loss
-from app.numerics.disclosure.one_step import one_step_privacy_loss
+from app.numerics.disclosure import additive_privacy_loss, one_step_privacy_loss
 from app.numerics.indicator import (
     DiscreteNormal,
     Geometric,

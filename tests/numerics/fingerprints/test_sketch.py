@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.arrays import Words
-from app.numerics.fingerprints.siphash import fingerprints
-from app.numerics.fingerprints.sketch import SIZE, Sketch, merged, overlap, with_rows
+from app.numerics.fingerprints import SIZE, Sketch, fingerprints, merged, overlap, with_rows
 
 KEY = b"sixteen bytes ok"
 

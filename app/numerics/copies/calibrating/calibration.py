@@ -23,9 +23,9 @@ from app.numerics.copies.calibrating.association import (
 )
 from app.numerics.copies.calibrating.cell_attack import CellRows
 from app.numerics.copies.calibrating.cells import record_cells
-from app.numerics.copies.calibrating.frequent import judged_categories
 from app.numerics.copies.calibrating.joining import (
     joined_columns,
+    judged_categories,
     rows_looked_at,
     telling_together,
 )

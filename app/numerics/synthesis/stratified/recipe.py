@@ -26,16 +26,16 @@ import numpy as np
 
 from app.errors import InvalidTable
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.synthesis.columns.augmentation import augmented
+from app.numerics.synthesis.columns.latent import augmented
 from app.numerics.synthesis.columns.scores import (
     Quantiles,
     quantiles_of,
     score_intervals,
     scores_of_ranks,
 )
+from app.numerics.synthesis.components import MOST_PASSES, refuse_single_direction
+from app.numerics.synthesis.methods import Synthesis
 from app.numerics.synthesis.moments import moments
-from app.numerics.synthesis.outcome import Synthesis
-from app.numerics.synthesis.published.components import MOST_PASSES, refuse_single_direction
 from app.numerics.synthesis.stratified.bundles import BundledTable, bundled
 from app.numerics.synthesis.stratified.equalities import (
     Equality,
@@ -43,6 +43,7 @@ from app.numerics.synthesis.stratified.equalities import (
     equalities,
     still_equal,
 )
+from app.numerics.synthesis.stratified.identities import balanced
 from app.numerics.synthesis.stratified.mending import mendable, mended
 from app.numerics.synthesis.stratified.ordinal import OrdinalTable, mixed_table, ordinal_table
 from app.numerics.synthesis.stratified.redraw import LEAF_ORIGINALS, redrawable, redrawn
@@ -53,7 +54,6 @@ from app.numerics.synthesis.stratified.strata import (
     divided,
     told_apart,
 )
-from app.numerics.synthesis.stratified.totals import balanced
 from app.numerics.tables import MixedTable
 
 ROUNDS = 2

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from app.errors import RowsTellMore
 from app.model import Column, Part
 from app.numerics.arrays import Codes, IntArray
-from app.numerics.copies.calibrating.frequent import LEAST, frequent_categories
+from app.numerics.copies.calibrating.joining import LEAST, frequent_categories
 from app.numerics.copies.calibrating.telling import tell_more
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined, rows_for_a_shape

@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.numerics.arrays import Words
-from app.numerics.fingerprints.siphash import KEY_BYTES, fingerprints
-from app.numerics.fingerprints.sketch import Sketch, with_rows
+from app.numerics.fingerprints import KEY_BYTES, Sketch, fingerprints, with_rows
 from app.service.datasets.seen_before.key_runs import KeyRuns
 from app.service.resources import Resources
 from app.store.database import audit_log

@@ -1,6 +1,7 @@
-"""A factor of a covariance of any rank: what turns unit noise into noise shaped like the data.
+"""Matrices that are covariances of any rank, or should be and, by sampling or by gaps in the data, are not quite.
 
-Noise must have the correlations of the data or it can be filtered out [li2012, section 3.1].
+A factor of a covariance turns unit noise into noise shaped like the data: noise must have the correlations of the data or
+it can be filtered out [li2012, section 3.1].
 
 | here | li2012 | meaning |
 | --- | --- | --- |
@@ -14,7 +15,27 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.semidefinite import ROUNDING
+
+ROUNDING = 1e-10
+"""Negative eigenvalues up to this share of the largest are rounding, not indefiniteness."""
+
+
+def nearest_semidefinite(matrix: FloatArray, scale: FloatArray) -> tuple[FloatArray, float]:
+    """The nearest positive semidefinite matrix, and the share of eigenvalues' size that it lost.
+
+    Nearest in the Frobenius norm [higham1988, thm. 2.1] after dividing row and column j by `scale[j]`, so that the answer
+    does not depend on units. A share of 0 says that the matrix was semidefinite already.
+    """
+    unit = np.where(scale > 0, scale, 1.0)
+    scaled = matrix / np.outer(unit, unit)
+    eigenvalues, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    size = np.abs(eigenvalues).max()
+    if eigenvalues[0] >= -ROUNDING * max(size, ROUNDING):
+        return (matrix + matrix.T) / 2, 0.0
+    kept = np.maximum(eigenvalues, 0.0)
+    nearest = (vectors * kept) @ vectors.T
+    removed = float((kept - eigenvalues).sum() / np.abs(eigenvalues).sum())
+    return nearest * np.outer(unit, unit), removed
 
 
 def covariance_factor(K: FloatArray) -> FloatArray:
