@@ -71,7 +71,7 @@ def main() -> None:
 
 def serve(settings: Settings) -> None:
     """start the service"""
-    from app.api.serving.listening import listening_socket
+    from app.api.serving.server import listening_socket
     from app.api.transport.observing import log_as_json
 
     # First of all: a start that fails here has not replaced or spent the administrator's key.
@@ -85,7 +85,7 @@ def serve(settings: Settings) -> None:
 
 def demonstrate(settings: Settings) -> None:
     """start the service with a demonstration in it"""
-    from app.api.serving.listening import listening_socket
+    from app.api.serving.server import listening_socket
     from app.api.transport.observing import log_as_json
 
     listening = listening_socket(settings.host, settings.port)

@@ -21,14 +21,14 @@ from redis.retry import Retry
 from sqlalchemy import Engine
 from starlette.types import Lifespan
 
-from app.api import health, pages, reports
-from app.api.attacks import audits, randomize
+from app.api import health, pages
+from app.api.attacks import audits
 from app.api.attacks import routes as attacks
-from app.api.copies import files, preview, traces
+from app.api.copies import files, preview
 from app.api.copies import routes as copies
-from app.api.datasets import levels, rows
 from app.api.datasets import routes as datasets
-from app.api.delta import errors as delta_errors
+from app.api.datasets import rows
+from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
 from app.api.distributions import routes as distributions
 from app.api.distributions import surveys
@@ -40,13 +40,13 @@ from app.api.jobs.replaying import request_kind
 from app.api.serving.draining import Drained, Draining
 from app.api.serving.metrics import Metrics
 from app.api.serving.shedding import Shedding
-from app.api.sharing import audit_log, grants, recipients
-from app.api.sharing.agreements import catalogue, rules, signing_keys, transfers, webhooks
+from app.api.sharing import routes as sharing
+from app.api.sharing.agreements import offers, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.synthesis import utility
-from app.api.transport import document, problems
+from app.api.transport import answers, document, problems
 from app.api.transport.incoming.arriving import Patience
 from app.api.transport.incoming.turns import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
 from app.api.transport.observing import Observing
@@ -54,7 +54,7 @@ from app.api.transport.ranges import Ranges
 from app.errors import ClusterUnavailable
 from app.portal import rooms
 from app.portal.workbench import working as workbench
-from app.service.attacks import later
+from app.service.attacks import audit
 from app.service.clusters import Cluster, ClusterNotInstalled
 from app.service.copies.compiling import compile_ahead
 from app.service.copies.making.scheduling import Downloads
@@ -73,8 +73,7 @@ from app.service.starting.installation import claim_store, known_installation, o
 from app.service.starting.sweeping import sweep
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
-from app.store.blobs.presigning import PresigningNotInstalled, S3Presigner
-from app.store.blobs.released import ReleasedStore
+from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
 from app.store.blobs.store import BlobStore, Place, place_at
 from app.store.caches.checksums import Checksums
 from app.store.caches.guarded_redis import GuardedRedis
@@ -108,27 +107,27 @@ SUMMARY_BYTES = 8 * 2**20
 ROUTERS = (
     datasets.router,
     rows.router,
-    levels.router,
-    grants.router,
+    datasets.levels_router,
+    sharing.grants_router,
     copies.router,
     preview.router,
     files.router,
     files.links,
-    traces.router,
-    recipients.router,
-    catalogue.router,
+    copies.traces_router,
+    sharing.router,
+    offers.router,
     agreements.router,
     transfers.router,
-    rules.router,
-    signing_keys.router,
+    offers.rules_router,
+    agreements.keys_router,
     webhooks.router,
     delta.router,
-    audit_log.router,
-    reports.router,
+    sharing.log_router,
+    answers.reports_router,
     swapping.router,
     attacks.router,
     audits.router,
-    randomize.router,
+    attacks.randomize_router,
     distributions.router,
     surveys.router,
     synthesis.router,
@@ -147,7 +146,7 @@ JOBS: dict[str, Kind] = {
     planning.PLAN: planning.PLANNING,
     planning.DELIVER: delivering.DELIVERING,
     rounds.ROUND: rounds.ROUNDS,
-    later.AUDIT: later.AUDITING,
+    audit.AUDIT: audit.AUDITING,
     workbench.KIND: workbench.WORKING,
     callbacks.KIND: callbacks.SENDING,
     changing.MOVE: moving.MOVING,
@@ -223,7 +222,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=document.operation_id,
     )
-    problems.install(app, {delta_errors.PREFIX: delta_errors.shaped})
+    problems.install(app, {delta_protocol.PREFIX: delta_protocol.shaped})
     for router in ROUTERS:
         app.include_router(router)
     pages.install(app)

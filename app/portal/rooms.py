@@ -5,28 +5,18 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 import app.portal.wording  # noqa: F401  # the words that the templates use
-from app.portal import demonstration, files, home, provider, signing_in
+from app.portal import demonstration, files, home, signing_in
 from app.portal.administration import audits as overseen
-from app.portal.administration import callers, jobs, log, service
+from app.portal.administration import callers, log, service
 from app.portal.analyst import asking, catalogue, dataset, downloads
 from app.portal.answers import ErrorPages, Policy
-from app.portal.owner import (
-    audits,
-    history,
-    levels,
-    offering,
-    overview,
-    people,
-    registering,
-    rows,
-    traces,
-)
+from app.portal.owner import audits, levels, offering, overview, people, registering, rows, traces
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (
     signing_in.router,
     signing_in.signed_in,
-    provider.router,
+    signing_in.provider_router,
     home.router,
     catalogue.router,
     dataset.router,
@@ -40,10 +30,10 @@ ROUTERS = (
     rows.router,
     audits.router,
     traces.router,
-    history.router,
+    overview.history_router,
     demonstration.router,
     workbench.router,
-    jobs.router,
+    service.jobs_router,
     log.router,
     overseen.router,
     callers.router,

@@ -1,4 +1,4 @@
-"""Signing in and out: with a key, or by a link that works once."""
+"""Signing in and out: with a key, by a link that works once, or by an identity provider: out to it, and back."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere, request_id_of
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, request_id_of
 from app.api.transport.problems import status_of
-from app.errors import RateLimited, Unauthenticated
+from app.errors import NotFound, RateLimited, Unauthenticated
 from app.portal.rendering import page
 from app.portal.visits import Page, VisitHere, begin, forget, own_address, require_own_origin
 from app.service.logs import NOBODY, record_refusal
-from app.service.sharing import sessions
+from app.service.sharing import identity, sessions
 
 router = APIRouter(prefix="/portal", include_in_schema=False)
 signed_in = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
@@ -111,3 +111,65 @@ def _by_provider(request: Request) -> bool:
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else "unknown"
+
+
+provider_router = APIRouter(prefix="/portal/sign-in/provider", include_in_schema=False)
+
+COOKIE, PATH = "cornerwave_sign_in", "/portal/sign-in/provider"
+Text = Annotated[str, Query(max_length=4_000)]
+
+
+@provider_router.get("")
+def depart(
+    request: Request, resources: ResourcesHere, after: Annotated[str, Query(alias="next")] = ""
+) -> Response:
+    """Send the browser to the provider."""
+    sent = identity.depart(resources, _provider(request), _back(request), own_address(after))
+    response = RedirectResponse(sent.address, 303)
+    response.set_cookie(
+        COOKIE,
+        sent.kept,
+        max_age=identity.ON_THE_WAY_SECONDS,
+        path=PATH,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+@provider_router.get("/back")
+def come_back(
+    request: Request,
+    resources: ResourcesHere,
+    state: Text = "",
+    code: Text = "",
+    error: Text = "",
+) -> Response:
+    """Take whom the provider sent back."""
+    if error or not code:
+        raise Unauthenticated("The identity provider did not let you in, or you changed your mind.")
+    new, after = identity.come_back(
+        resources,
+        _provider(request),
+        request.cookies.get(COOKIE),
+        state=state,
+        code=code,
+        browser=browser_of(request),
+        request_id=request_id_of(request),
+    )
+    response = begin(request, RedirectResponse(own_address(after), 303), new)
+    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
+    return response
+
+
+def _provider(request: Request) -> identity.Provider:
+    provider: identity.Provider | None = request.app.state.provider
+    if provider is None:
+        raise NotFound("No identity provider is configured here.")
+    return provider
+
+
+def _back(request: Request) -> str:
+    """Our address as the provider knows it."""
+    return f"{base_of(request)}{PATH}/back"

@@ -15,10 +15,10 @@ from app.api.transport.paging import PageHere
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.numerics.attacks.battery import Attack
 from app.pictures.audits import draw_audit
+from app.service.asking import seed_or_new
 from app.service.attacks import audit
 from app.service.attacks.audit import MOST_COPIES, Wish
 from app.service.attacks.findings import Audit
-from app.service.seeds import seed_or_new
 
 router = APIRouter(prefix="/v1/datasets/{dataset_id}/audits", tags=["attacks"], route_class=Route)
 

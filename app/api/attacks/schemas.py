@@ -10,6 +10,7 @@ from pydantic import Field, RootModel
 from app.api.transport.forms import Form, Seed
 from app.numerics.attacks.battery import Attack, Options
 from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
+from app.service.asking import seed_or_new
 from app.service.attacks.adversary import KnowledgeKind, Plan
 from app.service.attacks.noise_models import (
     Between,
@@ -18,7 +19,6 @@ from app.service.attacks.noise_models import (
     NoiseModel,
     ProportionalNoise,
 )
-from app.service.seeds import seed_or_new
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Variance = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from app.api.copies.schemas import selection
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere, request_id_of
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, request_id_of
 from app.api.transport.downloads import is_unchanged, streamed, watched
 from app.api.transport.forms import Form
 from app.api.transport.once import CopyRoute

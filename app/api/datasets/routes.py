@@ -1,4 +1,4 @@
-"""/v1/datasets: register, show, list, remove; and what is said of columns."""
+"""/v1/datasets: register, show, list, remove; what is said of columns, and levels, the names for noise variances."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.api.datasets.schemas import (
+    AdviceView,
+    AdvisedLevelView,
     AllowOverlapHere,
     AllowVersionsHere,
     ColumnForm,
     DatasetList,
     DatasetView,
     DescriptionForm,
+    LevelForm,
+    LevelList,
+    LevelView,
     RegisteredView,
 )
 from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
@@ -24,7 +29,7 @@ from app.api.transport.paging import PageHere
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind
-from app.service.datasets import catalogue, columns
+from app.service.datasets import catalogue, columns, levels
 from app.service.datasets.arriving import register
 from app.tables.columns.kinds import wished_storage
 
@@ -160,3 +165,41 @@ def _wishes(text: str | None) -> dict[str, ColumnWish]:
 
 def _wish(said: Kind | ColumnForm) -> ColumnWish:
     return said.wish() if isinstance(said, ColumnForm) else ColumnWish(kind=said)
+
+
+levels_router = APIRouter(
+    prefix="/v1/datasets/{dataset_id}/levels", tags=["levels"], route_class=Route
+)
+
+
+@levels_router.put("/{level}")
+def put_level(
+    dataset_id: str, level: str, form: LevelForm, resources: ResourcesHere, ask: AskHere
+) -> AdvisedLevelView:
+    """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
+    found, advice = levels.put_level(
+        resources,
+        ask,
+        dataset_id,
+        level,
+        noise_variance=form.noise_variance,
+        privacy=form.privacy,
+        offered=form.offered,
+    )
+    return AdvisedLevelView(
+        **LevelView.of(found).model_dump(),
+        advice=None if advice is None else AdviceView.of(advice),
+    )
+
+
+@levels_router.delete("/{level}", status_code=204)
+def remove_level(dataset_id: str, level: str, resources: ResourcesHere, ask: AskHere) -> None:
+    """Remove a level while nobody has its copy and no grant names it."""
+    levels.remove_level(resources, ask, dataset_id, level)
+
+
+@levels_router.get("")
+def list_levels(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> LevelList:
+    """List the levels of a data set; a recipient sees the one it was granted."""
+    found = levels.list_levels(resources, ask, dataset_id)
+    return LevelList(levels=[LevelView.of(level) for level in found])

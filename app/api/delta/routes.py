@@ -13,11 +13,8 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field
 
 from app.api.delta import actions
-from app.api.delta.errors import PREFIX
-from app.api.delta.headers import CAPABILITIES, FileIdsHere, FormatHere
-from app.api.delta.paging import PageHere, answer
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
+from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsHere, FormatHere, PageHere, answer
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, key_of
 from app.api.transport.once import Route
 from app.errors import InvalidParameter
 from app.model import Binding

@@ -17,7 +17,7 @@ from app.numerics.deconvolution import (
     noise_of_copy,
 )
 from app.numerics.indicator import Perturbation
-from app.service.distributions.perturbations import perturbation_of
+from app.service.distributions.perturb import perturbation_of
 
 
 class NormalForm(Form):

@@ -18,7 +18,7 @@ from app.numerics.disclosure import probability_mle_is_right
 from app.numerics.indicator import steps_per_unit
 from app.pictures.distribution import draw_survey
 from app.service.distributions import surveys
-from app.service.distributions.perturbations import perturbation_of
+from app.service.distributions.perturb import perturbation_of
 from app.service.distributions.surveys import SurveyEstimate
 from app.store.database.surveys import SurveyRecord
 

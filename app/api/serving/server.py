@@ -1,8 +1,13 @@
-"""The app behind a socket: which proxies are believed, how many connections, and how it stops."""
+"""The app behind a socket: which proxies are believed, how many connections, and how it stops.
+
+The socket is taken before anything else is done. A second start on the same port then fails before it has changed a
+key or shown one.
+"""
 
 from __future__ import annotations
 
 import resource
+import socket
 from dataclasses import dataclass
 
 import uvicorn
@@ -10,6 +15,24 @@ from fastapi import FastAPI
 
 from app.api.serving.draining import Draining, DrainingServer
 from app.api.serving.wire import bounded
+from app.errors import CannotStart
+
+BACKLOG = 2_048
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens; callers wait in its queue until the service takes them."""
+    try:
+        (family, _, _, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise CannotStart(
+            f"CORNERWAVE_HOST and CORNERWAVE_PORT: nothing can listen on {host}:{port}"
+            f" ({error.strerror}); does another Cornerwave run there? Nothing was changed."
+        ) from None
+
 
 KEEP_ALIVE_SECONDS = 75
 """How long a connection waits for the next request: longer than proxies keep theirs, so that they

@@ -16,7 +16,6 @@ from app.api.transport.incoming.tables import TABLE_BODY, TableHere
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.pictures.comparison import MethodPoint, draw_comparison
-from app.service.synthesis.compare import compare_methods
 from app.service.synthesis.report import (
     Comparison,
     InnerName,
@@ -26,6 +25,7 @@ from app.service.synthesis.report import (
     Wishes,
 )
 from app.service.synthesis.synthesise import (
+    compare_methods,
     expected_leakage,
     synthesise,
 )

@@ -10,7 +10,7 @@ import orjson
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import HTMLResponse
 
-from app.api.rendering import page
+from app.api.pages import page
 from app.api.transport.answers import SEED_HEADER
 from app.api.transport.drawn import PageType, PageTypeHere, page_answer, picture_response
 from app.api.transport.forms import SeedHere
@@ -19,7 +19,7 @@ from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.pictures import PNG, SVG, written
 from app.pictures.utility import draw_marginals, draw_pairs
-from app.service.seeds import seed_or_new
+from app.service.asking import seed_or_new
 from app.service.synthesis.utility import DEFAULT_DISTANCE, Compared, compared, measure_utility
 from app.service.synthesis.utility_report import UtilityReport
 

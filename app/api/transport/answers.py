@@ -1,6 +1,7 @@
 """A table as the answer, in the format that the caller likes best, alone or with a report on it.
 
-A report is kept and named in the `Link` header; an answer in JSON has it beside the columns as well.
+A report is kept and named in the `Link` header, where it can be read again (/v1/reports); an answer in JSON has it
+beside the columns as well.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from typing import Annotated, Any, TypeVar
 
 import orjson
 import pyarrow as pa
-from fastapi import Depends, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
+from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.once import Route
 from app.errors import NotAcceptable
 from app.service import results
 from app.service.asking import Ask
 from app.service.resources import Resources
+from app.service.results import Report
 from app.tables.media import OFFERED, MediaType
 from app.tables.writing import write_batches
 
@@ -150,3 +154,13 @@ def _quality(format_: StrEnum, ranges: list[tuple[str, float]]) -> float:
         if matching:
             return max(matching)
     return 0.0
+
+
+reports_router = APIRouter(prefix="/v1/reports", tags=["reports"], route_class=Route)
+
+
+@reports_router.get("/{report_id}", response_model=Report)
+def read_report(report_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Read a report again; only the caller who asked for it can."""
+    report = results.read_report(resources, ask, report_id)
+    return Response(orjson.dumps(report), media_type="application/json")

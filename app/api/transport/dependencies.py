@@ -1,4 +1,4 @@
-"""What a route needs beside its parameters: the resources, and who asks, known from the headers alone."""
+"""What a route needs beside its parameters: the resources, who asks, known from the headers alone, and where the service is."""
 
 from __future__ import annotations
 
@@ -57,3 +57,9 @@ def known_caller(request: Request, *, bindings: Collection[Binding] = ()) -> Cal
     request.state.caller = caller.id  # before it is counted: a refusal is logged with its caller
     count_request(resources, caller)
     return caller
+
+
+def base_of(request: Request) -> str:
+    """The address that the operator named, or else the one that the request came to; no slash at its end."""
+    public: str | None = getattr(request.app.state, "public_url", None)
+    return (public or str(request.base_url)).rstrip("/")

@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.serving.metrics import Metrics
 from app.api.transport.problems import failure_of, problem_of
-from app.service.health.outages import outage_of
-from app.service.health.places import places_of
+from app.service.health.outages import outage_of, places_of
 
 log = logging.getLogger("cornerwave.requests")
 CLIENT_GONE = 499

@@ -29,7 +29,7 @@ from app.api.transport.replays import READING, later, reading_share, replay_of
 from app.errors import Conflict, IdempotencyConflict, InvalidParameter
 from app.model import Binding
 from app.service.asking import Ask, Once
-from app.service.repeating import right_to
+from app.service.permission import right_to
 from app.store.database import receipts
 from app.store.database.engine import reading, writing
 from app.store.database.receipts import Receipt

@@ -23,9 +23,10 @@ linear, the arrivals minus the departures of the cheapest choice are a supergrad
 The price "kept" of U that the paper's constraint (C1) suggests needs no search: it is the threshold
 μ_0, the quota-th smallest value.
 
-The cheapest changes of a group are found without sorting U. Prices that maximise the dual are found by cutting planes within a trust region. φ lies below the plane of
-every response seen, φ'(λ') + s'·(λ - λ') less the term in D, which is kept exact. The minimum of the planes is maximised within a box around the best prices known; the box grows
-when its border stops a good step and shrinks when a step was bad.
+The cheapest changes of a group are found without sorting U. Prices that maximise the dual are found by cutting
+planes within a trust region. φ lies below the plane of every response seen, φ'(λ') + s'·(λ - λ') less the term in
+D, which is kept exact. The minimum of the planes is maximised within a box around the best prices known; the box
+grows when its border stops a good step and shrinks when a step was bad.
 """
 
 from __future__ import annotations

@@ -1,25 +1,82 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads."""
+"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+
+What scripts draw of a copy is told them as JSON.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Any
 
+import numpy as np
+import orjson
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.model import Copy, Level, Role
-from app.portal.analyst.pictures import summary_document
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of
+from app.model import Copy, Kind, Level, Role
+from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.asking import Ask
 from app.service.copies import issue, lookup
 from app.service.datasets import catalogue, levels
-from app.service.distributions.copy_summary import first_rows, summarise_copy
+from app.service.distributions.copy_summary import (
+    Categories,
+    CopySummary,
+    Numbers,
+    first_rows,
+    summarise_copy,
+)
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import own_table
+
+
+def summary_document(summary: CopySummary) -> Response:
+    """The summary, with figures rounded to what a picture shows."""
+    document = {
+        "rows": summary.rows,
+        "sampled_rows": summary.sampled_rows,
+        "band": summary.band,
+        "columns": [_column(one) for one in summary.columns],
+        "associations": {
+            "names": summary.associations.names,
+            "released": _matrix(summary.associations.released),
+            "corrected": _matrix(summary.associations.corrected),
+        },
+    }
+    return Response(orjson.dumps(document), media_type="application/json")
+
+
+def _column(one: Numbers | Categories) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": one.column.name, "missing": round(one.missing, 4)}
+    if isinstance(one, Categories):
+        return said | {
+            "form": "categories",
+            "names": one.names,
+            "shares": _figures(one.shares),
+            "low": _figures(one.low),
+            "high": _figures(one.high),
+            "others": round(one.others, 5),
+        }
+    return said | {
+        "form": "dates" if one.column.kind is Kind.DATE else "numbers",
+        "edges": [float(f"{edge:.9g}") for edge in one.edges],
+        "released": _figures(one.released),
+        "estimated": None if one.estimated is None else _figures(one.estimated),
+        "low": _figures(one.low),
+        "high": _figures(one.high),
+    }
+
+
+def _figures(values: FloatArray) -> list[float]:
+    return [float(value) for value in np.round(values, 6)]
+
+
+def _matrix(values: FloatArray) -> list[list[float | None]]:
+    return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]
+
 
 router = APIRouter(prefix="/portal/datasets", route_class=Page, include_in_schema=False)
 

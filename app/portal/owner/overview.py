@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
@@ -14,9 +14,10 @@ from app.portal.owner.owning import ONE, PREFIX, FieldsHere, OwnHere, require_ow
 from app.portal.pages_of_datasets import After, page_of_datasets
 from app.portal.rendering import page
 from app.portal.visits import Page
+from app.service import logs
 from app.service.datasets import catalogue, levels
 from app.service.datasets import columns as saying
-from app.service.sharing import grants
+from app.service.sharing import grants, recipients
 
 router = APIRouter(route_class=Page, include_in_schema=False)
 
@@ -90,3 +91,32 @@ def remove(dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response
 
 def _back(dataset_id: str, done: str) -> Response:
     return RedirectResponse(f"{PREFIX}/{dataset_id}?done={done}", 303)
+
+
+history_router = APIRouter(prefix=f"{ONE}/history", route_class=Page, include_in_schema=False)
+
+AT_ONCE = 50
+
+
+@history_router.get("")
+def show_history(
+    request: Request,
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    before: Annotated[int | None, Query(ge=1, lt=2**62)] = None,
+) -> Response:
+    """Entries of the log about a data set, the newest first."""
+    found = logs.dataset_log(resources, ask, dataset.id, before=before, limit=AT_ONCE + 1)
+    shown = found[:AT_ONCE]
+    mentioned = {entry.caller for entry in shown}
+    mentioned |= {str(entry.facts.get("recipient")) for entry in shown}
+    return page(
+        request,
+        "owner/history.html",
+        title=f"History of {dataset.name}",
+        dataset=dataset,
+        entries=shown,
+        names=recipients.names_of(resources, ask, mentioned),
+        older=shown[-1].sequence if len(found) > AT_ONCE else None,
+    )

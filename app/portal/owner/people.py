@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from app.agreement import Agreement, State, is_in_force
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.model import Caller, Grant, Role
-from app.portal.days import end_of
+from app.portal.owner.offering import end_of
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page

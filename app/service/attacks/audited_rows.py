@@ -32,7 +32,7 @@ from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.release import Selection, open_release
 from app.service.copies.released.plans import FilePlan
 from app.service.copies.released.writing import made_rows
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
 from app.store.blobs.store import BlobRows
 from app.store.database.registered import datasets

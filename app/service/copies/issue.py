@@ -29,7 +29,7 @@ from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.lookup import copy_of, granted_variance, refuse_auditors
 from app.service.copies.slots import given_slot, is_traceable, own_variance
 from app.service.datasets.levels import checked_variance
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.engine import reading

@@ -2,11 +2,15 @@
 
 [wu2003, sections 2 and 4.] Nothing is kept. The seed makes a request repeatable, so it is as secret as the
 values: who knows it can take the noise off.
+
+The five perturbations have names, by which a survey keeps the one it was made with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +19,39 @@ from app.errors import InvalidParameter, InvalidTable, TooLarge
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.deconvolution import Noise
 from app.numerics.deconvolution.bins import checked_edges, checked_values
-from app.numerics.indicator import MOST_BINS, Perturbation, index_of_bin, perturbed_vectors
+from app.numerics.indicator import (
+    MOST_BINS,
+    DiscreteNormal,
+    Geometric,
+    InverseCube,
+    InverseSquare,
+    Perturbation,
+    ScaledPoisson,
+    index_of_bin,
+    perturbed_vectors,
+)
+
+KINDS: Mapping[str, Any] = {
+    "discrete_normal": DiscreteNormal,
+    "poisson": ScaledPoisson,
+    "inverse_square": InverseSquare,
+    "inverse_cube": InverseCube,
+    "geometric": Geometric,
+}
+
+
+def perturbation_of(description: Mapping[str, str | float]) -> Perturbation:
+    """The perturbation that `described` wrote down; InvalidParameter if a parameter is unusable."""
+    parameters = dict(description)
+    made: Perturbation = KINDS[str(parameters.pop("kind"))](**parameters)
+    return made
+
+
+def described(perturbation: Any) -> dict[str, str | float]:
+    """Its kind and parameters, as JSON keeps them."""
+    kind = next(name for name, made in KINDS.items() if isinstance(perturbation, made))
+    return {"kind": kind, **asdict(perturbation)}
+
 
 MOST_ENTRIES = 4_000_000
 """Entries of all vectors of an answer together: about 16 MB of JSON."""

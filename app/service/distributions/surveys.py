@@ -25,7 +25,7 @@ from app.numerics.indicator import (
 )
 from app.service.access import require
 from app.service.asking import Ask, new_id, work
-from app.service.distributions.perturbations import described, perturbation_of
+from app.service.distributions.perturb import described, perturbation_of
 from app.service.naming import checked_name
 from app.service.resources import Resources
 from app.store.database import surveys

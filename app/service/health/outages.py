@@ -1,11 +1,14 @@
 """What a failure of the things around the service means: an outage, a full disk, or a fault of ours.
 
 Only the kind of the error is looked at. Its message may hold the address of a database, or a value.
+
+A log says of a failure its type and the places it passed, for the same reason.
 """
 
 from __future__ import annotations
 
 import errno
+import traceback
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
@@ -65,3 +68,12 @@ def _database_outage(error: DBAPIError) -> Unavailable | None:
     of_sqlite = name.startswith(SQLITE_OUTAGES)
     of_postgres = isinstance(error, OperationalError | InterfaceError) and not name
     return Unavailable(DATABASE, seconds=5) if lost or of_sqlite or of_postgres else None
+
+
+def places_of(error: BaseException) -> list[str]:
+    """The exception's type and the places it passed. Its message may hold a data value."""
+    places = [
+        f"{frame.filename}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    return [type(error).__name__, *places]

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from app.errors import CannotStart
 from app.service.asking import new_id
 from app.service.logs import record_upkeep
-from app.store.blobs.mark import Mark
+from app.store.blobs.keys import Mark
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation
 from app.store.database.engine import reading, writing

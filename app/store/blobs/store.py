@@ -20,8 +20,7 @@ from app.model import BLOCK_ROWS
 from app.store.blobs.bucket import BlobBucket
 from app.store.blobs.folder import BlobFolder
 from app.store.blobs.keys import decryption, decryption_by, encryption, key_of
-from app.store.blobs.row_blocks import RowBlocks
-from app.store.blobs.row_digest import RowDigest
+from app.store.blobs.row_blocks import RowBlocks, RowDigest
 from app.store.vault import Vault
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")

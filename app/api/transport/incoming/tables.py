@@ -20,7 +20,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.incoming.arriving import RequestBody, request_body
 from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.turns import Turns
 from app.api.transport.replays import replay_of

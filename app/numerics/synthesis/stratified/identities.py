@@ -1,11 +1,11 @@
 """Exact linear relations among numeric columns: found, left out, and computed back with totals that keep their distribution.
 
-A total beside its parts is a fact about the table that mixing keeps only nearly. So one column of each
-relation takes no part in the synthesis and is computed from the others afterwards. Each part has its own distribution
-exactly, and their sum has what their dependence makes of it, which a synthesis keeps only nearly. So a part's values
-change places, hardly any far: the total that a record should have by its rank is taken, and the part's values are given out in the
-order of what the record would need for it. No column but the total changes its values for that. Columns that are
-mostly equal to a part go where it goes.
+A total beside its parts is a fact about the table that mixing keeps only nearly. So one column of each relation
+takes no part in the synthesis and is computed from the others afterwards. Each part has its own distribution
+exactly, and their sum has what their dependence makes of it, which a synthesis keeps only nearly. So a part's
+values change places, hardly any far: the total that a record should have by its rank is taken, and the part's
+values are given out in the order of what the record would need for it. No column but the total changes its values
+for that. Columns that are mostly equal to a part go where it goes.
 
 | symbol | name here | meaning |
 | --- | --- | --- |

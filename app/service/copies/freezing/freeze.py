@@ -29,8 +29,7 @@ from app.service.copies.freezing.part_rows import batch_moments, part_batches, p
 from app.service.copies.freezing.pool import keep_pool
 from app.service.copies.freezing.sample import sample_key, sample_of, sampled_columns
 from app.service.copies.freezing.shape import Shape, following, keep_shape, use_shape
-from app.service.datasets.secrets import open_secret
-from app.service.datasets.statistics import Statistics, open_statistics
+from app.service.datasets.secrets import Statistics, open_secret, open_statistics
 from app.service.resources import Resources
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading

@@ -31,7 +31,7 @@ from app.service.copies.preview.recommending import recommendations
 from app.service.copies.preview.report import LevelPreview, Preview
 from app.service.copies.preview.utility import questions
 from app.service.datasets.levels import checked_variance, chosen_variance
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.store.database.engine import reading

@@ -12,22 +12,22 @@ from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
 from app.service.access import owned, owned_and_locked
 from app.service.asking import Ask, work
 from app.service.copies.freezing.frozen import Frozen, open_frozen
-from app.service.copies.later_parts.drifting import drift_notices
 from app.service.copies.later_parts.placing import Uncovered, place
+from app.service.copies.later_parts.relating import drift_notices
 from app.service.datasets.arriving.ingest import ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name, dated
-from app.service.datasets.arriving.uploading import uploading
-from app.service.datasets.secrets import open_secret, part_digest
-from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
-from app.service.datasets.seen_before.overlap import extend_sketches
-from app.service.datasets.seen_before.versions import enter_keys
-from app.service.datasets.statistics import (
+from app.service.datasets.arriving.register import blob_name, dated, uploading
+from app.service.datasets.secrets import (
     Statistics,
     larger,
     merged,
+    open_secret,
     open_statistics,
+    part_digest,
     seal_statistics,
 )
+from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
+from app.service.datasets.seen_before.overlap import extend_sketches
+from app.service.datasets.seen_before.versions import enter_keys
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import rows_came

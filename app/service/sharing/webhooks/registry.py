@@ -12,7 +12,7 @@ from app.errors import Conflict, Hidden, InvalidParameter, Refusal
 from app.model import Role
 from app.service.asking import Ask, new_id, work
 from app.service.resources import Resources
-from app.service.sharing.webhooks.addresses import AddressRefused, destination
+from app.service.sharing.webhooks.posting import AddressRefused, destination
 from app.service.sharing.webhooks.telling import Event, open_secret, secret_context, send_soon
 from app.store.database.engine import reading
 from app.store.database.sharing import webhooks

@@ -1,10 +1,13 @@
-"""/v1/recipients: callers and their keys."""
+"""/v1/recipients, /v1/datasets/{id}/grants and /v1/audit-log: callers and their keys, what they may have, and what was done."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
 from app.api.sharing.schemas import (
+    AuditLogView,
+    GrantForm,
+    GrantList,
     NewKeyView,
     ParticipantForm,
     RecipientForm,
@@ -14,7 +17,9 @@ from app.api.sharing.schemas import (
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
-from app.service.sharing import recipients
+from app.model import Grant
+from app.service import logs
+from app.service.sharing import grants, recipients
 
 router = APIRouter(prefix="/v1/recipients", tags=["recipients"], route_class=Route)
 
@@ -70,3 +75,42 @@ def rotate_key(
 def revoke_key(recipient: str, key_id: str, resources: ResourcesHere, ask: AskHere) -> None:
     """Revoke one key by its public id."""
     recipients.revoke_key(resources, ask, recipient, key_id)
+
+
+grants_router = APIRouter(
+    prefix="/v1/datasets/{dataset_id}/grants", tags=["grants"], route_class=Route
+)
+
+
+@grants_router.put("/{recipient}")
+def put_grant(
+    dataset_id: str, recipient: str, form: GrantForm, resources: ResourcesHere, ask: AskHere
+) -> Grant:
+    """Give a recipient a level, in place of the one it had."""
+    columns = tuple(form.columns) if form.columns is not None else None
+    grant = Grant(dataset_id, recipient, form.level, form.expires_at, columns)
+    return grants.put_grant(resources, ask, grant)
+
+
+@grants_router.get("")
+def list_grants(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> GrantList:
+    """List the grants on a data set."""
+    found = grants.list_grants(resources, ask, dataset_id)
+    return GrantList(grants=found)
+
+
+@grants_router.delete("/{recipient}", status_code=204)
+def withdraw_grant(dataset_id: str, recipient: str, resources: ResourcesHere, ask: AskHere) -> None:
+    """Take a grant back."""
+    grants.withdraw_grant(resources, ask, dataset_id, recipient)
+
+
+log_router = APIRouter(prefix="/v1/audit-log", tags=["audit log"], route_class=Route)
+
+
+@log_router.get("", name="read_audit_log")
+def read_log(resources: ResourcesHere, ask: AskHere, page: PageHere) -> AuditLogView:
+    """Read the log in order; each entry's hash covers the one before it."""
+    entries = logs.read_log(resources, ask, after=page.after_number, limit=page.limit)
+    more = page.next_cursor(entries, lambda entry: entry.sequence)
+    return AuditLogView(entries=entries, next_cursor=more)
