@@ -27,7 +27,6 @@ from app.api.attacks import routes as attacks
 from app.api.copies import files, preview
 from app.api.copies import routes as copies
 from app.api.datasets import routes as datasets
-from app.api.datasets import rows
 from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
 from app.api.distributions import routes as distributions
@@ -37,39 +36,42 @@ from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
 from app.api.jobs.replaying import request_kind
-from app.api.serving.draining import Drained, Draining
 from app.api.serving.metrics import Metrics
-from app.api.serving.shedding import Shedding
+from app.api.serving.refusing import Drained, Draining, Shedding
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import offers, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
-from app.api.synthesis import utility
 from app.api.transport import answers, document, problems
 from app.api.transport.incoming.arriving import Patience
 from app.api.transport.incoming.turns import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
 from app.api.transport.observing import Observing
 from app.api.transport.ranges import Ranges
 from app.errors import ClusterUnavailable
+from app.portal import answers as portal_answers
 from app.portal import rooms
 from app.portal.workbench import working as workbench
 from app.service.attacks import audit
 from app.service.clusters import Cluster, ClusterNotInstalled
 from app.service.copies.compiling import compile_ahead
 from app.service.copies.making.scheduling import Downloads
-from app.service.health.probes import Probes
+from app.service.health import Probes
 from app.service.jobs.kinds import Jobs, Kind
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
-from app.service.sharing.deliveries import delivering, planning, rounds
+from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.identity import Provider
 from app.service.sharing.webhooks import telling
 from app.service.spreading import Spread, Threads
-from app.service.starting.first_start import ensure_administrator
-from app.service.starting.installation import claim_store, known_installation, opened_vault
+from app.service.starting.installation import (
+    claim_store,
+    ensure_administrator,
+    known_installation,
+    opened_vault,
+)
 from app.service.starting.sweeping import sweep
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
@@ -106,7 +108,7 @@ SUMMARY_BYTES = 8 * 2**20
 
 ROUTERS = (
     datasets.router,
-    rows.router,
+    datasets.rows_router,
     datasets.levels_router,
     sharing.grants_router,
     copies.router,
@@ -131,7 +133,7 @@ ROUTERS = (
     distributions.router,
     surveys.router,
     synthesis.router,
-    utility.router,
+    synthesis.utility_router,
     jobs.router,
     jobs.requests,
     health.router,
@@ -145,7 +147,7 @@ JOBS: dict[str, Kind] = {
     telling.KIND: telling.SENDING,
     planning.PLAN: planning.PLANNING,
     planning.DELIVER: delivering.DELIVERING,
-    rounds.ROUND: rounds.ROUNDS,
+    planning.ROUND: planning.ROUNDS,
     audit.AUDIT: audit.AUDITING,
     workbench.KIND: workbench.WORKING,
     callbacks.KIND: callbacks.SENDING,
@@ -192,8 +194,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Patience, seconds=settings.body_seconds)
     app.add_middleware(Shedding)
     app.add_middleware(Drained, draining=app.state.draining)
-    app.add_middleware(Observing, metrics=app.state.metrics)
-    rooms.surround(app)
+    app.add_middleware(
+        Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
+    )
     return app
 
 

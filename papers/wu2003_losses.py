@@ -15,7 +15,7 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.disclosure import PrivacyLoss, expected_one_step_loss, one_step_privacy_loss
-from app.numerics.indicator import Perturbation
+from app.numerics.indicator.perturbations import Perturbation
 
 
 @dataclass(frozen=True)

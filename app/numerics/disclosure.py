@@ -44,14 +44,10 @@ import numpy as np
 from scipy import special
 
 from app.numerics.arrays import FloatArray, IntArray
-from app.numerics.deconvolution import Noise, bin_likelihood
-from app.numerics.indicator import (
-    Geometric,
-    Perturbation,
-    perturbed_vectors,
-    standard_errors_at,
-    steps_per_unit,
-)
+from app.numerics.deconvolution.kernel import bin_likelihood
+from app.numerics.deconvolution.noise import Noise
+from app.numerics.indicator.perturbations import Geometric, Perturbation, steps_per_unit
+from app.numerics.indicator.scheme import perturbed_vectors, standard_errors_at
 
 
 def expected_one_step_loss(perturbation: Perturbation, shares: FloatArray, n: int) -> float:

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
+from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.forms import Form, Seed
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere

@@ -10,9 +10,17 @@ import pyarrow as pa
 from fastapi import APIRouter, Query, Response
 
 from app.api.attacks.schemas import AttackOptions, NoiseForm
-from app.api.transport.answers import TableTypeHere, table_answer, table_response, table_with_report
+from app.api.transport.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeHere,
+    TableTypeHere,
+    picture_response,
+    table_answer,
+    table_response,
+    table_with_report,
+)
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableForm, TableHere, form_body
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 from pydantic import Field, TypeAdapter
 
 from app.api.pages import page
+from app.api.transport.answers import PageType, PageTypeHere, page_answer, picture_response
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PageType, PageTypeHere, page_answer, picture_response
 from app.api.transport.forms import Form, Seed
 from app.api.transport.once import Route
 from app.api.transport.replays import ProgressHere, can_be_long

@@ -1,4 +1,6 @@
-"""/v1/datasets: register, show, list, remove; what is said of columns, and levels, the names for noise variances."""
+"""/v1/datasets: register, show, list, remove; what is said of columns; rows, which are only ever added or retired; and
+levels, the names for noise variances.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from app.api.datasets.schemas import (
     AdvisedLevelView,
     AllowOverlapHere,
     AllowVersionsHere,
+    AppendedView,
     ColumnForm,
     DatasetList,
     DatasetView,
@@ -19,7 +22,11 @@ from app.api.datasets.schemas import (
     LevelForm,
     LevelList,
     LevelView,
+    NoticeView,
+    ReadAsView,
     RegisteredView,
+    RetiredView,
+    RetireForm,
 )
 from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
 from app.api.transport.dependencies import AskHere, ResourcesHere
@@ -29,8 +36,9 @@ from app.api.transport.paging import PageHere
 from app.api.transport.replays import ProgressHere, can_be_long
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind
-from app.service.datasets import catalogue, columns, levels
-from app.service.datasets.arriving import register
+from app.service.copies.later_parts.placing import Uncovered
+from app.service.datasets import catalogue, columns, levels, retire
+from app.service.datasets.arriving import append, register
 from app.tables.columns.kinds import wished_storage
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"], route_class=Route)
@@ -203,3 +211,62 @@ def list_levels(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> Leve
     """List the levels of a data set; a recipient sees the one it was granted."""
     found = levels.list_levels(resources, ask, dataset_id)
     return LevelList(levels=[LevelView.of(level) for level in found])
+
+
+rows_router = APIRouter(prefix="/v1/datasets/{dataset_id}/rows", tags=["rows"], route_class=Route)
+
+
+@rows_router.post("", status_code=201, openapi_extra=TABLE_OR_SOURCE)
+@can_be_long(reading=900)
+def append_rows(
+    dataset_id: str,
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    body: BodyHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
+    uncovered: Annotated[
+        Uncovered,
+        Query(
+            description="What becomes of rows after the first copy that lie so far outside that its"
+            " noise would not hide them, and that are too few for a shape of their own."
+        ),
+    ] = Uncovered.REFUSE,
+    allow_versions: AllowVersionsHere = False,
+    allow_overlap: AllowOverlapHere = False,
+) -> AppendedView:
+    """Append rows; the table must have the data set's columns."""
+    wished, wishes = append.expected_reading(resources, ask, dataset_id, wishes)
+    with incoming_table(request, resources, ask, body, wished=wished, wishes=wishes) as stream:
+        part, dataset, notices = append.append_rows(
+            resources,
+            ask,
+            dataset_id,
+            stream,
+            uncovered,
+            wishes.dates,
+            allow_versions=allow_versions,
+            allow_overlap=allow_overlap,
+            progress=progress,
+        )
+    return AppendedView(
+        first_row=part.first_row,
+        appended=part.rows,
+        waiting=part.waiting,
+        rows=dataset.released_rows,
+        waiting_rows=dataset.waiting,
+        read_as=ReadAsView.of(stream.read_as),
+        warnings=[NoticeView.of(notice) for notice in notices],
+    )
+
+
+@rows_router.delete("")
+def retire_rows(
+    dataset_id: str, form: RetireForm, resources: ResourcesHere, ask: AskHere
+) -> RetiredView:
+    """Withdraw rows by ordinal or by key; later downloads leave them out."""
+    retired, dataset = retire.retire_rows(
+        resources, ask, dataset_id, rows=form.rows, keys=form.keys
+    )
+    return RetiredView(retired_now=retired, rows=dataset.released_rows)

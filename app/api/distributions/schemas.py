@@ -12,7 +12,9 @@ from app.api.distributions.forms import AnyPerturbationForm, NoiseForm
 from app.api.transport.forms import DataForm, Form, Seed, View
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import Histogram, Noise, Stopping
+from app.numerics.deconvolution.bins import Histogram
+from app.numerics.deconvolution.iteration import Stopping
+from app.numerics.deconvolution.noise import Noise
 from app.service.distributions.estimate import (
     Bins,
     DistributionEstimate,

@@ -131,7 +131,7 @@ def iterated(
     smoothing_bins: float = 0.0,
     cell_widths: FloatArray | None = None,
 ) -> Estimate:
-    """EM from `start` until a rule of `stopping` holds.
+    """EM from `start` until there is a `reason_to_stop`.
 
     `records` is N, the weight that the kernel's `weights` share out. The discrepancy rule needs
     `cell_widths` (M,), the widths of the histogram's cells. Raises InvalidTable when no point can

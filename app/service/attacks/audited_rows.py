@@ -21,7 +21,7 @@ from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 from app.service.asking import Ask
 from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.part_rows import (
+from app.service.copies.freezing.rows import (
     RowSource,
     number_rows,
     part_batches,

@@ -22,7 +22,7 @@ from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, joined, rows_for_a_shape
 from app.service.asking import Ask
 from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.part_rows import RowSource, part_batches
+from app.service.copies.freezing.rows import RowSource, part_batches
 from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.recipe import PartRecipe
 from app.service.copies.making.release import Release, Selection, open_release

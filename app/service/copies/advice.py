@@ -28,8 +28,14 @@ from app.numerics.copies.calibrating.univariate_error import best_guess_error, r
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.copies.freezing.freeze import Rows, rows_to_freeze
 from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.part_rows import run_batches, spread_runs
-from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sampled_columns
+from app.service.copies.freezing.rows import (
+    Sample,
+    run_batches,
+    sample_key,
+    sample_of,
+    sampled_columns,
+    spread_runs,
+)
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.engine import reading

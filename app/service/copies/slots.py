@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict
 from app.model import Grant
-from app.numerics.tracing.slots import SLOTS, free_slot, slot_variance
+from app.numerics.tracing import SLOTS, free_slot, slot_variance
 from app.service.access import live_grants
 from app.service.asking import Ask
 from app.store.database.copies import history, slots

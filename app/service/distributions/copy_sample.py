@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from app.errors import InvalidParameter, InvalidTable, TooLarge
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import Normal, noise_of_copy
+from app.numerics.deconvolution.noise import Normal, noise_of_copy
 from app.service.asking import Ask, work
 from app.service.copies.making.pieces import within
 from app.service.copies.making.release import Release, Selection, open_release

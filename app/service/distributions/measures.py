@@ -12,15 +12,15 @@ import numpy as np
 
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import Noise
 from app.numerics.deconvolution.bins import checked_edges
+from app.numerics.deconvolution.noise import Noise
 from app.numerics.disclosure import (
     PrivacyLoss,
     additive_privacy_loss,
     expected_one_step_loss,
     one_step_privacy_loss,
 )
-from app.numerics.indicator import Perturbation
+from app.numerics.indicator.perturbations import Perturbation
 
 MOST_ENTRIES = 40_000_000
 """Entries of all vectors simulated for one request: about five seconds."""

@@ -17,19 +17,17 @@ import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable, TooLarge
 from app.numerics.arrays import FloatArray, IntArray
-from app.numerics.deconvolution import Noise
 from app.numerics.deconvolution.bins import checked_edges, checked_values
-from app.numerics.indicator import (
-    MOST_BINS,
+from app.numerics.deconvolution.noise import Noise
+from app.numerics.indicator.perturbations import (
     DiscreteNormal,
     Geometric,
     InverseCube,
     InverseSquare,
     Perturbation,
     ScaledPoisson,
-    index_of_bin,
-    perturbed_vectors,
 )
+from app.numerics.indicator.scheme import MOST_BINS, index_of_bin, perturbed_vectors
 
 KINDS: Mapping[str, Any] = {
     "discrete_normal": DiscreteNormal,

@@ -14,9 +14,9 @@ import numpy as np
 from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
 from app.model import Role
 from app.numerics.deconvolution.bins import checked_edges
-from app.numerics.indicator import (
+from app.numerics.indicator.perturbations import Perturbation
+from app.numerics.indicator.scheme import (
     MOST_BINS,
-    Perturbation,
     RunningTotals,
     ShareEstimate,
     checked_vectors,

@@ -14,15 +14,15 @@ from app.numerics.disclosure import (
     probability_map_is_right,
     probability_mle_is_right,
 )
-from app.numerics.indicator import (
+from app.numerics.indicator.perturbations import (
     DiscreteNormal,
     Geometric,
     InverseCube,
     InverseSquare,
     Perturbation,
     ScaledPoisson,
-    perturbed_vectors,
 )
+from app.numerics.indicator.scheme import perturbed_vectors
 
 FIVE: dict[str, Perturbation] = {
     "normal": DiscreteNormal(1.0, gamma=0.5),

@@ -13,7 +13,7 @@ from app.model import Role
 from app.service.asking import Ask
 from app.service.datasets.catalogue import remove_dataset
 from app.service.resources import Resources
-from app.service.starting.first_start import ensure_administrator
+from app.service.starting.installation import ensure_administrator
 from app.service.starting.sweeping import BEGINNING, QUARANTINE, sweep
 from app.settings import settings_from
 from app.store.database import audit_log

@@ -91,7 +91,7 @@ def recalibrated(
     """The calibration by other rows, with the travelling numbers of a frozen one.
 
     S is the shape of these rows' noise, over all numbers that do not travel. Where there are not twice as
-    many rows as effects, rare categories are joined (`frequent`); None where there are hardly any rows.
+    many rows as effects, rare categories are joined (`frequent_categories`); None where there are hardly any rows.
     """
     codes, sizes = judged_categories(codes, sizes)
     rows, found = _associated(_Rows(numbers, codes, sizes, len(sizes)))

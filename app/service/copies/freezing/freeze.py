@@ -25,9 +25,15 @@ from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import covariance_shape, rows_for_a_shape, without_spread
 from app.numerics.threads import one_blas_thread
 from app.service.copies.freezing.frozen import Frozen, keep_frozen, open_frozen
-from app.service.copies.freezing.part_rows import batch_moments, part_batches, part_moments
 from app.service.copies.freezing.pool import keep_pool
-from app.service.copies.freezing.sample import sample_key, sample_of, sampled_columns
+from app.service.copies.freezing.rows import (
+    batch_moments,
+    part_batches,
+    part_moments,
+    sample_key,
+    sample_of,
+    sampled_columns,
+)
 from app.service.copies.freezing.shape import Shape, following, keep_shape, use_shape
 from app.service.datasets.secrets import Statistics, open_secret, open_statistics
 from app.service.resources import Resources

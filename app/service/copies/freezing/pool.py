@@ -26,7 +26,7 @@ from app.numerics.arrays import Codes, Flags, Words
 from app.numerics.copies.noise.steps import steps
 from app.numerics.copies.records import MOST_DONORS, UNLISTED, replace_records
 from app.service.copies.freezing.frozen import Frozen
-from app.service.copies.freezing.sample import coded_values
+from app.service.copies.freezing.rows import coded_values
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.copies import shapes

@@ -24,7 +24,7 @@ from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_pa
 from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import rows_for_a_shape, shape_factor
 from app.service.copies.freezing.frozen import Frozen
-from app.service.copies.freezing.part_rows import number_rows, part_batches, part_moments
+from app.service.copies.freezing.rows import number_rows, part_batches, part_moments
 from app.service.copies.freezing.shape import (
     Shape,
     following,

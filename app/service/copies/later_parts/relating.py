@@ -28,9 +28,15 @@ from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined, rows_for_a_shape
 from app.numerics.moments import Moments
 from app.service.copies.freezing.frozen import Frozen
-from app.service.copies.freezing.part_rows import number_rows, part_batches
 from app.service.copies.freezing.pool import Pool, open_pool
-from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sampled_columns
+from app.service.copies.freezing.rows import (
+    Sample,
+    number_rows,
+    part_batches,
+    sample_key,
+    sample_of,
+    sampled_columns,
+)
 from app.service.copies.freezing.shape import Shape
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
