@@ -22,7 +22,6 @@ from sqlalchemy import Engine
 from starlette.types import Lifespan
 
 from app.api import health, pages
-from app.api.attacks import audits
 from app.api.attacks import routes as attacks
 from app.api.copies import files, preview
 from app.api.copies import routes as copies
@@ -77,9 +76,8 @@ from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
 from app.store.blobs.store import BlobStore, Place, place_at
-from app.store.caches.checksums import Checksums
 from app.store.caches.guarded_redis import GuardedRedis
-from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rates import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
@@ -128,7 +126,7 @@ ROUTERS = (
     answers.reports_router,
     swapping.router,
     attacks.router,
-    audits.router,
+    attacks.audits_router,
     attacks.randomize_router,
     distributions.router,
     surveys.router,

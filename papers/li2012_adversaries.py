@@ -22,10 +22,11 @@ from matplotlib.figure import Figure
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.closed_forms import cornerwave_copies_error, independent_copies_error
 from app.numerics.attacks.estimation import linear_estimate, regression
-from app.numerics.attacks.knowledge import Knowledge, perfect_knowledge
-from app.numerics.attacks.pooling import (
+from app.numerics.attacks.evidence import (
+    Knowledge,
     cornerwave_between,
     independent_between,
+    perfect_knowledge,
     pooled_copy,
     pooling_weights,
 )

@@ -37,6 +37,21 @@ def draw_scoring(misses: Misses, by_copies: Sequence[tuple[int, float]]) -> Figu
     return figure
 
 
+def draw_audit(
+    counts: Sequence[int],
+    curves: Mapping[str, Sequence[float]],
+    misses: Mapping[str, Sequence[float]],
+) -> Figure:
+    """Error against the number of copies, histogram and cumulative histogram of errors."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    copies, histogram, cumulative = figure.subplots(1, 3)
+    draw_by_copies(copies, counts, curves)
+    draw_misses(histogram, cumulative, misses)
+    return figure
+
+
 def draw_misses(histogram: Axes, cumulative: Axes, misses: Misses) -> None:
     """Shares of cells by size of the error, in standard deviations, and their running sum."""
     middles = (MISS_EDGES[:-1] + MISS_EDGES[1:]) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 import app.portal.wording  # noqa: F401  # the words that the templates use
-from app.portal import demonstration, home, rendering, signing_in
+from app.portal import demonstration, home, rendering
 from app.portal.administration import audits as overseen
 from app.portal.administration import callers, log, service
 from app.portal.analyst import asking, catalogue, dataset
@@ -13,10 +13,10 @@ from app.portal.owner import audits, levels, offering, overview, people, registe
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (
-    signing_in.router,
-    signing_in.signed_in,
-    signing_in.provider_router,
     home.router,
+    home.signed_in,
+    home.provider_router,
+    home.account_router,
     catalogue.router,
     dataset.router,
     dataset.downloads_router,

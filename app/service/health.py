@@ -171,7 +171,7 @@ def look_at_the_database(resources: Resources) -> Condition:
 def look_at_the_blobs(resources: Resources) -> Condition:
     """Write to the store, and open a few of the blobs that the database counts on."""
     try:
-        resources.blobs.check()
+        resources.blobs.place.check()
     except OSError:
         return Condition.FAILING
     try:

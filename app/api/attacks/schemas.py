@@ -11,12 +11,13 @@ from app.api.transport.forms import Form, Seed
 from app.numerics.attacks.battery import Attack, Options
 from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
 from app.service.asking import seed_or_new
-from app.service.attacks.adversary import KnowledgeKind, Plan
-from app.service.attacks.noise_models import (
+from app.service.attacks.adversary import (
     Between,
     GivenNoise,
     IndependentNoise,
+    KnowledgeKind,
     NoiseModel,
+    Plan,
     ProportionalNoise,
 )
 

@@ -29,16 +29,15 @@ from app.api.datasets.schemas import (
     RetireForm,
 )
 from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
 from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
-from app.api.transport.replays import ProgressHere, can_be_long
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind
 from app.service.copies.later_parts.placing import Uncovered
-from app.service.datasets import catalogue, columns, levels, retire
-from app.service.datasets.arriving import append, register
+from app.service.datasets import catalogue, columns, levels, rows
+from app.service.datasets.arriving import register
 from app.tables.columns.kinds import wished_storage
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"], route_class=Route)
@@ -237,9 +236,9 @@ def append_rows(
     allow_overlap: AllowOverlapHere = False,
 ) -> AppendedView:
     """Append rows; the table must have the data set's columns."""
-    wished, wishes = append.expected_reading(resources, ask, dataset_id, wishes)
+    wished, wishes = rows.expected_reading(resources, ask, dataset_id, wishes)
     with incoming_table(request, resources, ask, body, wished=wished, wishes=wishes) as stream:
-        part, dataset, notices = append.append_rows(
+        part, dataset, notices = rows.append_rows(
             resources,
             ask,
             dataset_id,
@@ -266,7 +265,5 @@ def retire_rows(
     dataset_id: str, form: RetireForm, resources: ResourcesHere, ask: AskHere
 ) -> RetiredView:
     """Withdraw rows by ordinal or by key; later downloads leave them out."""
-    retired, dataset = retire.retire_rows(
-        resources, ask, dataset_id, rows=form.rows, keys=form.keys
-    )
+    retired, dataset = rows.retire_rows(resources, ask, dataset_id, rows=form.rows, keys=form.keys)
     return RetiredView(retired_now=retired, rows=dataset.released_rows)

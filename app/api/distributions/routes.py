@@ -26,9 +26,9 @@ from app.pictures.distribution import draw_distribution
 from app.service.asking import seed_or_new
 from app.service.distributions.copy_sample import column_of_copy
 from app.service.distributions.estimate import DistributionEstimate, estimate_distribution
-from app.service.distributions.measures import measure
 from app.service.distributions.perturb import (
     add_noise,
+    measure,
     perturb_categories,
     perturb_values,
 )

@@ -22,7 +22,7 @@ from app.service.distributions.estimate import (
     Method,
     Series,
 )
-from app.service.distributions.measures import AddedNoiseSetting, Measures, OneStepSetting, Setting
+from app.service.distributions.perturb import AddedNoiseSetting, Measures, OneStepSetting, Setting
 
 MOST_VALUES = 2_000_000
 

@@ -22,8 +22,8 @@ from fastapi.responses import StreamingResponse
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.transport.dependencies import Replay
 from app.api.transport.incoming.arriving import Arriving
-from app.api.transport.replays import Replay
 from app.errors import (
     Busy,
     IdempotencyConflict,

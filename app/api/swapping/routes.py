@@ -11,11 +11,10 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
 from app.api.transport.forms import Form, SeedHere
 from app.api.transport.incoming.tables import TABLE_BODY, TableHere
 from app.api.transport.once import Route
-from app.api.transport.replays import ProgressHere, can_be_long
 from app.errors import InvalidParameter
 from app.service.swapping.identify import AttributeIdentifiability, count_identifiable
 from app.service.swapping.report import SwapReport

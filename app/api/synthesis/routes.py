@@ -28,11 +28,10 @@ from app.api.transport.answers import (
     table_answer,
     table_with_report,
 )
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
 from app.api.transport.forms import SeedHere
 from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableHere, form_body
 from app.api.transport.once import Route
-from app.api.transport.replays import ProgressHere, can_be_long
 from app.pictures import PNG, SVG, written
 from app.pictures.comparison import MethodPoint, draw_comparison
 from app.pictures.utility import draw_marginals, draw_pairs

@@ -24,7 +24,7 @@ from app.numerics.attacks.estimation import (
     linear_estimate,
     serial_smoothing,
 )
-from app.numerics.attacks.knowledge import Knowledge
+from app.numerics.attacks.evidence import Knowledge
 from app.numerics.attacks.mixture import mixture_reconstruction
 from app.numerics.attacks.spectral import (
     Selection,

@@ -20,8 +20,7 @@ import numpy as np
 from app.errors import InvalidTable
 from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.synthesis.columns.enforcement import enforced, rule_of
-from app.numerics.synthesis.columns.latent import as_numbers, cut
-from app.numerics.synthesis.columns.ordering import category_orders
+from app.numerics.synthesis.columns.latent import as_numbers, category_orders, cut
 from app.numerics.synthesis.components import refuse_single_direction
 from app.numerics.synthesis.methods import Method, Synthesis
 from app.numerics.synthesis.moments import moments

@@ -75,9 +75,7 @@ def moments(values: FloatArray) -> Moments:
     return Moments(mean, deviation, axes, spectrum[kept])
 
 
-def centre_and_spread(
-    values: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
+def centre_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (divisor n) of each column of `values` (n, d), 0 where constant."""
     # In units of a power of two near the largest magnitude, squares of very large or very small
     # values stay in range, and the division itself is exact.

@@ -112,8 +112,7 @@ def _cosines(products: FloatArray, varies: Flags) -> FloatArray:
 
 
 def _pairwise(
-    values: FloatArray,
-    coefficient: Callable[[FloatArray, FloatArray], float],
+    values: FloatArray, coefficient: Callable[[FloatArray, FloatArray], float]
 ) -> FloatArray:
     """A matrix of coefficients, each from the records where both columns are present and vary."""
     d = values.shape[1]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.arrays import FloatArray
-from app.numerics.forests import grown
 from app.numerics.tables import MixedTable
+from app.numerics.threads import grown
 
 MOST_TRAINING_RECORDS = 10_000
 """A forest learns little more from more records, and its training takes longer than the synthesis."""

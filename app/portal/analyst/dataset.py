@@ -7,7 +7,6 @@ estimate of how many there will be.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any
 
@@ -219,11 +218,7 @@ def download_copy(
 def _bytes(measured: pa.Table, media_type: MediaType, rows: int) -> int:
     """About how many bytes so many rows take, from those measured."""
     whole, none = (
-        _length(write_table(part, media_type)) for part in (measured, measured.slice(0, 0))
+        sum(map(len, write_table(part, media_type))) for part in (measured, measured.slice(0, 0))
     )
     each = (whole - none) / max(int(measured.num_rows), 1)
     return none + round(each * rows)
-
-
-def _length(chunks: Iterator[memoryview]) -> int:
-    return sum(len(chunk) for chunk in chunks)

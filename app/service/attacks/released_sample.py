@@ -217,10 +217,7 @@ def _kept(original: OriginalRows, keys: Mapping[int, bytes], applied: float) -> 
 
 
 def _pieces(
-    connection: Connection,
-    dataset_id: str,
-    parts: Sequence[Part],
-    runs: Sequence[tuple[int, int]],
+    connection: Connection, dataset_id: str, parts: Sequence[Part], runs: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[Part, tuple[int, int], IntArray]]:
     """The parts that runs of ordinals touch: which of their ordinals, and those retired."""
     for first, last in runs:

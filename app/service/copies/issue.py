@@ -26,8 +26,14 @@ from app.service.copies.freezing.freeze import frozen_now, look_ahead
 from app.service.copies.freezing.frozen import Frozen, open_frozen
 from app.service.copies.freezing.pool import open_pool
 from app.service.copies.freezing.shape import open_shapes
-from app.service.copies.lookup import copy_of, granted_variance, refuse_auditors
-from app.service.copies.slots import given_slot, is_traceable, own_variance
+from app.service.copies.lookup import (
+    copy_of,
+    given_slot,
+    granted_variance,
+    is_traceable,
+    own_variance,
+    refuse_auditors,
+)
 from app.service.datasets.levels import checked_variance
 from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources

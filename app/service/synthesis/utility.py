@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +71,10 @@ def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -
                 f"Column {name!r} holds numbers in one table and text in another", column=name
             )
     texts = [name for name in names if not is_number(original, name)]
-    words = {name: _joint_vocabulary(tables, name) for name in texts}
+    words = {
+        name: pc.unique(pa.chunked_array([vocabulary(table, name) for table in tables]))
+        for name in texts
+    }
     first, second = encoded(original, names, words), encoded(released, names, words)
     return Compared(
         first,
@@ -239,10 +241,6 @@ def place_of(table: EncodedTable, name: str) -> Target | None:
     if name in table.numbers:
         return Target("numeric", table.numbers.index(name))
     return Target("categorical", table.texts.index(name)) if name in table.texts else None
-
-
-def _joint_vocabulary(tables: Sequence[pa.Table], name: str) -> pa.Array:
-    return pc.unique(pa.chunked_array([vocabulary(table, name) for table in tables]))
 
 
 def _sample(table: MixedTable, most: int, rng: np.random.Generator) -> MixedTable:

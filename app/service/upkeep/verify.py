@@ -125,7 +125,7 @@ def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verified
     with reading(resources.engine) as connection:
         known = datasets.all_blobs(connection)
         known |= {loose.name for loose in loose_blobs.all_of_them(connection)}
-    found.unknown_blobs = len(resources.blobs.names() - known)
+    found.unknown_blobs = len(resources.blobs.place.names() - known)
     return found
 
 

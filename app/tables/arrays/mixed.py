@@ -73,7 +73,8 @@ def decoded(made: MixedTable, like: EncodedTable, names: Sequence[str]) -> pa.Ta
     for values, name in zip(made.numeric.T, like.numbers, strict=True):
         column = pa.array(values, from_pandas=True)
         whole = np.isnan(values) | (values == np.rint(values))
-        columns[name] = column.cast(pa.int64()) if whole.all() and _exact(values) else column
+        exact = whole.all() and np.nanmax(np.abs(values), initial=0.0) < 2**53
+        columns[name] = column.cast(pa.int64()) if exact else column
     for codes, name, known in zip(made.codes.T, like.texts, like.vocabularies, strict=True):
         columns[name] = known.take(pa.array(codes, mask=codes < 0))
     nothing = pa.nulls(made.records, pa.large_string())
@@ -129,7 +130,3 @@ def _values(table: pa.Table, name: str) -> FloatArray:
     if np.nanmax(np.abs(values), initial=0.0) > LARGEST_NUMBER:
         raise InvalidTable(f"Column {name!r} has a number beyond {LARGEST_NUMBER:g}", column=name)
     return values
-
-
-def _exact(values: FloatArray) -> bool:
-    return bool(np.nanmax(np.abs(values), initial=0.0) < 2**53)

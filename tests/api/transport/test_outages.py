@@ -107,7 +107,7 @@ def test_a_full_disk_of_blobs_leaves_nothing_of_a_registration(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = service.client()
-    place = service.app.state.resources.blobs._place
+    place = service.app.state.resources.blobs.place
     full = service.home / "blobs" / "full.partial"
     full.symlink_to("/dev/full")
     monkeypatch.setattr(place, "unfinished", lambda _name: str(full))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.numerics.attacks.estimation import Observation, linear_estimate
-from app.numerics.attacks.knowledge import partial_knowledge
+from app.numerics.attacks.evidence import partial_knowledge
 from app.numerics.attacks.mixture import (
     Mixture,
     fitted_mixture,

@@ -12,7 +12,7 @@ from app.numerics.attacks.estimation import (
     serial_smoothing,
     window_covariance,
 )
-from app.numerics.attacks.knowledge import partial_knowledge
+from app.numerics.attacks.evidence import partial_knowledge
 from tests.numerics.attacks.simulated import disguised, mean_squared
 
 

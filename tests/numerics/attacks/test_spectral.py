@@ -7,7 +7,7 @@ import pytest
 
 from app.numerics.attacks.closed_forms import pca_error
 from app.numerics.attacks.estimation import Observation
-from app.numerics.attacks.knowledge import Knowledge, partial_knowledge
+from app.numerics.attacks.evidence import Knowledge, partial_knowledge
 from app.numerics.attacks.spectral import (
     fixed_count,
     largest_gap,

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from app.errors import InvalidTable
-from app.numerics.synthesis.columns.latent import augmented
-from app.numerics.synthesis.columns.ordering import category_orders
+from app.numerics.synthesis.columns.latent import augmented, category_orders
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.mixed import synthesised
 from app.numerics.tables import MixedTable

@@ -146,7 +146,7 @@ def test_the_store_and_the_master_key_are_enough_to_read_rows(tmp_path: Path) ->
     mark = Mark.read(place.mark() or b"")
     vault = opened_vault(Installation(mark.installation, mark.wrapped_key), [bytes.fromhex(OLD)])
     store = BlobStore(place, vault)
-    (name,) = store.names()
+    (name,) = store.place.names()
     assert sum(batch.num_rows for batch in store.read_rows(name, 0, 50)) == 50
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import sparse
 
 from app.numerics.arrays import Codes, Flags, FloatArray, Places
-from app.numerics.copies.shapes.gaps import paired_covariance, told_where_present, towards
+from app.numerics.copies.shapes.row_moments import paired_covariance, told_where_present, towards
 
 Together = Any  # a full matrix or a sparse one, which has no type
 

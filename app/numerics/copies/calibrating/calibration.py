@@ -30,8 +30,7 @@ from app.numerics.copies.calibrating.joining import (
     telling_together,
 )
 from app.numerics.copies.calibrating.learnt import GRID, Learnt, learnt
-from app.numerics.copies.shapes.gaps import towards, within
-from app.numerics.copies.shapes.row_moments import row_moments
+from app.numerics.copies.shapes.row_moments import row_moments, towards, within
 from app.numerics.copies.shapes.shape import covariance_shape, relative_spectrum, rows_for_a_shape
 
 DETERMINED = 0.9

@@ -22,9 +22,7 @@ from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.columns.enforcement import MOST_DECIMALS
 
 
-def score_intervals(
-    values: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
+def score_intervals(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lower and upper end, (n,) each, of the interval in which the normal score of each cell lies.
 
     A value of one record is given: both ends are Φ⁻¹((i − ½)/n), i its rank. A column of a single

@@ -118,10 +118,7 @@ def _reduced(null: FloatArray) -> FloatArray:
 
 
 def _exact(
-    complete: FloatArray,
-    total: int,
-    weights: list[tuple[int, float]],
-    deviation: float,
+    complete: FloatArray, total: int, weights: list[tuple[int, float]], deviation: float
 ) -> Identity | None:
     """The identity with weights and constant made simple where that fits as well; None where none fits."""
     simple = [
@@ -191,11 +188,7 @@ def _known(original: FloatArray, identity: Identity) -> FloatArray:
 
 
 def _moved(
-    values: FloatArray,
-    original: FloatArray,
-    identity: Identity,
-    part: int,
-    weight: float,
+    values: FloatArray, original: FloatArray, identity: Identity, part: int, weight: float
 ) -> tuple[Places, Places]:
     """Records, (m,), by what they have in the part and by what they need there for the total of their rank."""
     total, known = identity.computed(values), np.sort(_known(original, identity))

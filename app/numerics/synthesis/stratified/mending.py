@@ -24,7 +24,7 @@ import numpy as np
 from scipy import special, stats
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.forests import each_on_all_cores
+from app.numerics.threads import each_on_all_cores
 
 TREE_RECORDS = 5_000
 """A tree learns from, and its leaves hold, at most so many originals, others for each."""

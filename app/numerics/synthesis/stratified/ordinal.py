@@ -14,7 +14,7 @@ import numpy as np
 
 from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.synthesis.columns.enforcement import rule_of
-from app.numerics.synthesis.columns.ordering import category_orders
+from app.numerics.synthesis.columns.latent import category_orders
 from app.numerics.synthesis.stratified.dependencies import Dependency, dependencies
 from app.numerics.synthesis.stratified.identities import Identity, identities
 from app.numerics.tables import MixedTable
@@ -87,10 +87,7 @@ def ordinal_table(table: MixedTable, rng: np.random.Generator, *, enforce: bool)
 
 
 def mixed_table(
-    values: FloatArray,
-    pattern: Places,
-    like: OrdinalTable,
-    categories: tuple[int, ...],
+    values: FloatArray, pattern: Places, like: OrdinalTable, categories: tuple[int, ...]
 ) -> MixedTable:
     """The mixed table of complete synthetic `values` (rows, d) and the missing patterns of its records.
 

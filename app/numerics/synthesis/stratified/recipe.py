@@ -37,7 +37,7 @@ from app.numerics.synthesis.components import MOST_PASSES, refuse_single_directi
 from app.numerics.synthesis.methods import Synthesis
 from app.numerics.synthesis.moments import moments
 from app.numerics.synthesis.stratified.bundles import BundledTable, bundled
-from app.numerics.synthesis.stratified.equalities import (
+from app.numerics.synthesis.stratified.dependencies import (
     Equality,
     equalised,
     equalities,
@@ -280,10 +280,7 @@ def _latent(table: OrdinalTable, rng: np.random.Generator) -> FloatArray:
 
 
 def _round(
-    made: Recipe,
-    groups: Sequence[Places],
-    donors: Places,
-    rng: np.random.Generator,
+    made: Recipe, groups: Sequence[Places], donors: Places, rng: np.random.Generator
 ) -> tuple[FloatArray, Places]:
     """As many complete records as the groups have, in random order, and their missing patterns.
 

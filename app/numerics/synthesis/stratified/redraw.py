@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.forests import each_on_all_cores
+from app.numerics.threads import each_on_all_cores
 
 LEAF_ORIGINALS = 20
 
@@ -32,10 +32,7 @@ TREE_RECORDS = 20_000
 
 
 def redrawn(
-    original: FloatArray,
-    synthetic: FloatArray,
-    columns: Places,
-    rng: np.random.Generator,
+    original: FloatArray, synthetic: FloatArray, columns: Places, rng: np.random.Generator
 ) -> FloatArray:
     """`synthetic` with `columns` drawn again, one after the other; missing cells stay missing."""
     made = synthetic.copy()

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.forests import grown
+from app.numerics.threads import grown
 
 TREES = 40
 
@@ -48,10 +48,7 @@ def default_least(columns: int) -> int:
 
 
 def divided(
-    original: FloatArray,
-    looks: FloatArray,
-    least: int,
-    rng: np.random.Generator,
+    original: FloatArray, looks: FloatArray, least: int, rng: np.random.Generator
 ) -> Places:
     """The stratum 0, 1, … of each original record, (n,), neighbours in the tree next to each other.
 
@@ -67,10 +64,7 @@ def divided(
 
 
 def told_apart(
-    original: FloatArray,
-    synthetic: FloatArray,
-    others: FloatArray,
-    rng: np.random.Generator,
+    original: FloatArray, synthetic: FloatArray, others: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, float]:
     """π of `original` and of `others`, and the area under the curve of telling `synthetic` from `original`.
 

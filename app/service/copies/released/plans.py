@@ -61,7 +61,8 @@ class FilePlan:
         """How many rows it has, without those withdrawn."""
         runs = [(piece.ordinal, piece.ordinal + piece.rows) for piece in self.pieces]
         left_out = [np.searchsorted(self.retired, run) for run in runs]
-        return _rows(self.pieces) - sum(int(last - first) for first, last in left_out)
+        rows = sum(piece.rows for piece in self.pieces)
+        return rows - sum(int(last - first) for first, last in left_out)
 
 
 def planned_files(
@@ -118,7 +119,3 @@ def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: IntArray) -> str
     digest = hashlib.sha256(json.dumps(said).encode())
     digest.update(retired.tobytes())
     return digest.hexdigest()[:32]
-
-
-def _rows(pieces: tuple[Piece, ...]) -> int:
-    return sum(piece.rows for piece in pieces)

@@ -165,7 +165,7 @@ def ingest(
         LookedAt(
             column,
             limits.categories,
-            counted=_kind(wishes.get(column.name)) is Kind.CATEGORICAL,
+            counted=wishes.get(column.name, ColumnWish()).kind is Kind.CATEGORICAL,
         )
         for column in stream.columns
     ]
@@ -211,10 +211,6 @@ def ingest(
         looks=looks,
         repeats=repeats,
     )
-
-
-def _kind(wish: ColumnWish | None) -> Kind | None:
-    return None if wish is None else wish.kind
 
 
 def refuse_too_many(

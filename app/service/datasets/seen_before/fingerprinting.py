@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -174,12 +173,7 @@ class Fingerprints:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.runs.close()
 
 
@@ -207,11 +201,8 @@ def cell_words(cells: pa.Array, key: bytes) -> Words:
 
 def _text_words(cells: pa.Array, key: bytes) -> Words:
     coded = cells.dictionary_encode()
-    digests = b"".join(_digest(text, key) for text in coded.dictionary.to_pylist())
-    words = np.append(np.frombuffer(digests, "<u8").astype(np.uint64), MISSING)
+    texts = (text.encode() for text in coded.dictionary.to_pylist())
+    found = (hashlib.blake2b(text, digest_size=WORD_BYTES, key=key).digest() for text in texts)
+    words = np.append(np.frombuffer(b"".join(found), "<u8").astype(np.uint64), MISSING)
     places = coded.indices.fill_null(len(coded.dictionary))
     return np.asarray(words[places.to_numpy(zero_copy_only=False)])
-
-
-def _digest(text: str, key: bytes) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=WORD_BYTES, key=key).digest()

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.synthesis.methods import hybrid
-from app.numerics.synthesis.stratified.equalities import (
+from app.numerics.synthesis.stratified.dependencies import (
     Equality,
     equalised,
     equalities,

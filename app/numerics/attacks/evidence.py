@@ -1,4 +1,6 @@
-"""Many copies of one table become one copy that says as much about it [li2012, section 3].
+"""What an adversary has: many copies of one table as one that says as much, and what it knows of the original.
+
+Copies are pooled after [li2012, section 3].
 
 | here | li2012 | meaning |
 | --- | --- | --- |
@@ -11,6 +13,18 @@ The stacked noise has the covariance A ⊗ S. Then every copy enters eq. 6 only 
 ȳ = Σ w_i·Y_i with w = A⁻¹1/(1ᵀA⁻¹1), whose noise has the covariance S/(1ᵀA⁻¹1): for Gaussian noise ȳ
 is a sufficient statistic, so this loses nothing for any attacker, linear or not. The
 (md)³ solve of eq. 6 becomes m³ for the weights, n·m·d for ȳ, and one LLSE on a single copy.
+
+The mean and the covariance are known, or estimated [huang2005, theorems 5.1 and 8.2].
+
+| here | huang2005 | li2012 | meaning |
+| --- | --- | --- | --- |
+| K, covariance | Σ_x | K_X | covariance of the original, d × d |
+| Σ, noise_covariance | σ²I, Σ_r | K_Z | covariance of the noise, d × d |
+| removed | | | share of Cov(Y) - Σ that had to be removed to make it a covariance |
+
+With perfect knowledge both come from the original; with partial knowledge from rows of what was
+disguised, as Cov(Y) - Σ (eq. 14 of huang2005). Sampling can make that difference indefinite: it is
+then projected onto the positive semidefinite matrices, and `removed` says how much went.
 """
 
 from __future__ import annotations
@@ -22,6 +36,7 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.estimation import Observation, linear_estimate, semidefinite_pseudoinverse
+from app.numerics.covariances import nearest_semidefinite
 
 
 @dataclass(frozen=True)
@@ -114,3 +129,37 @@ def _pooled_group(
     if shape is None:
         shape = np.atleast_2d(np.cov(values[sample], rowvar=False)) / (1 + variance)
     return Observation(values, variance * shape)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Mean (d) and covariance (d × d) of the original, as an adversary has them."""
+
+    mean: FloatArray
+    covariance: FloatArray
+    removed: float = 0.0
+
+    @property
+    def projected(self) -> bool:
+        """Whether the covariance was indefinite before it was projected."""
+        return self.removed > 0
+
+
+def perfect_knowledge(original: FloatArray) -> Knowledge:
+    """Perfect knowledge: mean and covariance of the original itself (n × d)."""
+    return Knowledge(original.mean(axis=0), np.atleast_2d(np.cov(original, rowvar=False)))
+
+
+def partial_knowledge(observation: Observation, sample: slice = slice(None)) -> Knowledge:
+    """Partial knowledge: K = Cov(Y) - Σ from the rows in `sample` [huang2005, eq. 14].
+
+    Projected onto the positive semidefinite matrices when it is indefinite. At least two rows.
+    """
+    rows = observation.values[sample]
+    if len(rows) < 2:
+        raise ValueError("a covariance needs at least two rows")
+    seen = np.atleast_2d(np.cov(rows, rowvar=False))
+    covariance, removed = nearest_semidefinite(
+        seen - observation.noise_covariance, scale=np.sqrt(np.diag(seen))
+    )
+    return Knowledge(rows.mean(axis=0), covariance, removed)
