@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy import Engine
+from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
 from app.api import health, pages
@@ -202,7 +204,6 @@ def hire(resources: Resources, app: FastAPI | None = None) -> None:
     """Make known what jobs can do, in a service or, without an app of its own, in a worker."""
     app = app or _bare_app(None)
     app.state.resources = resources
-    _match_ahead(app)
     resources.jobs.kinds.update(JOBS)
     resources.jobs.kinds[REQUEST] = request_kind(app)
 
@@ -224,19 +225,32 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         generate_unique_id_function=document.operation_id,
     )
     problems.install(app, {delta_protocol.PREFIX: delta_protocol.shaped})
-    for router in ROUTERS:
-        app.include_router(router)
-    pages.install(app)
-    rooms.install(app)
+    app.router.routes.extend(_endpoints())
     document.install(app)
     return app
 
 
-def _match_ahead(app: FastAPI) -> None:
-    """FastAPI builds routes as the first request is matched: done now, no two threads do it at once."""
+@cache
+def _endpoints() -> tuple[BaseRoute, ...]:
+    """Every route, ready to be matched; whose app it is asked in, a request says itself.
+
+    FastAPI builds what a route takes as the first request is matched, which costs as much as all the rest
+    of a start: done once for a process, and now, no two threads do it at once.
+    """
+    whole = FastAPI(
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=document.operation_id,
+    )
+    for router in ROUTERS:
+        whole.include_router(router)
+    pages.install(whole)
+    rooms.install(whole)
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
-    for route in app.routes:
+    for route in whole.routes:
         route.matches(dict(nowhere))
+    return tuple(whole.routes)
 
 
 def open_resources(settings: Settings) -> Resources:
