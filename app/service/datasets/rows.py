@@ -31,7 +31,7 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
-from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
+from app.service.datasets.seen_before.fingerprinting import Fingerprints
 from app.service.datasets.seen_before.overlap import extend_sketches
 from app.service.datasets.seen_before.versions import enter_keys
 from app.service.jobs.progress import SILENT, Progress
@@ -97,13 +97,7 @@ def append_rows(
     blob = blob_name(dataset_id, number)
     with (
         uploading(resources, blob, stream.schema) as writer,
-        Fingerprints(
-            fingerprint_keys(resources),
-            stream,
-            key_column=dataset.key_column,
-            dataset_secret=secret,
-            folder=resources.spool_dir,
-        ) as seen,
+        Fingerprints(resources, stream, dataset.key_column, secret) as seen,
     ):
         ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
         progress.tell("appending", 1, 2)

@@ -28,7 +28,7 @@ from app.service.datasets.secrets import (
     seal_statistics,
     sealed_secret,
 )
-from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
+from app.service.datasets.seen_before.fingerprinting import Fingerprints
 from app.service.datasets.seen_before.overlap import keep_sketches
 from app.service.datasets.seen_before.versions import enter_keys
 from app.service.jobs.progress import SILENT, Progress
@@ -97,13 +97,7 @@ def register_dataset(
     secret = new_secret()
     with (
         uploading(resources, blob, stream.schema) as writer,
-        Fingerprints(
-            fingerprint_keys(resources),
-            stream,
-            key_column=key_column,
-            dataset_secret=secret,
-            folder=resources.spool_dir,
-        ) as seen,
+        Fingerprints(resources, stream, key_column, secret) as seen,
     ):
         ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
         progress.tell("registering", 1, 2)

@@ -127,23 +127,18 @@ class Fingerprints:
     """Takes the fingerprints of a table's rows, and of its keys in `key_column`, as they pass."""
 
     def __init__(
-        self,
-        keys: FingerprintKeys,
-        stream: TableStream,
-        *,
-        key_column: str | None,
-        dataset_secret: bytes,
-        folder: Path,
+        self, resources: Resources, stream: TableStream, key_column: str | None, secret: bytes
     ) -> None:
+        """`secret` is the data set's."""
         names = [column.name for column in stream.columns]
-        self._keys = keys
+        self._keys = fingerprint_keys(resources)
         self._stream = stream
         self._names = sorted(names)  # the order of columns does not make rows different
         self._key_column = key_column if key_column in names else None
-        self._book_key = _derived(dataset_secret, "book")
+        self._book_key = _derived(secret, "book")
         self._rows = Sketch.none()
         self._key_sketch = Sketch.none()
-        self.runs = KeyRuns(folder)
+        self.runs = KeyRuns(resources.spool_dir)
 
     @property
     def stream(self) -> TableStream:
