@@ -71,7 +71,7 @@ def main() -> None:
 
 def serve(settings: Settings) -> None:
     """start the service"""
-    from app.api.serving.listening import listening_socket
+    from app.api.serving.server import listening_socket
     from app.api.transport.observing import log_as_json
 
     # First of all: a start that fails here has not replaced or spent the administrator's key.
@@ -85,7 +85,7 @@ def serve(settings: Settings) -> None:
 
 def demonstrate(settings: Settings) -> None:
     """start the service with a demonstration in it"""
-    from app.api.serving.listening import listening_socket
+    from app.api.serving.server import listening_socket
     from app.api.transport.observing import log_as_json
 
     listening = listening_socket(settings.host, settings.port)
@@ -97,7 +97,7 @@ def serve_one(settings: Settings, chosen: argparse.Namespace) -> None:
     """be one of the processes that `serve` starts"""
     import socket
 
-    from app.api.serving.processes import stop_with
+    from app.api.serving.server import stop_with
     from app.api.transport.observing import log_as_json
 
     log_as_json()
@@ -149,9 +149,9 @@ def _serve_by_many(settings: Settings, listening: socket.socket) -> None:
     from prometheus_client.multiprocess import mark_process_dead
 
     from app.api.serving.metrics import SHARED_FOLDER
-    from app.api.serving.processes import Processes, empty_folder
+    from app.api.serving.server import Processes, empty_folder
     from app.main import open_resources
-    from app.service.starting.first_start import ensure_administrator
+    from app.service.starting.installation import ensure_administrator
 
     resources = open_resources(settings)
     key = ensure_administrator(resources, settings.admin_key)

@@ -23,14 +23,12 @@ from sqlalchemy import Engine
 from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
-from app.api import health, pages, reports
-from app.api.attacks import audits, randomize
+from app.api import health, pages
 from app.api.attacks import routes as attacks
-from app.api.copies import files, preview, traces
+from app.api.copies import files, preview
 from app.api.copies import routes as copies
-from app.api.datasets import levels, rows
 from app.api.datasets import routes as datasets
-from app.api.delta import errors as delta_errors
+from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
 from app.api.distributions import routes as distributions
 from app.api.distributions import surveys
@@ -39,48 +37,49 @@ from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
 from app.api.jobs.replaying import request_kind
-from app.api.serving.draining import Drained, Draining
 from app.api.serving.metrics import Metrics
-from app.api.serving.shedding import Shedding
-from app.api.sharing import audit_log, grants, recipients
-from app.api.sharing.agreements import catalogue, rules, signing_keys, transfers, webhooks
+from app.api.serving.refusing import Drained, Draining, Shedding
+from app.api.sharing import routes as sharing
+from app.api.sharing.agreements import offers, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
-from app.api.synthesis import utility
-from app.api.transport import document, problems
+from app.api.transport import answers, document, problems
 from app.api.transport.incoming.arriving import Patience
 from app.api.transport.incoming.turns import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
 from app.api.transport.observing import Observing
 from app.api.transport.ranges import Ranges
 from app.errors import ClusterUnavailable
+from app.portal import answers as portal_answers
 from app.portal import rooms
 from app.portal.workbench import working as workbench
-from app.service.attacks import later
+from app.service.attacks import audit
 from app.service.clusters import Cluster, ClusterNotInstalled
 from app.service.copies.compiling import compile_ahead
 from app.service.copies.making.scheduling import Downloads
-from app.service.health.probes import Probes
+from app.service.health import Probes
 from app.service.jobs.kinds import Jobs, Kind
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
-from app.service.sharing.deliveries import delivering, planning, rounds
+from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.identity import Provider
 from app.service.sharing.webhooks import telling
 from app.service.spreading import Spread, Threads
-from app.service.starting.first_start import ensure_administrator
-from app.service.starting.installation import claim_store, known_installation, opened_vault
+from app.service.starting.installation import (
+    claim_store,
+    ensure_administrator,
+    known_installation,
+    opened_vault,
+)
 from app.service.starting.sweeping import sweep
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
-from app.store.blobs.presigning import PresigningNotInstalled, S3Presigner
-from app.store.blobs.released import ReleasedStore
+from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
 from app.store.blobs.store import BlobStore, Place, place_at
-from app.store.caches.checksums import Checksums
 from app.store.caches.guarded_redis import GuardedRedis
-from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rates import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
@@ -109,32 +108,32 @@ SUMMARY_BYTES = 8 * 2**20
 
 ROUTERS = (
     datasets.router,
-    rows.router,
-    levels.router,
-    grants.router,
+    datasets.rows_router,
+    datasets.levels_router,
+    sharing.grants_router,
     copies.router,
     preview.router,
     files.router,
     files.links,
-    traces.router,
-    recipients.router,
-    catalogue.router,
+    copies.traces_router,
+    sharing.router,
+    offers.router,
     agreements.router,
     transfers.router,
-    rules.router,
-    signing_keys.router,
+    offers.rules_router,
+    agreements.keys_router,
     webhooks.router,
     delta.router,
-    audit_log.router,
-    reports.router,
+    sharing.log_router,
+    answers.reports_router,
     swapping.router,
     attacks.router,
-    audits.router,
-    randomize.router,
+    attacks.audits_router,
+    attacks.randomize_router,
     distributions.router,
     surveys.router,
     synthesis.router,
-    utility.router,
+    synthesis.utility_router,
     jobs.router,
     jobs.requests,
     health.router,
@@ -148,8 +147,8 @@ JOBS: dict[str, Kind] = {
     telling.KIND: telling.SENDING,
     planning.PLAN: planning.PLANNING,
     planning.DELIVER: delivering.DELIVERING,
-    rounds.ROUND: rounds.ROUNDS,
-    later.AUDIT: later.AUDITING,
+    planning.ROUND: planning.ROUNDS,
+    audit.AUDIT: audit.AUDITING,
     workbench.KIND: workbench.WORKING,
     callbacks.KIND: callbacks.SENDING,
     changing.MOVE: moving.MOVING,
@@ -195,8 +194,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Patience, seconds=settings.body_seconds)
     app.add_middleware(Shedding)
     app.add_middleware(Drained, draining=app.state.draining)
-    app.add_middleware(Observing, metrics=app.state.metrics)
-    rooms.surround(app)
+    app.add_middleware(
+        Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
+    )
     return app
 
 
@@ -224,7 +224,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=document.operation_id,
     )
-    problems.install(app, {delta_errors.PREFIX: delta_errors.shaped})
+    problems.install(app, {delta_protocol.PREFIX: delta_protocol.shaped})
     app.router.routes.extend(_endpoints())
     document.install(app)
     return app

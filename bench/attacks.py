@@ -6,7 +6,7 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.estimation import Estimate, linear_estimate
-from app.numerics.attacks.pooling import independent_between, pooled_copy, pooling_weights
+from app.numerics.attacks.evidence import independent_between, pooled_copy, pooling_weights
 from bench.measure import Ratio, Series, interleaved, record
 
 ROWS = 1000

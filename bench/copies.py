@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from app.model import BLOCK_ROWS
 from app.numerics.copies.grid import grid_exponents
-from app.numerics.copies.multilevel import bridges
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.noise.steps import compile_steps
-from app.numerics.copies.path import PathDraws, Rows, draws_needed, path_block
+from app.numerics.copies.path import PathDraws, Rows, bridges, draws_needed, path_block
 from app.numerics.copies.perturbation import perturbed_block
-from app.numerics.gaussian import covariance_factor
+from app.numerics.covariances import covariance_factor
 from bench.measure import Measured, Ratio, Series, interleaved, record, seconds
 
 FloatArray = NDArray[np.float64]

@@ -7,21 +7,17 @@ from functools import partial
 
 import numpy as np
 
-from app.numerics.deconvolution import (
-    Normal,
-    Stopping,
-    Uniform,
-    direct_estimate,
-    em_on_records,
-    uniform_edges,
-)
-from app.numerics.deconvolution.bins import Histogram, histogram_on
+from app.numerics.deconvolution.bins import Histogram, histogram_on, uniform_edges
+from app.numerics.deconvolution.em import em_on_records
+from app.numerics.deconvolution.fourier import direct_estimate
+from app.numerics.deconvolution.iteration import Stopping
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
     Kernel,
     convolution_kernel,
     dense_kernel,
 )
+from app.numerics.deconvolution.noise import Normal, Uniform
 from bench.measure import Ratio, Series, interleaved, record, seconds
 
 NOISE = Normal(4.0)

@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.synthesis.components import unmixing
+from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.moments import whitened
-from app.numerics.synthesis.published.ica import unmixing
-from app.numerics.synthesis.published.methods import METHODS
-from app.numerics.utility.correlation import relative_bias, spearman
+from app.numerics.utility.association import relative_bias, spearman
 from bench.measure import Ratio, Series, interleaved, record, seconds
 
 RECORDS = 100_000

@@ -11,10 +11,9 @@ import numpy as np
 
 from app.model import Limits
 from app.numerics.threads import one_blas_thread
-from app.service.synthesis.compare import compare_methods
 from app.service.synthesis.making import make
 from app.service.synthesis.report import MethodName, Wishes
-from app.service.synthesis.synthesise import synthesise
+from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.arrays.mixed import encoded
 from app.tables.reading import read_table
 from bench.measure import Ratio, record

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from app.numerics.synthesis.methods import METHODS, hybrid
 from app.numerics.synthesis.mixed import synthesised
-from app.numerics.synthesis.published.hybrid import hybrid
-from app.numerics.synthesis.published.methods import METHODS
 from app.numerics.synthesis.stratified.recipe import drawn, recipe
 from app.numerics.synthesis.stratified.strata import default_least, told_apart
 from app.numerics.tables import MixedTable

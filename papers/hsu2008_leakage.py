@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from app.numerics.synthesis.leakage import leakage, mass_function
-from app.numerics.synthesis.published.methods import METHODS
+from app.numerics.synthesis.methods import METHODS
 from app.numerics.tables import MixedTable
 from app.numerics.utility.reappearance import nearest_distances, units
 from papers.finding import Finding, Picture, Table, drawn

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import spatial
 
+from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.moments import whitened
-from app.numerics.synthesis.published.methods import METHODS
 from papers.finding import Finding, Picture, Table, drawn
 
 Values = NDArray[np.float64]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.published.methods import METHODS
-from app.numerics.utility.correlation import CORRELATIONS, relative_bias
+from app.numerics.synthesis.methods import METHODS
+from app.numerics.utility.association import CORRELATIONS, relative_bias
 from papers.finding import SHARED_DATA, Cell, Finding, Table
 
 TABLE_OF = {"primp": 6, "hybrid": 7, "normal": 8, "lhs": 9, "cholesky": 10}

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.battery import Attack, Evidence, Options, reconstruction
-from app.numerics.attacks.dissimilarity import correlation_dissimilarity
-from app.numerics.attacks.knowledge import partial_knowledge
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.closed_forms import correlation_dissimilarity
+from app.numerics.attacks.estimation import Observation
+from app.numerics.attacks.evidence import partial_knowledge
 from papers.finding import Cell, Experiment, Finding, Picture, Table, drawn
 
 RECORDS = 4000

@@ -18,15 +18,15 @@ from app.numerics.swapping.identifiability import (
     identifiability,
 )
 from app.numerics.swapping.optimal import optimal_values
-from app.numerics.swapping.phase_two import swept_values
-from app.numerics.swapping.posterior import naive_bayes_posterior
 from app.numerics.swapping.problem import (
     GroupQuota,
     Problem,
     identifiable_groups,
+    naive_bayes_posterior,
     objective,
     quotas,
 )
+from app.numerics.swapping.published import swept_values
 from app.numerics.swapping.swap import AttributeSwap, Policy, swapped
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
 

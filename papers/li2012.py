@@ -14,16 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.copies.grid import grid_exponents
-from app.numerics.copies.multilevel import (
+from app.numerics.copies.noise.keystream import draw_key
+from app.numerics.copies.path import (
+    PathDraws,
+    Rows,
     bridges,
     coefficient_rows,
     independent_coefficients,
+    path_block,
     shaped_noise,
+    standard_normals,
 )
-from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import PathDraws, Rows, path_block, standard_normals
 from app.numerics.copies.perturbation import perturbed
-from app.numerics.gaussian import covariance_factor
+from app.numerics.covariances import covariance_factor
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
 from papers.li2012_adversaries import ADVERSARY_EXPERIMENTS
 

@@ -22,15 +22,16 @@ from matplotlib.figure import Figure
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.closed_forms import cornerwave_copies_error, independent_copies_error
 from app.numerics.attacks.estimation import linear_estimate, regression
-from app.numerics.attacks.knowledge import Knowledge, perfect_knowledge
-from app.numerics.attacks.pooling import (
+from app.numerics.attacks.evidence import (
+    Knowledge,
     cornerwave_between,
     independent_between,
+    perfect_knowledge,
     pooled_copy,
     pooling_weights,
 )
-from app.numerics.copies.multilevel import coefficient_rows, independent_coefficients, shaped_noise
-from app.numerics.gaussian import covariance_factor
+from app.numerics.copies.path import coefficient_rows, independent_coefficients, shaped_noise
+from app.numerics.covariances import covariance_factor
 from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
 
 COLUMNS = ("age", "hours_per_week")

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.deconvolution import (
-    DirectEstimate,
-    Noise,
-    Normal,
-    Stopping,
-    Uniform,
-    clear_period,
-    direct_estimate,
-    em_on_bins,
-    em_on_records,
-    uniform_edges,
-)
+from app.numerics.deconvolution.bins import uniform_edges
+from app.numerics.deconvolution.em import em_on_bins, em_on_records
+from app.numerics.deconvolution.fourier import DirectEstimate, clear_period, direct_estimate
+from app.numerics.deconvolution.iteration import Stopping
+from app.numerics.deconvolution.noise import Noise, Normal, Uniform
 from papers.finding import Finding, Table
 from papers.wu2003_losses import variation_distance
 from papers.wu2003_setting import DENSITY, NOISE, SUPPORT, Floats, bimodal, l1, lines, shares_of

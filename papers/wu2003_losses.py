@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.disclosure.information_loss import expected_one_step_loss
-from app.numerics.disclosure.one_step import PrivacyLoss, one_step_privacy_loss
-from app.numerics.indicator import Perturbation
+from app.numerics.disclosure import PrivacyLoss, expected_one_step_loss, one_step_privacy_loss
+from app.numerics.indicator.perturbations import Perturbation
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,16 @@ import itertools
 
 import numpy as np
 
-from app.numerics.deconvolution import uniform_edges
-from app.numerics.disclosure.information_loss import expected_one_step_loss
-from app.numerics.indicator import (
+from app.numerics.deconvolution.bins import uniform_edges
+from app.numerics.disclosure import expected_one_step_loss
+from app.numerics.indicator.perturbations import (
     DiscreteNormal,
     Geometric,
     InverseCube,
     InverseSquare,
     Perturbation,
+)
+from app.numerics.indicator.scheme import (
     RunningTotals,
     estimated_shares,
     index_of_bin,

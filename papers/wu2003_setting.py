@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from app.numerics.deconvolution import Uniform
+from app.numerics.deconvolution.noise import Uniform
 from papers.finding import Picture, drawn
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 
-from app.service.health.probes import Condition, Probe, Probes
+from app.service.health import Condition, Probe, Probes
 from app.version import VERSION
 
 DEADLINE_SECONDS = 4.0

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.arrays import FloatArray
-from app.numerics.semidefinite import nearest_semidefinite
+from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.covariances import nearest_semidefinite
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Moments:
         return np.where(np.diag(self.count) > 0, np.diag(self.mean), np.nan)
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> IntArray:
         """How many values each column has, shape (d,)."""
         return np.diag(self.count).astype(np.int64)
 

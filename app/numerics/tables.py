@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from app.numerics.arrays import Flags, FloatArray, Places
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class MixedTable:
     must number them alike.
     """
 
-    numeric: NDArray[np.float64]
-    codes: NDArray[np.intp]
+    numeric: FloatArray
+    codes: Places
     categories: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -33,10 +34,10 @@ class MixedTable:
         return len(self.numeric)
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Flags:
         """Which cells are missing, (n, p + q), numeric columns first."""
         return np.hstack([np.isnan(self.numeric), self.codes < 0])
 
-    def taken(self, records: NDArray[np.intp]) -> MixedTable:
+    def taken(self, records: Places) -> MixedTable:
         """The given records, in the given order."""
         return MixedTable(self.numeric[records], self.codes[records], self.categories)

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.score import MISS_EDGES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Misses = Mapping[str, Sequence[float] | NDArray[np.float64]]
+Misses = Mapping[str, Sequence[float] | FloatArray]
 """For each attack the share of cells in each bin of MISS_EDGES."""
 
 
@@ -34,6 +34,21 @@ def draw_scoring(misses: Misses, by_copies: Sequence[tuple[int, float]]) -> Figu
     if several:
         counts = [count for count, _ in by_copies]
         draw_by_copies(panels[2], counts, {"be-dr": [error for _, error in by_copies]})
+    return figure
+
+
+def draw_audit(
+    counts: Sequence[int],
+    curves: Mapping[str, Sequence[float]],
+    misses: Mapping[str, Sequence[float]],
+) -> Figure:
+    """Error against the number of copies, histogram and cumulative histogram of errors."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    copies, histogram, cumulative = figure.subplots(1, 3)
+    draw_by_copies(copies, counts, curves)
+    draw_misses(histogram, cumulative, misses)
     return figure
 
 

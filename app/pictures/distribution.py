@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.indicator import ShareEstimate
+from app.numerics.indicator.scheme import ShareEstimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

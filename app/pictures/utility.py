@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.tables.arrays.mixed import EncodedTable
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def label(text: str) -> str:
     return plain if len(plain) <= LONGEST_LABEL else plain[: LONGEST_LABEL - 1] + "…"
 
 
-def _histograms(axes: Any, before: NDArray[np.float64], after: NDArray[np.float64]) -> None:
+def _histograms(axes: Any, before: FloatArray, after: FloatArray) -> None:
     samples = [values[~np.isnan(values)] for values in (before, after)]
     both = np.concatenate(samples)
     if not both.size:
@@ -101,7 +101,7 @@ def _histograms(axes: Any, before: NDArray[np.float64], after: NDArray[np.float6
             axes.stairs(shares, edges, color=colour)
 
 
-def _shares(axes: Any, before: NDArray[np.intp], after: NDArray[np.intp], words: list[str]) -> None:
+def _shares(axes: Any, before: Places, after: Places, words: list[str]) -> None:
     counts = [np.bincount(codes[codes >= 0], minlength=len(words)) for codes in (before, after)]
     frequent = np.argsort(-counts[0], kind="stable")[:MOST_CATEGORIES]
     places = np.arange(frequent.size)
@@ -116,6 +116,6 @@ def _shares(axes: Any, before: NDArray[np.intp], after: NDArray[np.intp], words:
     )
 
 
-def _first_points(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _first_points(values: FloatArray) -> FloatArray:
     """Evenly spaced records: enough to see a shape, few enough for a picture."""
     return values[:: max(1, len(values) // MOST_POINTS)]

@@ -4,9 +4,9 @@ A browser may run and load our own files, and nothing else. No script and no sty
 so that text which slipped through as markup would still not run. A page is kept by no cache, and shown in
 no frame.
 
-Whatever the service has to say to a person is said in the problem's own words. Both stand outermost of all,
-so that a failure, an overload or a drain is a page too. Scripts, which ask for JSON, get the problem
-document as it is.
+Whatever the service has to say to a person is said in the problem's own words. Both hold for whatever is sent
+(`api/transport/observing.py`), so that a failure, an overload or a drain is a page too. Scripts, which ask for
+JSON, get the problem document as it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import orjson
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.api.transport.problems import PROBLEM_TYPE, problem_types
 from app.portal.rendering import page
@@ -47,64 +47,34 @@ HEADERS = {
 }
 
 
-def of_the_portal(path: str) -> bool:
-    """Whether an address is one of the portal's."""
-    return path == PREFIX or path.startswith(f"{PREFIX}/")
+def shown(scope: Scope, receive: Receive, send: Send) -> Send:
+    """What an answer of the portal is sent by, whoever gives it."""
 
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
 
-class Policy:
-    """ASGI middleware: the headers on every answer of the portal."""
+    start: Message | None = None
+    body = b""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not of_the_portal(scope["path"]):
-            await self.app(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        await self.app(scope, receive, guarded)
-
-
-class ErrorPages:
-    """ASGI middleware: problems as pages, for those who read pages."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _shows_pages(scope):
-            await self.app(scope, receive, send)
-            return
-        start: Message | None = None
-        body = b""
-
-        async def worded(message: Message) -> None:
-            nonlocal start, body
-            if message["type"] == "http.response.start":
-                if Headers(raw=message["headers"]).get("content-type") == PROBLEM_TYPE:
-                    start = message
-                    return
-            elif start is not None and message["type"] == "http.response.body":
-                body += message.get("body", b"")
-                if not message.get("more_body", False):
-                    await _send_page(scope, receive, send, start, body)
+    async def worded(message: Message) -> None:
+        nonlocal start, body
+        if message["type"] == "http.response.start":
+            if Headers(raw=message["headers"]).get("content-type") == PROBLEM_TYPE:
+                start = message
                 return
-            await send(message)
+        elif start is not None and message["type"] == "http.response.body":
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await _send_page(scope, receive, guarded, start, body)
+            return
+        await guarded(message)
 
-        await self.app(scope, receive, worded)
-
-
-def _shows_pages(scope: Scope) -> bool:
-    return of_the_portal(scope["path"]) and "text/html" in Headers(scope=scope).get("accept", "")
+    return worded if "text/html" in Headers(scope=scope).get("accept", "") else guarded
 
 
 async def _send_page(

@@ -1,36 +1,25 @@
-"""Every page of the portal, and what stands around them."""
+"""Every page of the portal."""
 
 from __future__ import annotations
 
 from fastapi import FastAPI
 
 import app.portal.wording  # noqa: F401  # the words that the templates use
-from app.portal import demonstration, files, home, provider, signing_in
+from app.portal import demonstration, home, rendering
 from app.portal.administration import audits as overseen
-from app.portal.administration import callers, jobs, log, service
-from app.portal.analyst import asking, catalogue, dataset, downloads
-from app.portal.answers import ErrorPages, Policy
-from app.portal.owner import (
-    audits,
-    history,
-    levels,
-    offering,
-    overview,
-    people,
-    registering,
-    rows,
-    traces,
-)
+from app.portal.administration import callers, log, service
+from app.portal.analyst import asking, catalogue, dataset
+from app.portal.owner import audits, levels, offering, overview, people, registering, rows
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (
-    signing_in.router,
-    signing_in.signed_in,
-    provider.router,
     home.router,
+    home.signed_in,
+    home.provider_router,
+    home.account_router,
     catalogue.router,
     dataset.router,
-    downloads.router,
+    dataset.downloads_router,
     offering.router,
     asking.router,
     registering.router,
@@ -39,11 +28,11 @@ ROUTERS = (
     people.router,
     rows.router,
     audits.router,
-    traces.router,
-    history.router,
+    people.traces_router,
+    overview.history_router,
     demonstration.router,
     workbench.router,
-    jobs.router,
+    service.jobs_router,
     log.router,
     overseen.router,
     callers.router,
@@ -53,12 +42,6 @@ ROUTERS = (
 
 def install(app: FastAPI) -> None:
     """Add the pages to the app."""
-    files.install(app)
+    rendering.install(app)
     for router in ROUTERS:
         app.include_router(router)
-
-
-def surround(app: FastAPI) -> None:
-    """Add what must stand around all else: last, so that it is outermost."""
-    app.add_middleware(ErrorPages)
-    app.add_middleware(Policy)

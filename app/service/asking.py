@@ -19,6 +19,14 @@ from app.store.database import audit_log, jobs, receipts
 from app.store.database.audit_log import Fact
 from app.store.database.engine import reading, writing
 
+LARGEST_SEED = 2**53 - 1
+"""Up to here every reader of JSON keeps an integer exactly."""
+
+
+def seed_or_new(seed: int | None) -> int:
+    """The caller's seed, or one that cannot be guessed."""
+    return secrets.randbelow(LARGEST_SEED + 1) if seed is None else seed
+
 
 @dataclass(frozen=True)
 class Once:

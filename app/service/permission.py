@@ -1,21 +1,25 @@
-"""From a key to who asks; and whether what was permitted still is."""
+"""From a key to who asks; and whether what was permitted still is, for a download under way and for an answer given before."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Collection
 
 from sqlalchemy import Connection
 
-from app.errors import RateLimited, Refusal, Unauthenticated
-from app.model import Binding, Caller
+from app.errors import NotFound, RateLimited, Refusal, Unauthenticated
+from app.model import Binding, Caller, Role
 from app.service import logs
+from app.service.access import live_grants, visible
 from app.service.asking import Ask
 from app.service.copies import lookup
 from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
+from app.service.sharing.agreements.lookup import known_agreement, party_of
 from app.store.database import audit_log
 from app.store.database.engine import reading
+from app.store.database.registered import levels
 from app.store.database.sharing import callers, transfers
 
 FILE_REQUESTS = 100
@@ -152,3 +156,31 @@ def _count(resources: Resources, name: str, times: int = 1) -> None:
             seconds=count.seconds_left,
             first=count.requests == limit + 1,
         )
+
+
+def right_to(resources: Resources, ask: Ask, subject: str) -> str:
+    """A hash of why this caller may know of the subject; another when anything of it changed.
+
+    For a data set that is the role, and for a recipient its grants and the granted levels'
+    variances. NotFound, as ever, when the caller may not know of the data set any more.
+    """
+    role = ask.caller.role
+    with reading(resources.engine) as connection:
+        if subject.startswith("ds_"):
+            _, grant = visible(connection, ask, subject)
+            granted = [] if grant is None else live_grants(connection, ask, subject)
+            known = [levels.one(connection, subject, one.level) for one in granted]
+            variances = [level and level.noise_variance for level in known]
+            reason = f"{role} {granted} {variances}"
+        elif subject.startswith("rc_"):
+            record = callers.one(connection, subject)
+            if record is None or record.revoked_at is not None:
+                raise NotFound(f"there is no caller {subject!r}, or it was revoked")
+            own = subject == ask.caller.id
+            reason = f"{role} {own if role is Role.RECIPIENT else ''}"
+        elif subject.startswith("ag_"):
+            agreement = known_agreement(connection, ask, subject)
+            reason = f"{role} {party_of(ask, agreement)}"
+        else:
+            reason = str(role)
+    return hashlib.sha256(reason.encode()).hexdigest()

@@ -16,9 +16,8 @@ from app.service.jobs.kinds import Jobs
 from app.service.spreading import Spread
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
-from app.store.caches.checksums import Checksums
 from app.store.caches.guarded_redis import GuardedRedis
-from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rates import RateCounter
 from app.store.sources import ImportRoots

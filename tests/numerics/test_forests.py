@@ -10,7 +10,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import r2_score, roc_auc_score
 
-from app.numerics.forests import grown
+from app.numerics.threads import grown
 from app.service.jobs.progress import Cancelled, Progress
 
 

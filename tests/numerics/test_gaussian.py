@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.gaussian import covariance_factor
-from app.numerics.semidefinite import nearest_semidefinite
+from app.numerics.covariances import covariance_factor, nearest_semidefinite
 
 
 def test_a_factor_of_full_rank_is_the_cholesky_factor() -> None:

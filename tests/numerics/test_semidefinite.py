@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.semidefinite import nearest_semidefinite
+from app.numerics.covariances import nearest_semidefinite
 
 
 def test_a_semidefinite_matrix_is_left_as_it_is() -> None:

@@ -82,7 +82,7 @@ def test_a_result_depends_on_what_its_paper_imports_and_on_nothing_else() -> Non
         for path in reproducing.imported_sources(reproducing.ROOT / "papers" / "li2012.py")
     }
     assert {"papers/li2012.py", "papers/li2012_adversaries.py", "papers/finding.py"} <= sources
-    assert {"app/numerics/copies/multilevel.py", "app/numerics/attacks/estimation.py"} <= sources
+    assert {"app/numerics/copies/path.py", "app/numerics/attacks/estimation.py"} <= sources
     assert not any(source.startswith("app/numerics/swapping") for source in sources)
 
 

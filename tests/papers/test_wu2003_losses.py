@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.indicator import DiscreteNormal, InverseCube, Perturbation, ScaledPoisson
+from app.numerics.indicator.perturbations import (
+    DiscreteNormal,
+    InverseCube,
+    Perturbation,
+    ScaledPoisson,
+)
 from papers.wu2003_losses import (
     loss_from_distribution,
     loss_from_histograms,

@@ -15,8 +15,7 @@ from fastapi.testclient import TestClient
 from app.model import Caller, Role
 from app.service import results
 from app.service.asking import Ask
-from app.service.attacks.audit import Wish, list_audits, newest_audits
-from app.service.attacks.later import AUDITING, ask_for_audit
+from app.service.attacks.audit import AUDITING, Wish, ask_for_audit, list_audits, newest_audits
 from app.service.jobs.progress import SILENT
 from app.service.jobs.tidying import tidy
 from app.store.database import jobs

@@ -12,7 +12,7 @@ from sqlalchemy import text, update
 
 from app.errors import Unauthenticated
 from app.service.sharing import sessions
-from app.service.starting.first_start import ensure_administrator
+from app.service.starting.installation import ensure_administrator
 from app.store.database import tables
 from app.store.database.engine import reading, writing
 from tests.api.conftest import ADMIN_KEY, Service

@@ -17,7 +17,7 @@ from app.errors import ClusterUnavailable
 from app.service import clusters
 from app.service.attacks.revealing import RevealTask
 from app.service.clusters import Cluster
-from app.service.copies.freezing import part_rows
+from app.service.copies.freezing import rows
 from app.service.copies.freezing.freeze import Look, look_ahead
 from app.service.copies.making.recipe import PartRecipe
 from app.service.copies.released import files as released
@@ -219,7 +219,7 @@ def test_work_of_a_worker_that_is_killed_is_done_by_another_with_the_same_bytes(
 def test_freezing_on_a_cluster_gives_the_same_shapes(
     service: Service, cluster: RunningCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(part_rows, "RUN", 1)
+    monkeypatch.setattr(rows, "RUN", 1)
     client = service.client()
     numbers = mixed_table(140_000).select(["age", "income", "score"])
     plain = register(client, numbers, columns=None)

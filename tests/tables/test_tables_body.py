@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
-from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.incoming.arriving import RequestBody, request_body
 from app.errors import TooLarge
 
 LIMIT = 300 * 2**20

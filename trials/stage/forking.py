@@ -56,7 +56,6 @@ def make_routes() -> None:
     from app import main
 
     made = main._bare_app(None)
-    main._match_ahead(made)
 
     def taken(lifespan: Any) -> Any:
         if lifespan is not None:

@@ -1,24 +1,44 @@
-"""/v1/attacks: how much of an original an adversary gets back from disguised tables."""
+"""/v1/attacks, /v1/randomize and /v1/datasets/{id}/audits: how much of an original an adversary gets back.
+
+It has disguised tables, such as one with additive noise, or copies of a data set, which are pooled.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Literal
 
 import pyarrow as pa
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
 
 from app.api.attacks.schemas import AttackOptions, NoiseForm
-from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
-from app.api.transport.incoming.tables import FormHere, TableForm, form_body
+from app.api.transport.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeHere,
+    TableTypeHere,
+    picture_response,
+    table_answer,
+    table_response,
+    table_with_report,
+)
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
+from app.api.transport.forms import Form, Seed
+from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableForm, TableHere, form_body
 from app.api.transport.once import Route
-from app.api.transport.replays import ProgressHere, can_be_long
+from app.api.transport.paging import PageHere
 from app.errors import InvalidParameter, InvalidTable
-from app.pictures.attacks import draw_scoring
+from app.numerics.attacks.battery import Attack
+from app.pictures.attacks import draw_audit, draw_scoring
+from app.service.asking import seed_or_new
+from app.service.attacks import audit
+from app.service.attacks.adversary import IndependentNoise, NoiseModel, ProportionalNoise
 from app.service.attacks.attack import reconstruct, score_attacks
-from app.service.attacks.findings import ReconstructionReport, Scoring
-from app.service.attacks.noise_models import NoiseModel
+from app.service.attacks.audit import MOST_COPIES, Wish
+from app.service.attacks.findings import Audit, ReconstructionReport, Scoring
+from app.service.attacks.randomize import SEED_BITS, new_seed, randomize
 from app.tables.arrays.numbers import NumberTable, number_table
 
 router = APIRouter(prefix="/v1/attacks", tags=["attacks"], route_class=Route)
@@ -128,3 +148,143 @@ def _disguised(
             )
         found.append(number_table(table, what, names))
     return found
+
+
+randomize_router = APIRouter(prefix="/v1/randomize", tags=["attacks"], route_class=Route)
+
+
+class NoiseShape(StrEnum):
+    """How the noise is shaped over the columns."""
+
+    INDEPENDENT = "independent"
+    PROPORTIONAL = "proportional"
+
+
+@randomize_router.post(
+    "",
+    response_class=Response,
+    responses=table_answer("The randomized table."),
+    openapi_extra=TABLE_BODY,
+)
+def randomize_table(
+    kind: TableTypeHere,
+    table: TableHere,
+    _ask: AskHere,
+    noise_variance: Annotated[
+        float,
+        Query(
+            gt=0,
+            le=1e100,
+            allow_inf_nan=False,
+            description="In squared units of the column (independent), or in units of the data's own"
+            " covariance (proportional).",
+        ),
+    ],
+    noise: Annotated[
+        NoiseShape, Query(description="Proportional noise is the harder one to filter out.")
+    ] = NoiseShape.PROPORTIONAL,
+    column: Annotated[
+        list[str] | None,
+        Query(description="A column to disguise, repeated; by default all, which must be numeric."),
+    ] = None,
+    seed: Annotated[int | None, Query(ge=0, lt=2**SEED_BITS)] = None,
+) -> Response:
+    """Add noise to a table once; columns that are not disguised do not leave.
+
+    Two answers with different seeds are independent copies, which together reveal more than either:
+    for several recipients register a data set instead. The seed used is in `X-Cornerwave-Seed`;
+    whoever has it can take the noise away again.
+    """
+    used = new_seed() if seed is None else seed
+    model = (
+        IndependentNoise(noise_variance)
+        if noise is NoiseShape.INDEPENDENT
+        else ProportionalNoise(noise_variance)
+    )
+    disguised = randomize(table, model, column, used)
+    return table_response(disguised.as_arrow(), kind, used)
+
+
+audits_router = APIRouter(
+    prefix="/v1/datasets/{dataset_id}/audits", tags=["attacks"], route_class=Route
+)
+
+Audited = Literal["ndr", "udr", "sf", "pca-dr", "be-dr", "mixture"]
+
+
+class AuditForm(Form):
+    """Which copies to audit: by level, by noise variance, or all that were issued."""
+
+    levels: list[str] = Field([], max_length=MOST_COPIES)
+    noise_variances: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        [],
+        max_length=MOST_COPIES,
+        description="Issued or hypothetical, in units of the data's own.",
+    )
+    issued: bool = Field(False, description="Also every copy that was issued.")
+    attacks: list[Audited] = Field(["be-dr", "mixture"], min_length=1, max_length=6)
+    rows: int = Field(10_000, ge=2, le=100_000, description="Rows to attack at most.")
+    seed: Seed | None = None
+
+    def wish(self) -> Wish:
+        return Wish(
+            levels=tuple(self.levels),
+            noise_variances=tuple(self.noise_variances),
+            issued=self.issued,
+            attacks=tuple(Attack(name) for name in dict.fromkeys(self.attacks)),
+            most_rows=self.rows,
+            seed=seed_or_new(self.seed),
+        )
+
+
+class AuditList(BaseModel):
+    """A page of audits; `next_cursor` is null on the last."""
+
+    audits: list[Audit]
+    next_cursor: str | None
+
+
+@audits_router.post("", status_code=201)
+@can_be_long()
+def run_audit(
+    dataset_id: str,
+    form: AuditForm,
+    resources: ResourcesHere,
+    ask: AskHere,
+    progress: ProgressHere,
+) -> Audit:
+    """Attack copies of a data set, issued or hypothetical, and keep what was found.
+
+    For its owner. Issued copies are attacked as they were released; where one of those asked for was
+    not issued, all are simulated. The adversary knows the frozen mean and covariance.
+    """
+    return audit.run_audit(resources, ask, dataset_id, form.wish(), progress)
+
+
+@audits_router.get("")
+def list_audits(
+    dataset_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+) -> AuditList:
+    """List past audits, for the data set's owner and for auditors."""
+    found = audit.list_audits(resources, ask, dataset_id, after=page.after, limit=page.limit)
+    return AuditList(audits=found, next_cursor=page.next_cursor(found, lambda one: one.id))
+
+
+@audits_router.get("/{audit_id}", response_model=Audit, responses=PICTURE_ANSWER)
+def read_audit(
+    dataset_id: str, audit_id: str, resources: ResourcesHere, ask: AskHere, kind: AnswerTypeHere
+) -> Audit | Response:
+    """Read an audit, or with `Accept: image/png` or `image/svg+xml` see it."""
+    found = audit.read_audit(resources, ask, dataset_id, audit_id)
+    if kind is AnswerType.JSON:
+        return found
+    points = found.by_copies
+    curves = {
+        "independent noise": [point.independent for point in points],
+        "corner-wave noise": [point.joint for point in points],
+        "best copy alone": [point.best_alone for point in points],
+    }
+    misses = {f"corner-wave, {one.attack}": one.misses for one in found.joint}
+    misses |= {f"independent, {one.attack}": one.misses for one in found.independent}
+    figure = draw_audit([point.copies for point in points], curves, misses)
+    return picture_response(figure, kind)

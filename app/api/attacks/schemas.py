@@ -10,15 +10,16 @@ from pydantic import Field, RootModel
 from app.api.transport.forms import Form, Seed
 from app.numerics.attacks.battery import Attack, Options
 from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
-from app.service.attacks.adversary import KnowledgeKind, Plan
-from app.service.attacks.noise_models import (
+from app.service.asking import seed_or_new
+from app.service.attacks.adversary import (
     Between,
     GivenNoise,
     IndependentNoise,
+    KnowledgeKind,
     NoiseModel,
+    Plan,
     ProportionalNoise,
 )
-from app.service.seeds import seed_or_new
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Variance = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]

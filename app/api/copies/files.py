@@ -10,14 +10,20 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from app.api.copies.schemas import selection
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere, request_id_of
+from app.api.transport.dependencies import (
+    AskHere,
+    ProgressHere,
+    ResourcesHere,
+    base_of,
+    can_be_long,
+    key_id_of,
+    request_id_of,
+)
 from app.api.transport.downloads import is_unchanged, streamed, watched
 from app.api.transport.forms import Form
 from app.api.transport.once import CopyRoute
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.api.transport.ranges import pieces_of, range_of, wants_range
-from app.api.transport.replays import ProgressHere, can_be_long, key_id_of
 from app.errors import LinkRefused
 from app.service.asking import Ask
 from app.service.copies.released.files import open_file

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Response
 from pydantic import Field, TypeAdapter
 
-from app.api.rendering import page
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PageType, PageTypeHere, page_answer, picture_response
+from app.api.pages import page
+from app.api.transport.answers import PageType, PageTypeHere, page_answer, picture_response
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
 from app.api.transport.forms import Form, Seed
 from app.api.transport.once import Route
-from app.api.transport.replays import ProgressHere, can_be_long
 from app.pictures import SVG, written
-from app.pictures.preview import LevelPoint, draw_preview
+from app.pictures.comparison import LevelPoint, draw_preview
+from app.service.asking import seed_or_new
 from app.service.copies.preview.report import Preview
 from app.service.copies.preview.run import MOST_LEVELS, Wish
 from app.service.copies.preview.run import preview_levels as run_preview
-from app.service.seeds import seed_or_new
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

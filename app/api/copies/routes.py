@@ -1,4 +1,4 @@
-"""Copies: issue them, show them, download them; and the history behind them."""
+"""Copies: issue them, show them, download them; the history behind them, and whose copies a found table was made of."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from app.api.transport import downloads
 from app.api.transport.answers import accepted_table
 from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
 from app.api.transport.downloads import RANGED
-from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.once import CopyRoute
+from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableHere
+from app.api.transport.once import CopyRoute, Route
 from app.api.transport.paging import PageHere
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.api.transport.ranges import Ranges, wants_range
 from app.model import Role
-from app.service.copies import issue, lookup
+from app.service.copies import issue, lookup, tracing
 from app.service.copies.making import checksum
 from app.service.copies.making.release import open_release, record_release
+from app.service.copies.tracing import Trace
 from app.service.permission import StillPermitted, holder_of_key, require_still_permitted
 from app.tables.writing import write_batches
 
@@ -153,3 +154,18 @@ def download_copy(
         ranges: Ranges = request.app.state.ranges
         return ranges.answer(request, etag, media_type, headers, write, go_on)
     return downloads.streamed(downloads.watched(write(), go_on), media_type, headers)
+
+
+traces_router = APIRouter(
+    prefix="/v1/datasets/{dataset_id}/traces", tags=["copies"], route_class=Route
+)
+
+
+@traces_router.post("", openapi_extra=TABLE_BODY)
+def trace_table(dataset_id: str, table: TableHere, resources: ResourcesHere, ask: AskHere) -> Trace:
+    """Trace a found table to the recipients of traceable agreements whose copies it was made of.
+
+    For the data set's owner and for auditors. Some of the rows in any order, and some of the columns, are
+    enough; rounding, added noise and mixing of copies are seen through where enough rows are there.
+    """
+    return tracing.trace(resources, ask, dataset_id, table)

@@ -1,4 +1,6 @@
-"""/v1/datasets: register, show, list, remove; and what is said of columns."""
+"""/v1/datasets: register, show, list, remove; what is said of columns; rows, which are only ever added or retired; and
+levels, the names for noise variances.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +10,33 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.api.datasets.schemas import (
+    AdviceView,
+    AdvisedLevelView,
     AllowOverlapHere,
     AllowVersionsHere,
+    AppendedView,
     ColumnForm,
     DatasetList,
     DatasetView,
     DescriptionForm,
+    LevelForm,
+    LevelList,
+    LevelView,
+    NoticeView,
+    ReadAsView,
     RegisteredView,
+    RetiredView,
+    RetireForm,
 )
 from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
 from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
-from app.api.transport.replays import ProgressHere, can_be_long
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind
-from app.service.datasets import catalogue, columns
+from app.service.copies.later_parts.placing import Uncovered
+from app.service.datasets import catalogue, columns, levels, rows
 from app.service.datasets.arriving import register
 from app.tables.columns.kinds import wished_storage
 
@@ -160,3 +172,98 @@ def _wishes(text: str | None) -> dict[str, ColumnWish]:
 
 def _wish(said: Kind | ColumnForm) -> ColumnWish:
     return said.wish() if isinstance(said, ColumnForm) else ColumnWish(kind=said)
+
+
+levels_router = APIRouter(
+    prefix="/v1/datasets/{dataset_id}/levels", tags=["levels"], route_class=Route
+)
+
+
+@levels_router.put("/{level}")
+def put_level(
+    dataset_id: str, level: str, form: LevelForm, resources: ResourcesHere, ask: AskHere
+) -> AdvisedLevelView:
+    """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
+    found, advice = levels.put_level(
+        resources,
+        ask,
+        dataset_id,
+        level,
+        noise_variance=form.noise_variance,
+        privacy=form.privacy,
+        offered=form.offered,
+    )
+    return AdvisedLevelView(
+        **LevelView.of(found).model_dump(),
+        advice=None if advice is None else AdviceView.of(advice),
+    )
+
+
+@levels_router.delete("/{level}", status_code=204)
+def remove_level(dataset_id: str, level: str, resources: ResourcesHere, ask: AskHere) -> None:
+    """Remove a level while nobody has its copy and no grant names it."""
+    levels.remove_level(resources, ask, dataset_id, level)
+
+
+@levels_router.get("")
+def list_levels(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> LevelList:
+    """List the levels of a data set; a recipient sees the one it was granted."""
+    found = levels.list_levels(resources, ask, dataset_id)
+    return LevelList(levels=[LevelView.of(level) for level in found])
+
+
+rows_router = APIRouter(prefix="/v1/datasets/{dataset_id}/rows", tags=["rows"], route_class=Route)
+
+
+@rows_router.post("", status_code=201, openapi_extra=TABLE_OR_SOURCE)
+@can_be_long(reading=900)
+def append_rows(
+    dataset_id: str,
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    body: BodyHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
+    uncovered: Annotated[
+        Uncovered,
+        Query(
+            description="What becomes of rows after the first copy that lie so far outside that its"
+            " noise would not hide them, and that are too few for a shape of their own."
+        ),
+    ] = Uncovered.REFUSE,
+    allow_versions: AllowVersionsHere = False,
+    allow_overlap: AllowOverlapHere = False,
+) -> AppendedView:
+    """Append rows; the table must have the data set's columns."""
+    wished, wishes = rows.expected_reading(resources, ask, dataset_id, wishes)
+    with incoming_table(request, resources, ask, body, wished=wished, wishes=wishes) as stream:
+        part, dataset, notices = rows.append_rows(
+            resources,
+            ask,
+            dataset_id,
+            stream,
+            uncovered,
+            wishes.dates,
+            allow_versions=allow_versions,
+            allow_overlap=allow_overlap,
+            progress=progress,
+        )
+    return AppendedView(
+        first_row=part.first_row,
+        appended=part.rows,
+        waiting=part.waiting,
+        rows=dataset.released_rows,
+        waiting_rows=dataset.waiting,
+        read_as=ReadAsView.of(stream.read_as),
+        warnings=[NoticeView.of(notice) for notice in notices],
+    )
+
+
+@rows_router.delete("")
+def retire_rows(
+    dataset_id: str, form: RetireForm, resources: ResourcesHere, ask: AskHere
+) -> RetiredView:
+    """Withdraw rows by ordinal or by key; later downloads leave them out."""
+    retired, dataset = rows.retire_rows(resources, ask, dataset_id, rows=form.rows, keys=form.keys)
+    return RetiredView(retired_now=retired, rows=dataset.released_rows)

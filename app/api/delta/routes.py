@@ -12,12 +12,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field
 
-from app.api.delta import actions
-from app.api.delta.errors import PREFIX
-from app.api.delta.headers import CAPABILITIES, FileIdsHere, FormatHere
-from app.api.delta.paging import PageHere, answer
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
+from app.api.delta import protocol
+from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsHere, FormatHere, PageHere, answer
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, key_of
 from app.api.transport.once import Route
 from app.errors import InvalidParameter
 from app.model import Binding
@@ -124,7 +121,7 @@ def table_metadata(
     if timestamp is not None:
         raise reading.not_kept(state)
     reading.require_present(state, version)
-    return _lines(actions.lines(actions.head(state, wanted)), state.version, wanted)
+    return _lines(protocol.lines(protocol.head(state, wanted)), state.version, wanted)
 
 
 @router.post(TABLE + "/query", response_class=Response)
@@ -153,8 +150,8 @@ def query_table(
         enough_rows=form.limitHint,
         version=form.version,
     )
-    told = [*actions.head(state, wanted), *actions.files(signed, wanted, base_of(request))]
-    return _lines(actions.lines(iter(told)), state.version, wanted, file_ids)
+    told = [*protocol.head(state, wanted), *protocol.files(signed, wanted, base_of(request))]
+    return _lines(protocol.lines(iter(told)), state.version, wanted, file_ids)
 
 
 @router.get(TABLE + "/changes")

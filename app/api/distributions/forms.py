@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.api.transport.forms import Form
-from app.numerics.deconvolution import (
+from app.numerics.deconvolution.noise import (
     Discrete,
     Laplace,
     Noise,
@@ -16,8 +16,8 @@ from app.numerics.deconvolution import (
     Uniform,
     noise_of_copy,
 )
-from app.numerics.indicator import Perturbation
-from app.service.distributions.perturbations import perturbation_of
+from app.numerics.indicator.perturbations import Perturbation
+from app.service.distributions.perturb import perturbation_of
 
 
 class NormalForm(Form):

@@ -17,21 +17,21 @@ from app.api.distributions.schemas import (
     PerturbedView,
     PerturbForm,
 )
+from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.once import Route
 from app.errors import InvalidParameter
-from app.numerics.indicator import steps_per_unit
+from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_distribution
-from app.service.distributions.copy_columns import column_of_copy
+from app.service.asking import seed_or_new
+from app.service.distributions.copy_sample import column_of_copy
 from app.service.distributions.estimate import DistributionEstimate, estimate_distribution
-from app.service.distributions.measures import measure
 from app.service.distributions.perturb import (
     add_noise,
+    measure,
     perturb_categories,
     perturb_values,
 )
-from app.service.seeds import seed_or_new
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,9 @@ from app.api.distributions.forms import AnyPerturbationForm, NoiseForm
 from app.api.transport.forms import DataForm, Form, Seed, View
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import Histogram, Noise, Stopping
+from app.numerics.deconvolution.bins import Histogram
+from app.numerics.deconvolution.iteration import Stopping
+from app.numerics.deconvolution.noise import Noise
 from app.service.distributions.estimate import (
     Bins,
     DistributionEstimate,
@@ -20,7 +22,7 @@ from app.service.distributions.estimate import (
     Method,
     Series,
 )
-from app.service.distributions.measures import AddedNoiseSetting, Measures, OneStepSetting, Setting
+from app.service.distributions.perturb import AddedNoiseSetting, Measures, OneStepSetting, Setting
 
 MOST_VALUES = 2_000_000
 

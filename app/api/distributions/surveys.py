@@ -9,16 +9,16 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.distributions.forms import AnyPerturbationForm
+from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
 from app.api.transport.forms import DataForm, Form
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
-from app.numerics.disclosure.guessing import probability_mle_is_right
-from app.numerics.indicator import steps_per_unit
+from app.numerics.disclosure import probability_mle_is_right
+from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_survey
 from app.service.distributions import surveys
-from app.service.distributions.perturbations import perturbation_of
+from app.service.distributions.perturb import perturbation_of
 from app.service.distributions.surveys import SurveyEstimate
 from app.store.database.surveys import SurveyRecord
 

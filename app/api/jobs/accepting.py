@@ -16,13 +16,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.jobs.kept_answers import answer_of
-from app.api.jobs.replaying import KEPT_HEADERS
+from app.api.jobs.replaying import KEPT_HEADERS, answer_of
 from app.api.jobs.schemas import JobView
-from app.api.transport.dependencies import key_of
-from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.dependencies import Later, key_of
+from app.api.transport.incoming.arriving import RequestBody, request_body
 from app.api.transport.problems import PROBLEM_TYPE
-from app.api.transport.replays import Later
 from app.service.asking import Ask, new_id, work
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.tidying import REQUEST, request_file

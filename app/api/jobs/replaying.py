@@ -3,27 +3,31 @@
 The job sends the request to the same routes that would have answered it, with the body that was
 sealed meanwhile. So a job does what the request would have done, and its answer has the same bytes.
 What it writes is written once, whoever does it how often: the job's id is its Idempotency-Key.
+It is read again as the request would have got it.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import anyio
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from fastapi.responses import StreamingResponse
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.transport.dependencies import Replay
 from app.api.transport.incoming.arriving import Arriving
-from app.api.transport.replays import Replay
 from app.errors import (
     Busy,
     IdempotencyConflict,
+    JobUnfinished,
     NotFound,
     StorageFull,
     Unauthenticated,
@@ -34,7 +38,9 @@ from app.service.jobs.enqueue import payload_of
 from app.service.jobs.kinds import Failed, Kind, Outcome
 from app.service.jobs.progress import Progress
 from app.service.jobs.tidying import answer_file, files_of, request_file
+from app.service.jobs.watching import Watched
 from app.service.resources import Resources
+from app.store.blobs.job_files import read_all
 from app.store.blobs.sealed_bytes import SealedFile, SealingWriter
 from app.store.database import receipts
 from app.store.database.engine import reading
@@ -193,3 +199,34 @@ def _clean_up(resources: Resources, job: Job) -> None:
     for name in files_of(job):
         if name != kept:
             resources.jobs.files.remove(name)
+
+
+ANSWER_CHUNK_BYTES = 256 * 2**10
+
+
+def answer_of(resources: Resources, watched: Watched, status: int | None = None) -> Response:
+    """The job's answer, with its own status or another; JobUnfinished where there is none."""
+    kept = watched.outcome.get("value")
+    if watched.job.state is not JobState.DONE or not kept or "file" not in kept:
+        raise JobUnfinished(
+            "The job has no result to read.", state=watched.job.state.value, job=watched.job.id
+        )
+    chunks = _chunks(resources, kept["file"])
+    try:
+        first = next(chunks, b"")
+    except FileNotFoundError:
+        raise NotFound("The result of this job is not there any more.") from None
+    response = StreamingResponse(_with(first, chunks), status or kept["status"])
+    for name, value in kept["headers"]:
+        response.headers.append(name, value)
+    return response
+
+
+def _chunks(resources: Resources, name: str) -> Iterator[bytes]:
+    with resources.jobs.files.opened(name) as file:
+        yield from read_all(file, ANSWER_CHUNK_BYTES)
+
+
+def _with(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest

@@ -7,9 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.jobs.events import events_of
-from app.api.jobs.kept_answers import answer_of
-from app.api.jobs.schemas import JobList, JobView, TakenBack
+from app.api.jobs.replaying import answer_of
+from app.api.jobs.schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.incoming.tables import TABLE_TYPES
 from app.api.transport.once import LONGEST_KEY, Route

@@ -1,22 +1,64 @@
-"""/v1/identifiability and /v1/swaps: who is given away by a table, and a table that gives away less."""
+"""/v1/identifiability and /v1/swaps: who is given away by a table, and a table that gives away less.
+
+The `bins` parameter says how numeric columns become categories, as JSON in the address.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from app.api.swapping.binning import BinsText, bins_from
 from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.forms import SeedHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
+from app.api.transport.forms import Form, SeedHere
 from app.api.transport.incoming.tables import TABLE_BODY, TableHere
 from app.api.transport.once import Route
-from app.api.transport.replays import ProgressHere, can_be_long
+from app.errors import InvalidParameter
 from app.service.swapping.identify import AttributeIdentifiability, count_identifiable
 from app.service.swapping.report import SwapReport
 from app.service.swapping.swap import SwapWishes, swap_table
+from app.tables.arrays.coded import Bins
+
+
+class BinsForm(Form):
+    """One of the three rules."""
+
+    equal_frequency: int | None = None
+    equal_width: int | None = None
+    edges: tuple[float, ...] | None = None
+
+
+FORMS: TypeAdapter[dict[str, BinsForm]] = TypeAdapter(dict[str, BinsForm])
+
+BinsText = Annotated[
+    str | None,
+    Query(
+        description="JSON: numeric column → one of `equal_frequency` (number of bins),"
+        " `equal_width` (number of bins) and `edges` (borders). It leaves as its bins.",
+        examples=['{"age": {"equal_frequency": 5}, "income": {"edges": [20000, 50000]}}'],
+    ),
+]
+
+
+def bins_from(text: str | None) -> dict[str, Bins]:
+    """The rules by column; InvalidParameter for anything else."""
+    if text is None:
+        return {}
+    try:
+        forms = FORMS.validate_json(text)
+    except ValidationError:
+        raise InvalidParameter(
+            'bins must be JSON such as {"age": {"equal_frequency": 5}}; the rules are'
+            " equal_frequency, equal_width and edges",
+            parameter="bins",
+        ) from None
+    return {
+        name: Bins(form.equal_frequency, form.equal_width, form.edges)
+        for name, form in forms.items()
+    }
+
 
 router = APIRouter(prefix="/v1", tags=["swapping"], route_class=Route)
 

@@ -1,22 +1,41 @@
-"""/v1/synthesis: synthetic tables by six methods, side by side if wished, and what PRIMP leaks."""
+"""/v1/synthesis and /v1/utility: synthetic tables by six methods, and a released table against its original.
+
+Methods are put side by side if wished, and it is told what PRIMP leaks. The utility of a release is JSON, a page or
+pictures.
+"""
 
 from __future__ import annotations
 
+import base64
+from enum import StrEnum
 from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import HTMLResponse
 
-from app.api.synthesis.utility import DistanceHere, TargetHere
-from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.drawn import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
+from app.api.pages import page
+from app.api.transport.answers import (
+    PICTURE_ANSWER,
+    SEED_HEADER,
+    AnswerType,
+    AnswerTypeHere,
+    PageType,
+    PageTypeHere,
+    TableTypeHere,
+    page_answer,
+    picture_response,
+    table_answer,
+    table_with_report,
+)
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
 from app.api.transport.forms import SeedHere
-from app.api.transport.incoming.tables import TABLE_BODY, TableHere
+from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableHere, form_body
 from app.api.transport.once import Route
-from app.api.transport.replays import ProgressHere, can_be_long
+from app.pictures import PNG, SVG, written
 from app.pictures.comparison import MethodPoint, draw_comparison
-from app.service.synthesis.compare import compare_methods
+from app.pictures.utility import draw_marginals, draw_pairs
+from app.service.asking import seed_or_new
 from app.service.synthesis.report import (
     Comparison,
     InnerName,
@@ -25,11 +44,87 @@ from app.service.synthesis.report import (
     SynthesisReport,
     Wishes,
 )
-from app.service.synthesis.synthesise import (
-    expected_leakage,
-    synthesise,
+from app.service.synthesis.synthesise import compare_methods, expected_leakage, synthesise
+from app.service.synthesis.utility import DEFAULT_DISTANCE, Compared, compared, measure_utility
+from app.service.synthesis.utility_report import UtilityReport
+
+utility_router = APIRouter(prefix="/v1/utility", tags=["utility"], route_class=Route)
+
+
+TargetHere = Annotated[
+    str | None,
+    Query(max_length=1000, description="Column for the train-on-synthetic-test-on-real score."),
+]
+DistanceHere = Annotated[
+    float,
+    Query(
+        ge=0, le=100, description="Within how many standard deviations a record counts as found."
+    ),
+]
+
+
+class PictureName(StrEnum):
+    """Which picture an image is of."""
+
+    PAIRS = "pairs"
+    MARGINALS = "marginals"
+
+
+HOLDOUT = "Records of the same population that the release was not made from."
+BODY = form_body(("original", "released"), {}, {"holdout": HOLDOUT})
+
+
+@utility_router.post(
+    "",
+    name="measure_utility",
+    openapi_extra=BODY,
+    response_model=UtilityReport,
+    responses=page_answer("The report"),
 )
-from app.service.synthesis.utility import DEFAULT_DISTANCE
+@can_be_long()
+def read_utility(
+    kind: PageTypeHere,
+    form: FormHere,
+    progress: ProgressHere,
+    target: TargetHere = None,
+    distance: DistanceHere = DEFAULT_DISTANCE,
+    seed: SeedHere = None,
+    picture: Annotated[
+        PictureName, Query(description="What an image shows: pairs of columns, or each alone.")
+    ] = PictureName.PAIRS,
+) -> Response:
+    """Say how much of `original` the table `released` keeps, and which records reappear in it."""
+    holdout = form.table("holdout") if form.files.get("holdout") else None
+    tables = compared(form.table("original"), form.table("released"), holdout)
+    if kind in (PageType.PNG, PageType.SVG):
+        draw = draw_pairs if picture is PictureName.PAIRS else draw_marginals
+        return picture_response(draw(tables.original, tables.released), kind)
+    chosen = seed_or_new(seed)
+    report = measure_utility(
+        tables, target=target, distance=distance, seed=chosen, progress=progress
+    )
+    headers = {SEED_HEADER: str(chosen)}
+    if kind is PageType.HTML:
+        shown = _page(report, tables)
+        shown.headers.update(headers)
+        return shown
+    return Response(orjson.dumps(report), headers=headers, media_type=kind.value)
+
+
+def _page(report: UtilityReport, tables: Compared) -> HTMLResponse:
+    """One page: nothing is fetched, its pictures are part of it."""
+    pairs = written(draw_pairs(tables.original, tables.released), PNG)
+    marginals = written(draw_marginals(tables.original, tables.released), SVG).decode()
+    return page(
+        "utility.html",
+        title="Utility",
+        width="60rem",
+        report=report,
+        one_sided=[*report.only_in_original, *report.only_in_released],
+        pairs=base64.b64encode(pairs).decode(),
+        marginals=marginals[marginals.index("<svg") :],
+    )
+
 
 router = APIRouter(prefix="/v1/synthesis", tags=["synthesis"], route_class=Route)
 

@@ -1,6 +1,9 @@
 """A table as the answer, in the format that the caller likes best, alone or with a report on it.
 
-A report is kept and named in the `Link` header; an answer in JSON has it beside the columns as well.
+A report is kept and named in the `Link` header, where it can be read again (/v1/reports); an answer in JSON has it
+beside the columns as well.
+
+Answers that can also be drawn are JSON, or a picture, or a page, where the Accept header prefers one.
 """
 
 from __future__ import annotations
@@ -9,18 +12,22 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
 import pyarrow as pa
-from fastapi import Depends, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
+from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.once import Route
 from app.errors import NotAcceptable
+from app.pictures import PNG, SVG, written
 from app.service import results
 from app.service.asking import Ask
 from app.service.resources import Resources
+from app.service.results import Report
 from app.tables.media import OFFERED, MediaType
 from app.tables.writing import write_batches
 
@@ -150,3 +157,77 @@ def _quality(format_: StrEnum, ranges: list[tuple[str, float]]) -> float:
         if matching:
             return max(matching)
     return 0.0
+
+
+reports_router = APIRouter(prefix="/v1/reports", tags=["reports"], route_class=Route)
+
+
+@reports_router.get("/{report_id}", response_model=Report)
+def read_report(report_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Read a report again; only the caller who asked for it can."""
+    report = results.read_report(resources, ask, report_id)
+    return Response(orjson.dumps(report), media_type="application/json")
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class AnswerType(StrEnum):
+    """The forms of a result that can also be drawn."""
+
+    JSON = "application/json"
+    PNG = PNG
+    SVG = SVG
+
+
+PICTURE_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The result, or its picture where `Accept` prefers one.",
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}} for kind in (PNG, SVG)
+        },
+    }
+}
+"""`responses` of a route whose result can also be drawn."""
+
+
+def accepted_answer(request: Request) -> AnswerType:
+    """JSON unless the Accept header prefers a picture; NotAcceptable if it takes neither."""
+    return preferred(request.headers.get("accept"), tuple(AnswerType))
+
+
+AnswerTypeHere = Annotated[AnswerType, Depends(accepted_answer)]
+
+
+class PageType(StrEnum):
+    """The forms of a report that can also be a page."""
+
+    JSON = "application/json"
+    HTML = "text/html"
+    PNG = PNG
+    SVG = SVG
+
+
+def page_answer(what: str) -> dict[int | str, dict[str, Any]]:
+    """`responses` of a route whose report can also be a page or a picture."""
+    others = (kind.value for kind in PageType if kind is not PageType.JSON)
+    return {
+        200: {
+            "description": f"{what}; a page or a picture where `Accept` prefers one.",
+            "content": {kind: {"schema": {"type": "string"}} for kind in others},
+        }
+    }
+
+
+def accepted_page(request: Request) -> PageType:
+    """JSON unless the Accept header prefers a page or a picture; NotAcceptable if it takes none."""
+    return preferred(request.headers.get("accept"), tuple(PageType))
+
+
+PageTypeHere = Annotated[PageType, Depends(accepted_page)]
+
+
+def picture_response(figure: Figure, media_type: str) -> Response:
+    """The figure as PNG or SVG."""
+    return Response(written(figure, media_type), media_type=media_type)

@@ -1,18 +1,25 @@
-"""What a route needs beside its parameters: the resources, and who asks, known from the headers alone."""
+"""What a route needs beside its parameters: the resources, who asks, where the service is, and whom to tell how far it is.
+
+Who asks is known from the headers alone. A request may be answered later: `Prefer` (RFC 7240) says whether a caller
+would rather have that, and how long it waits; the job that sends the request again brings what this one knew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Annotated
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
 from app.model import Binding, Caller
 from app.service.asking import Ask
+from app.service.jobs.progress import SHARES, SILENT, Progress
 from app.service.logs import NOBODY
 from app.service.permission import authenticate, count_request
 from app.service.resources import Resources
+from app.store.database.sharing.callers import public_id
 
 bearer = HTTPBearer(
     auto_error=False, description="The key that the service or an administrator gave out."
@@ -57,3 +64,96 @@ def known_caller(request: Request, *, bindings: Collection[Binding] = ()) -> Cal
     request.state.caller = caller.id  # before it is counted: a refusal is logged with its caller
     count_request(resources, caller)
     return caller
+
+
+def base_of(request: Request) -> str:
+    """The address that the operator named, or else the one that the request came to; no slash at its end."""
+    public: str | None = getattr(request.app.state, "public_url", None)
+    return (public or str(request.base_url)).rstrip("/")
+
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+READING = 50
+"""Of SHARES of the work, what reading the body takes where nothing else is said."""
+
+
+@dataclass
+class Replay:
+    """What a job brings beside the request; `key_id` is the public id of the key that asked for it."""
+
+    ask: Ask
+    progress: Progress
+    key_id: str = ""
+    reading: int = READING
+
+    def tell_reading(self, done: int, total: int) -> None:
+        """How much of the body was read."""
+        self.progress.share(0, self.reading).tell("reading the table", done, total)
+
+
+def can_be_long(reading: int = READING) -> Callable[[Endpoint], Endpoint]:
+    """Mark a route whose answer a caller may prefer later; `reading` the body is so much of the work."""
+
+    def mark(endpoint: Endpoint) -> Endpoint:
+        endpoint.reading = reading  # type: ignore[attr-defined]  # a mark on a function
+        return endpoint
+
+    return mark
+
+
+def reading_share(endpoint: Callable[..., Any]) -> int | None:
+    """The share that reading takes; None for a route that is never long."""
+    share: int | None = getattr(endpoint, "reading", None)
+    return share
+
+
+def replay_of(request: Request) -> Replay | None:
+    """What the job brought, where a job sends this request."""
+    replay: Replay | None = request.scope.get("state", {}).get("replay")
+    return replay
+
+
+def key_id_of(request: Request) -> str:
+    """The public id of the key that asks, or asked for the job that sends this request."""
+    replay = replay_of(request)
+    return public_id(key_of(request) or "") if replay is None else replay.key_id
+
+
+def get_progress(request: Request) -> Progress:
+    """Where the work of this request tells how far it is."""
+    replay = replay_of(request)
+    return SILENT if replay is None else replay.progress.share(replay.reading, SHARES)
+
+
+ProgressHere = Annotated[Progress, Depends(get_progress)]
+
+
+@dataclass(frozen=True)
+class Later:
+    """The caller takes a job in place of an answer that is not there after so many seconds."""
+
+    seconds: float
+    applied: str
+
+
+def later(request: Request, patience: float) -> Later | None:
+    """What the request prefers; None where it waits for its answer, however long that takes.
+
+    `respond-async` alone is a job at once; `wait=30` an answer within 30 seconds, or else a job. Nobody
+    waits longer than `patience`. Preferences that are not known, or make no sense, are ignored.
+    """
+    said = dict(_preferences(request.headers.getlist("prefer")))
+    wait = said.get("wait", "")
+    if wait.isdecimal() and len(wait) < 9:
+        seconds = min(float(wait), patience)
+        return Later(seconds, f"wait={seconds:g}")
+    return Later(0.0, "respond-async") if "respond-async" in said else None
+
+
+def _preferences(headers: list[str]) -> list[tuple[str, str]]:
+    """Names and values; of a preference that is said twice the first counts."""
+    found = []
+    for said in ",".join(headers).split(","):
+        name, _, value = said.partition(";")[0].partition("=")
+        found.append((name.strip().lower(), value.strip().strip('"')))
+    return found[::-1]

@@ -18,9 +18,9 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from app.api.transport.dependencies import reading_share
 from app.api.transport.incoming.tables import Table
 from app.api.transport.problems import DOCUMENTED, PROBLEM_ANSWER, Problem
-from app.api.transport.replays import reading_share
 
 TAGS = {
     "data sets": ("tables", "Register tables and say what their columns are."),

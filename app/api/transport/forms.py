@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.service.seeds import LARGEST_SEED
+from app.service.asking import LARGEST_SEED
 
 
 class Form(BaseModel):

@@ -12,6 +12,7 @@ import re
 import secrets
 import sys
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 
@@ -20,8 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.serving.metrics import Metrics
 from app.api.transport.problems import failure_of, problem_of
-from app.service.health.outages import outage_of
-from app.service.health.places import places_of
+from app.service.health import outage_of, places_of
 
 log = logging.getLogger("cornerwave.requests")
 CLIENT_GONE = 499
@@ -33,21 +33,28 @@ PROBES = ("/health", "/ready", "/metrics")
 ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
+Shown = Callable[[Scope, Receive, Send], Send]
+
+
 class ResponseAborted(Exception):
     """The service failed in the middle of an answer; the connection is cut so that it shows."""
 
 
 class Observing:
-    """ASGI middleware, outermost."""
+    """ASGI middleware, outermost; `shown` says below which address answers are sent in a way of their own."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, shown: Mapping[str, Shown]) -> None:
         self.app = app
         self.metrics = metrics
+        self.shown = shown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        for prefix, shown in self.shown.items():
+            if f"{scope['path']}/".startswith(f"{prefix}/"):
+                send = shown(scope, receive, send)
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         began = time.perf_counter()

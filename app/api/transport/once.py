@@ -22,14 +22,21 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from app.api.jobs.accepting import accept
-from app.api.transport.dependencies import get_resources, known_caller, request_id_of
+from app.api.transport.dependencies import (
+    READING,
+    get_resources,
+    known_caller,
+    later,
+    reading_share,
+    replay_of,
+    request_id_of,
+)
 from app.api.transport.incoming.arriving import Fingerprint, arriving_of
 from app.api.transport.incoming.json_bodies import read_json
-from app.api.transport.replays import READING, later, reading_share, replay_of
 from app.errors import Conflict, IdempotencyConflict, InvalidParameter
 from app.model import Binding
 from app.service.asking import Ask, Once
-from app.service.repeating import right_to
+from app.service.permission import right_to
 from app.store.database import receipts
 from app.store.database.engine import reading, writing
 from app.store.database.receipts import Receipt

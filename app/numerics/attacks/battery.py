@@ -17,12 +17,15 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.closed_forms import linear_estimate_error, ndr_error, pca_error
-from app.numerics.attacks.disclosure import disclosed_estimate
-from app.numerics.attacks.estimation import Estimate, linear_estimate
-from app.numerics.attacks.knowledge import Knowledge
+from app.numerics.attacks.estimation import (
+    Estimate,
+    Observation,
+    disclosed_estimate,
+    linear_estimate,
+    serial_smoothing,
+)
+from app.numerics.attacks.evidence import Knowledge
 from app.numerics.attacks.mixture import mixture_reconstruction
-from app.numerics.attacks.pooling import Observation
-from app.numerics.attacks.smoothing import serial_smoothing
 from app.numerics.attacks.spectral import (
     Selection,
     largest_gap,

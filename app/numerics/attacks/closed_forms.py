@@ -1,4 +1,4 @@
-"""Expected errors of attacks where a formula exists [huang2005, li2012].
+"""What formulas say of attacks before one is made: expected errors, and how unlike the data the noise is shaped [huang2005, li2012].
 
 | here | li2012 | huang2005 | meaning |
 | --- | --- | --- | --- |
@@ -6,6 +6,7 @@
 | K | K_X | Σ_x | covariance of the original, d × d |
 | Σ | | Σ_r | covariance of the noise, d × d |
 | p, d | | p, m | kept directions, attributes |
+| C_X, C_R | | C_X, C_R | correlation matrices of the data and of the noise, d × d |
 
 Errors are mean squared errors. Those of li2012 are covariances of the error, d × d, whose diagonal
 holds the attributes' errors; those of huang2005 are means over the attributes.
@@ -59,3 +60,27 @@ def linear_estimate_error(covariance: FloatArray, noise_covariance: FloatArray) 
     """Tr[(K⁻¹+Σ⁻¹)⁻¹]/d: BE-DR with known moments [huang2005, eq. 13; li2012, eq. 7]."""
     error = noise_share(covariance, noise_covariance) @ covariance
     return float(np.trace(error)) / len(covariance)
+
+
+def correlation_dissimilarity(covariance: FloatArray, noise_covariance: FloatArray) -> float:
+    """The root mean square of C_X - C_R off the diagonal, from two covariances (d × d) [huang2005, definition 8.1].
+
+    The root is taken: the text of definition 8.1 as printed could be read without it, but only
+    with it do independent noises come to lie at 0.1, where figure 4 draws its line. 0 for one
+    attribute; an attribute that does not vary counts as uncorrelated.
+    """
+    d = len(covariance)
+    if d == 1:
+        return 0.0
+    difference = correlations(covariance) - correlations(noise_covariance)
+    off_diagonal = difference[~np.eye(d, dtype=bool)]
+    return float(np.sqrt(np.mean(off_diagonal**2)))
+
+
+def correlations(covariance: FloatArray) -> FloatArray:
+    """The correlation matrix of a covariance; 0 beside the diagonal where a variance is 0."""
+    deviation = np.sqrt(np.diag(covariance))
+    scale = np.where(deviation > 0, deviation, 1.0)
+    scaled: FloatArray = covariance / np.outer(scale, scale)
+    np.fill_diagonal(scaled, 1.0)
+    return scaled

@@ -10,6 +10,28 @@
 Eq. 4 of li2012, K(K+Σ)⁻¹(y-µ) + µ, and eqs. 11 and 13 of huang2005, (K⁻¹+Σ⁻¹)⁻¹(K⁻¹µ+Σ⁻¹y), are
 one estimator. It is computed here once, in the form y - Σ(K+Σ)⁺(y-µ), which needs the inverse of
 neither K nor Σ, and returns y exactly where there is no noise.
+
+Some true cells may be known as well, partial value disclosure [huang2005, section 3]. A known cell is an observation
+without noise. It corrects the other cells of its row through the errors that they share:
+x̂_u + E_uk·E_kk⁺·(x_k - x̂_k), again the LLSE.
+
+| here | meaning |
+| --- | --- |
+| x̂, E | an estimate of all cells (n × d) and the covariance of its error (d × d) |
+| known | the true values, n × d, NaN where the adversary does not know them |
+| k, u | the attributes of one row that are known, unknown |
+
+And rows that follow each other in time help to clean each other: sample dependency.
+
+| here | meaning |
+| --- | --- |
+| reach, h | how many rows before and after a row are looked at |
+| window | 2h+1 consecutive rows, stacked into one vector of (2h+1)·d values |
+| Γ(l) | autocovariance of the disguised rows at lag l, d × d |
+
+huang2005 (section 3) names serial dependency and leaves it open. The noise is fresh in every row, so
+it changes Γ(0) only: the covariance of a window of originals is that of a window of
+disguised rows less I ⊗ Σ, and the LLSE on windows is the attack. With h = 0 it is BE-DR.
 """
 
 from __future__ import annotations
@@ -19,6 +41,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray
+from app.numerics.covariances import nearest_semidefinite
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One disguised table (n × d) and the covariance (d × d) of its noise."""
+
+    values: FloatArray
+    noise_covariance: FloatArray
 
 
 @dataclass(frozen=True)
@@ -84,3 +115,72 @@ def _require_shapes(
         raise ValueError("observed must be n × d and both covariances d × d")
     if mean.shape not in ((d,), observed.shape):
         raise ValueError("mean must be of length d, or n × d")
+
+
+def disclosed_estimate(estimate: Estimate, known: FloatArray) -> FloatArray:
+    """The estimate improved by the cells that are known, n × d; known cells are returned as such.
+
+    Rows that know the same attributes share one solve: O(patterns·d³ + n·d²). `known` must have the
+    shape of the estimate (ValueError).
+    """
+    if known.shape != estimate.values.shape:
+        raise ValueError("known must have the shape of the estimate")
+    improved, errors = estimate.values.copy(), estimate.error_covariance
+    disclosed = ~np.isnan(known)
+    patterns, pattern_of_row = np.unique(disclosed, axis=0, return_inverse=True)
+    for index, pattern in enumerate(patterns):
+        if pattern.any():
+            rows = pattern_of_row == index
+            surprise = known[np.ix_(rows, pattern)] - improved[np.ix_(rows, pattern)]
+            coefficients = regression(errors[:, pattern], errors[np.ix_(pattern, pattern)])
+            improved[rows] += surprise @ coefficients.T
+    improved[disclosed] = known[disclosed]
+    return improved
+
+
+def serial_smoothing(observation: Observation, reach: int) -> FloatArray:
+    """The LLSE of every row from the rows within `reach` of it, n × d.
+
+    Rows nearer than `reach` to an end are estimated within the first or last whole window. Stationary
+    rows are assumed. Fewer rows than a window holds are a ValueError.
+    O(n·h·d² + (h·d)³).
+    """
+    values = observation.values
+    n, d = values.shape
+    length = 2 * reach + 1
+    if reach < 0 or n < length:
+        raise ValueError("reach must be at least 0, and a window no longer than the table")
+    mean = values.mean(axis=0)
+    centred = values - mean
+    seen = window_covariance(centred, reach)
+    noise = np.asarray(np.kron(np.eye(length), observation.noise_covariance), dtype=float)
+    original, _ = nearest_semidefinite(seen - noise, scale=np.sqrt(np.diag(seen)))
+    share = noise_share(original, noise).reshape(length, d, length, d)
+
+    smoothed: FloatArray = centred.copy()
+    interior = slice(reach, n - reach)
+    for lag in range(length):
+        smoothed[interior] -= centred[lag : n - 2 * reach + lag] @ share[reach, :, lag, :].T
+    first, last = centred[:length], centred[n - length :]
+    for place in range(reach):
+        smoothed[place] -= np.einsum("ajb,jb->a", share[place], first)
+        smoothed[n - 1 - place] -= np.einsum("ajb,jb->a", share[length - 1 - place], last)
+    smoothed += mean
+    return smoothed
+
+
+def window_covariance(centred: FloatArray, reach: int) -> FloatArray:
+    """Covariance of 2·reach+1 consecutive rows, stacked: block (i, j) is Γ(j-i).
+
+    The autocovariances divide by n at every lag, which makes the whole matrix positive
+    semidefinite.
+    """
+    n, d = centred.shape
+    length = 2 * reach + 1
+    blocks = np.empty((length, d, length, d))
+    for lag in range(length):
+        autocovariance = centred[: n - lag].T @ centred[lag:] / n
+        for i in range(length - lag):
+            blocks[i, :, i + lag, :] = autocovariance
+            blocks[i + lag, :, i, :] = autocovariance.T
+    return blocks.reshape(length * d, length * d)

@@ -22,9 +22,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.estimation import Estimate, linear_estimate
-from app.numerics.attacks.knowledge import Knowledge
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Estimate, Observation, linear_estimate
+from app.numerics.attacks.evidence import Knowledge
 
 MOST_ITERATIONS = 100
 SMALLEST_GAIN = 1e-5

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.knowledge import Knowledge
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
+from app.numerics.attacks.evidence import Knowledge
 
 Selection = Callable[[FloatArray], int]
 """How many directions to keep, from the eigenvalues in falling order."""

@@ -14,8 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.pooling import Observation
-from app.numerics.deconvolution import Normal, em_on_bins, support_behind, uniform_edges
+from app.numerics.attacks.estimation import Observation
+from app.numerics.deconvolution.bins import support_behind, uniform_edges
+from app.numerics.deconvolution.em import em_on_bins
+from app.numerics.deconvolution.noise import Normal
 
 CELLS_AT_ONCE = 2**15
 """Posterior weights worked on at a time: few enough to stay in a core's cache."""

@@ -17,9 +17,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from app.numerics.arrays import Flags, FloatArray, IntArray
 
 FINENESS = 20  # bits below the noise's scale
 _LARGEST_INTEGER = 2.0**63 - 1024  # the largest float64 that int64 holds
@@ -90,7 +89,7 @@ def within_bounds(values: FloatArray, lowest: float | None, highest: float | Non
     return np.clip(values, lowest, highest)
 
 
-def whole_numbers(values: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def whole_numbers(values: FloatArray) -> tuple[IntArray, Flags]:
     """The values rounded to integers (halves to even), and where a value is missing (0 there)."""
     missing = np.isnan(values)
     limited = np.clip(np.rint(values), -(2.0**63), _LARGEST_INTEGER)

@@ -18,12 +18,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.noise.steps import Steps, steps
 from app.numerics.copies.path import PathDraws, Rows, path_tiles
-
-FloatArray = NDArray[np.float64]
 
 
 def perturbed(

@@ -26,14 +26,11 @@ import math
 import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
 from app.model import BLOCK_ROWS
+from app.numerics.arrays import Codes, FloatArray, Places, Words
 from app.numerics.copies.noise.keystream import KEY_BYTES, Keystream
 from app.numerics.copies.noise.steps import steps
-
-Codes = NDArray[np.int32]
-Words = NDArray[np.uint64]
 
 RECIPE = "aes256ctr-records-v1"
 UNLISTED = -1
@@ -74,13 +71,13 @@ def replace_records(
     steps().replace_records(kept, donor, kept_share(applied_variance), pool, codes)
 
 
-def uniforms(key: bytes, start: int, count: int) -> NDArray[np.float64]:
+def uniforms(key: bytes, start: int, count: int) -> FloatArray:
     """U_r of the part's rows [start, start + count), in [0, 1)."""
     words = part_words(key, KEPT_COLUMN, start, count)
     return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
 
 
-def donors(key: bytes, start: int, count: int, pool: int) -> NDArray[np.intp]:
+def donors(key: bytes, start: int, count: int, pool: int) -> Places:
     """The donors of the part's rows [start, start + count): places in a pool of that size."""
     words = part_words(key, DONOR_COLUMN, start, count)
     return (((words >> np.uint64(16)) * np.uint64(pool)) >> np.uint64(48)).astype(np.intp)

@@ -4,11 +4,9 @@
 |---|---|
 | `binning` | numbers to integer codes |
 | `identifiability` | who can be identified by the non-confidential attributes |
-| `posterior` | naive Bayes probabilities of the confidential categories |
-| `problem` | what must change, what it costs, how far the marginal must move |
-| `phase_one`, `phase_two` | the published method (`greedy`) |
-| `chance` | the random method of the published experiments (`random`) |
-| `classes`, `selection`, `dual`, `prices`, `core`, `optimal` | the optimum with its certificate (`optimal`) |
+| `problem` | what must change, what it costs by naive Bayes, how far the marginal must move |
+| `published` | the methods of the published experiments (`greedy`, `random`) |
+| `classes`, `dual`, `optimal` | the optimum with its certificate (`optimal`) |
 | `swap` | one or several confidential attributes from codes to codes |
 | `fidelity` | what the swap did to the data |
 

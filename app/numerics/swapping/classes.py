@@ -15,9 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.arrays import FloatArray, IntArray, Words
 from app.numerics.swapping.problem import Problem
 
 
@@ -89,7 +88,7 @@ def classes_of(problem: Problem) -> Classes:
     )
 
 
-def _hashed(problem: Problem) -> npt.NDArray[np.uint64]:
+def _hashed(problem: Problem) -> Words:
     """A 64-bit key per record of its group, true category and posterior (any odd factors serve)."""
     factor = np.uint64(0x9E3779B97F4A7C15)
     key = (problem.group * problem.categories + problem.home).astype(np.uint64)

@@ -1,9 +1,12 @@
-"""What a swap must change and what it costs [li2004, constraints (C1), (C2), eqs. 1a and 11].
+"""What a swap must change and what it costs [li2004, constraints (C1), (C2), eqs. 1a, 10 and 11].
 
 | symbol | name | meaning |
 |---|---|---|
+| y | `confidential` | N codes 0 … C - 1 |
+| x_j | `attributes[j]` | N codes 0 … of one non-confidential attribute |
+| α | `smoothing` | Laplace pseudo-count added to every cell; 0 is the paper |
 | t_i | `home[i]` | true category of identifiable record i |
-| p(k \\| x_i) | `posterior[i, k]` | its naive Bayes posterior (10) |
+| p(k \\| x_i) | `posterior[i, k]` | naive Bayes posterior (10): probability of category k for the pattern of record i |
 | U, V_1 … V_G | `group[i]` | 0 for a record of U, 1 … G for the groups of V |
 | p·\\|U\\|, q_g | `quota[g]` | how many records of the group must change |
 | Σ(s⁻ + s⁺) | deviation | Σ_k \\|records that come to k - records that leave k\\| |
@@ -11,18 +14,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.swapping.identifiability import (
     COLLECTIVE,
     UNIDENTIFIABLE,
     UNIQUE,
     Identifiability,
 )
+
+
+def naive_bayes_posterior(
+    confidential: IntArray,
+    categories: int,
+    attributes: Sequence[IntArray],
+    records: IntArray,
+    *,
+    smoothing: float = 0.0,
+) -> FloatArray:
+    """p(k | x_i) ∝ p(k) Π_j p(x_ij | k) for the chosen records. Shape (len(records), C), rows sum to 1.
+
+    The estimates p come from all N records: p(k) = (N_k + α) / (N + αC) and
+    p(x | k) = (N_kx + α) / (N_k + α·|x_j|). Logarithms keep a product over many attributes from
+    vanishing. Without smoothing a row is still well defined, because the category that a record
+    has is possible for it; ValueError if smoothing is negative.
+    """
+    if smoothing < 0:
+        raise ValueError("smoothing must not be negative")
+    totals = np.bincount(confidential, minlength=categories).astype(np.float64)
+    logarithm = np.empty((categories, len(records)))
+    # A category that no record has, or a value it never meets, has probability 0: log 0 = -inf.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        prior = (totals + smoothing) / (totals.sum() + smoothing * categories)
+        logarithm[:] = np.log(prior)[:, None]
+        for codes in attributes:
+            values = int(codes.max(initial=0)) + 1
+            counts = np.bincount(confidential * values + codes, minlength=categories * values)
+            likelihood = (counts.reshape(categories, values) + smoothing) / (
+                totals + smoothing * values
+            )[:, None]
+            logarithm += np.log(np.nan_to_num(likelihood))[:, codes[records]]
+    logarithm -= logarithm.max(axis=0)
+    weight = np.exp(logarithm)
+    weight /= weight.sum(axis=0)
+    return np.ascontiguousarray(weight.T)
 
 
 @dataclass(frozen=True)
@@ -39,9 +79,9 @@ class Problem:
         """C."""
         return int(self.posterior.shape[1])
 
-    def changed(self, values: IntArray) -> npt.NDArray[np.bool_]:
+    def changed(self, values: IntArray) -> Flags:
         """Which records have another category than their own under `values`, shape (n,)."""
-        moved: npt.NDArray[np.bool_] = values != self.home
+        moved: Flags = values != self.home
         return moved
 
 

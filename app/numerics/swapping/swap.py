@@ -21,21 +21,19 @@ import numpy as np
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import IntArray
-from app.numerics.swapping.chance import random_values
 from app.numerics.swapping.identifiability import UNIDENTIFIABLE, Identifiability, identifiability
 from app.numerics.swapping.optimal import optimal_values
-from app.numerics.swapping.phase_one import first_values
-from app.numerics.swapping.phase_two import swept_values
-from app.numerics.swapping.posterior import naive_bayes_posterior
 from app.numerics.swapping.problem import (
     GroupQuota,
     Problem,
     deviation,
     identifiable_groups,
+    naive_bayes_posterior,
     objective,
     quotas,
     smallest_deviation,
 )
+from app.numerics.swapping.published import first_values, random_values, swept_values
 
 Method = Literal["optimal", "greedy", "random"]
 

@@ -1,6 +1,6 @@
 """Synthetic tables with the statistics of an original: five methods, and how mixed tables are carried.
 
-[hsu2008] gives PRIMP and the hybrid and measures them against three older methods. All five (`published`)
+[hsu2008] gives PRIMP and the hybrid and measures them against three older methods. All five (`methods`)
 take the numeric table as an array and return a `Synthesis`; `mixed` carries categories and missing
 values through any of them, and `stratified` has them work inside strata.
 

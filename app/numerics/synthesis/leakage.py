@@ -12,7 +12,7 @@ components move it to the same place; then it stands in the output as it was.
 | R(l) | `factorial_moments` | E[C(N, l)] = C(n', l)·((n−l)!/n!)^(m−1) for n' ≤ n |
 
 For n' = n this R is the paper's R_m(l) = (1/l!)·((n−l)!/n!)^(m−2). Longer outputs are made of
-independent rounds of n rows and one shorter round (`app.numerics.synthesis.published.components.shuffled`), so
+independent rounds of n rows and one shorter round (`app.numerics.synthesis.components.shuffled`), so
 their counts add.
 
 Everything is a product of ratios of neighbouring terms: no factorial is formed, nothing cancels, and
@@ -27,9 +27,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import InvalidParameter
+from app.numerics.arrays import FloatArray
 
 MOST_TERMS = 200
 """R(l) ≤ 1/l!, and 1/171! is below the smallest double: later terms are zero."""
@@ -81,9 +81,7 @@ def joint_leakage(parts: Sequence[tuple[int, int, int]]) -> Leakage:
     )
 
 
-def joint_mass_function(
-    parts: Sequence[tuple[int, int, int]], *, most: int = 20
-) -> NDArray[np.float64]:
+def joint_mass_function(parts: Sequence[tuple[int, int, int]], *, most: int = 20) -> FloatArray:
     """P{N = k} for k = 0 … most, N the number of leaked records of all parts together."""
     total = np.zeros(most + 1)
     total[0] = 1.0
@@ -97,7 +95,7 @@ def joint_mass_function(
 
 def mass_function(
     records: int, components: int, rows: int | None = None, *, most: int = 20
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """P{N = k} for k = 0 … min(most, n'), (k+1,).
 
     Departs from [hsu2008, theorem 1]: the printed (1/k!)·[1 − Σ …] is right for k = 0 and for m = 2
@@ -116,7 +114,7 @@ def mass_function(
     return total
 
 
-def factorial_moments(records: int, components: int, rows: int) -> NDArray[np.float64]:
+def factorial_moments(records: int, components: int, rows: int) -> FloatArray:
     """R(0), R(1), …, up to R(n') or to where they vanish, for one round of n' ≤ n rows.
 
     R(l+1)/R(l) = (n'−l)/(n−l) · (n−l)^−(m−2) / (l+1).
@@ -131,12 +129,12 @@ def factorial_moments(records: int, components: int, rows: int) -> NDArray[np.fl
     return np.array(terms)
 
 
-def _risk(moments: NDArray[np.float64]) -> float:
+def _risk(moments: FloatArray) -> float:
     signs = np.resize([1.0, -1.0], moments.size - 1)
     return math.fsum(signs * moments[1:])
 
 
-def _one_round(records: int, components: int, rows: int, length: int) -> NDArray[np.float64]:
+def _one_round(records: int, components: int, rows: int, length: int) -> FloatArray:
     """P{N = k} for k < length in one round of n' ≤ n rows."""
     moments = factorial_moments(records, components, rows)
     mass = np.zeros(length)
@@ -153,11 +151,11 @@ def _rounds(records: int, rows: int) -> list[tuple[int, int]]:
     return [(size, times) for size, times in ((records, full), (rest, 1)) if size and times]
 
 
-def _convolved(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+def _convolved(one: FloatArray, other: FloatArray) -> FloatArray:
     return np.convolve(one, other)[: one.size]
 
 
-def _power(mass: NDArray[np.float64], times: int) -> NDArray[np.float64]:
+def _power(mass: FloatArray, times: int) -> FloatArray:
     """The mass function of a sum of `times` independent counts, by repeated squaring."""
     result = np.zeros_like(mass)
     result[0] = 1.0

@@ -5,6 +5,10 @@ intervals are its categories (`latent`), goes through the method with the numeri
 at the original's shares again. Which cells of a record are missing is one more categorical column, its
 categories the patterns that occur; so patterns return at their rate and with their relation to the
 values. No record, and no combination of its categories, is copied.
+
+Numbers of which many are one and the same value (no gain, forty hours, zero children) are kept apart where types are
+enforced, since a method that mixes components smears such a value over its neighbours: whether a cell holds it
+becomes a category, and the number behind it is drawn like a missing one, from what the other columns say.
 """
 
 from __future__ import annotations
@@ -12,17 +16,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import InvalidTable
+from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.synthesis.columns.enforcement import enforced, rule_of
-from app.numerics.synthesis.columns.latent import as_numbers, cut
-from app.numerics.synthesis.columns.ordering import category_orders
-from app.numerics.synthesis.columns.point_mass import at_mass, point_mass
+from app.numerics.synthesis.columns.latent import as_numbers, category_orders, cut
+from app.numerics.synthesis.components import refuse_single_direction
+from app.numerics.synthesis.methods import Method, Synthesis
 from app.numerics.synthesis.moments import moments
-from app.numerics.synthesis.outcome import Method, Synthesis
-from app.numerics.synthesis.published.components import refuse_single_direction
 from app.numerics.tables import MixedTable
+
+LEAST_SHARE = 0.4
+"""A value held by fewer of the cells present is one value among others."""
+
+
+def point_mass(values: FloatArray) -> float | None:
+    """The value that at least `LEAST_SHARE` of the cells present, (n,), hold, while others vary.
+
+    None for a column with one value only: it is constant, which every method keeps.
+    """
+    present = values[~np.isnan(values)]
+    candidates, counts = np.unique(present, return_counts=True)
+    if candidates.size < 2 or counts.max() < LEAST_SHARE * present.size:
+        return None
+    return float(candidates[counts.argmax()])
+
+
+def at_mass(values: FloatArray, mass: float) -> Places:
+    """1 where a cell holds the mass, 0 where it holds another number, −1 where it is missing, (n,)."""
+    return np.where(np.isnan(values), -1, values == mass).astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -102,14 +124,14 @@ def synthesised(
     return MixedSynthesis(synthetic, outcome, rank, len(patterns))
 
 
-def _missing_patterns(table: MixedTable) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+def _missing_patterns(table: MixedTable) -> tuple[Flags, Places]:
     """The patterns of missing cells that occur, (patterns, p + q), and which one each record has."""
     patterns, codes = np.unique(table.missing, axis=0, return_inverse=True)
     return patterns, codes.reshape(-1)
 
 
 def _marked(
-    table: MixedTable, masses: dict[int, float], pattern_codes: NDArray[np.intp], patterns: int
+    table: MixedTable, masses: dict[int, float], pattern_codes: Places, patterns: int
 ) -> MixedTable:
     """The table with a column of codes for each point mass and, last, one for the missing pattern.
 

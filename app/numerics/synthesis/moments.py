@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from app.errors import InvalidTable
+from app.numerics.arrays import FloatArray
 
 RANK_TOLERANCE = 1e-13
 """An eigenvalue below d·RANK_TOLERANCE of the largest is rounding, not a direction of the data."""
@@ -29,28 +29,28 @@ RANK_TOLERANCE = 1e-13
 class Moments:
     """First and second moments of a table, factored at their rank."""
 
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-    axes: NDArray[np.float64]
-    spectrum: NDArray[np.float64]
+    mean: FloatArray
+    deviation: FloatArray
+    axes: FloatArray
+    spectrum: FloatArray
 
     @property
     def rank(self) -> int:
         return int(self.spectrum.size)
 
     @property
-    def factor(self) -> NDArray[np.float64]:
+    def factor(self) -> FloatArray:
         """L, (d, r): the Cholesky factor where the matrix is regular, its trapezoid where it is not.
 
         With B = V·Λ^½ and the triangular factorisation Bᵀ = Q·R follows B·Bᵀ = Rᵀ·R, so L = Rᵀ; no
         pivoting and no failure for a semidefinite matrix.
         """
         upper = linalg.qr((self.axes * np.sqrt(self.spectrum)).T, mode="r")[0]
-        lower: NDArray[np.float64] = upper.T * np.where(np.diag(upper) < 0, -1.0, 1.0)
+        lower: FloatArray = upper.T * np.where(np.diag(upper) < 0, -1.0, 1.0)
         return lower
 
 
-def moments(values: NDArray[np.float64]) -> Moments:
+def moments(values: FloatArray) -> Moments:
     """The moments of `values` (n, d), finite throughout.
 
     Raises InvalidTable for fewer than two records or for a table without any variation: there is
@@ -75,9 +75,7 @@ def moments(values: NDArray[np.float64]) -> Moments:
     return Moments(mean, deviation, axes, spectrum[kept])
 
 
-def centre_and_spread(
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def centre_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (divisor n) of each column of `values` (n, d), 0 where constant."""
     # In units of a power of two near the largest magnitude, squares of very large or very small
     # values stay in range, and the division itself is exact.
@@ -90,12 +88,12 @@ def centre_and_spread(
     return np.where(constant, values[0], mean * unit), np.where(constant, 0.0, deviation * unit)
 
 
-def normalised(values: NDArray[np.float64], of: Moments) -> NDArray[np.float64]:
+def normalised(values: FloatArray, of: Moments) -> FloatArray:
     """(X − E[X]) / sqrt(var(X)), zero in constant columns [hsu2008, table 2, step 1]."""
     return _normalised(values, of.mean, of.deviation)
 
 
-def restored(normal: NDArray[np.float64], of: Moments) -> NDArray[np.float64]:
+def restored(normal: FloatArray, of: Moments) -> FloatArray:
     """X·sqrt(var) + E[X].
 
     Departs from [hsu2008, table 2, step 5]: as printed the root covers the mean as well, which is
@@ -104,7 +102,7 @@ def restored(normal: NDArray[np.float64], of: Moments) -> NDArray[np.float64]:
     return normal * of.deviation + of.mean
 
 
-def whitened(seeds: NDArray[np.float64]) -> NDArray[np.float64]:
+def whitened(seeds: FloatArray) -> FloatArray:
     """`seeds` (n', r) made exactly of mean 0 and covariance I, by Gram-Schmidt [hsu2008, table 4, step 2].
 
     The triangular factor is taken out twice: once leaves an error of the condition number times
@@ -118,7 +116,5 @@ def whitened(seeds: NDArray[np.float64]) -> NDArray[np.float64]:
     return seeds
 
 
-def _normalised(
-    values: NDArray[np.float64], mean: NDArray[np.float64], deviation: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _normalised(values: FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
     return (values - mean) / np.where(deviation > 0, deviation, 1.0)

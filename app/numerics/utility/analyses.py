@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
-from app.numerics.utility.correlation import pearson
-from app.numerics.utility.distances import total_variation
+from app.numerics.utility.association import pearson
+from app.numerics.utility.quality import total_variation
 
 MOST_COMPARED = 30
 """Columns of a kind of which all pairs are compared, the first."""
@@ -117,7 +116,7 @@ def pair_distances(original: MixedTable, copy: MixedTable) -> Gaps | None:
     return _gaps(pairs, distances)
 
 
-def _crossed(table: MixedTable, i: int, j: int) -> NDArray[np.intp]:
+def _crossed(table: MixedTable, i: int, j: int) -> Places:
     return np.asarray(table.codes[:, i] * table.categories[j] + table.codes[:, j])
 
 

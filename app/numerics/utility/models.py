@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
 from app.numerics.threads import one_blas_thread
 from app.numerics.utility.prediction import Target
@@ -37,8 +36,8 @@ RIDGE = 1e-9
 class Halves:
     """Places of the rows to learn from and of those to be tested on."""
 
-    training: NDArray[np.intp]
-    testing: NDArray[np.intp]
+    training: Places
+    testing: Places
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _columns(table: MixedTable, target: Target) -> FloatArray:
     return np.hstack([numeric, codes])
 
 
-def _frequent(table: MixedTable) -> list[NDArray[np.intp]]:
+def _frequent(table: MixedTable) -> list[Places]:
     """Of each categorical column the most frequent codes, but for the first of them."""
     found = []
     for column in table.codes.T:
@@ -162,7 +161,7 @@ def _frequent(table: MixedTable) -> list[NDArray[np.intp]]:
 
 
 def _design(
-    table: MixedTable, frequent: Sequence[NDArray[np.intp]], without: int | None, most: int
+    table: MixedTable, frequent: Sequence[Places], without: int | None, most: int
 ) -> FloatArray:
     """Numbers with gaps at the mean, but for one, then indicators, (n, p); p is `most` or less."""
     numeric = table.numeric if without is None else np.delete(table.numeric, without, axis=1)

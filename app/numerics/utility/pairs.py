@@ -1,4 +1,20 @@
-"""How columns go together, pair by pair, whatever they hold: correlation, η or Cramér's V, as the pair asks for."""
+"""How columns go together, pair by pair, whatever they hold, and what a copy does to that and how it is undone.
+
+A pair asks for a correlation, η or Cramér's V. Numbers get noise in the shape of the data: Cov(Y) = (1+a)·K, so
+that correlations among them stay as they are. A record is kept with q = 1/(1+a) and otherwise replaced by a
+donor's, so that
+
+    Cov(Y_j, C') = q·Cov(X_j, C)   and   Var(Y_j) = (1+a)·Var(X_j),
+
+which makes a correlation of a number with something in the record (1+a)^(3/2) times smaller than it
+was, and a correlation ratio likewise. Within a record nothing changes.
+
+| here | meaning |
+| --- | --- |
+| a | `applied_variance` |
+| q = 1/(1+a) | the share of records kept |
+| η | `correlation_ratio`: root of the share of a number's variance between the categories |
+"""
 
 from __future__ import annotations
 
@@ -6,11 +22,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.arrays import FloatArray
-from app.numerics.copies.attenuation import correlation, correlation_ratio
+from app.numerics.arrays import Codes, FloatArray
 from app.numerics.utility.association import cramers_v
+
+
+def attenuation(applied_variance: float) -> float:
+    """By how much a copy divides the correlation of a number with something in the record."""
+    return float((1.0 + applied_variance) ** 1.5)
+
+
+def corrected(association: float, factor: float) -> float:
+    """An association multiplied by the factor, kept within what an association can be."""
+    return float(np.clip(association * factor, -1.0, 1.0))
+
+
+def correlation(first: FloatArray, second: FloatArray) -> float:
+    """Pearson's, of (n,) and (n,), where neither is missing; NaN where one of them is constant."""
+    both = ~np.isnan(first) & ~np.isnan(second)
+    x, y = first[both], second[both]
+    if x.size < 2:
+        return float("nan")
+    x, y = x - x.mean(), y - y.mean()
+    scale = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / scale if scale > 0 else float("nan")
+
+
+def correlation_ratio(numbers: FloatArray, codes: Codes) -> float:
+    """η of numbers (n,) given categories as codes (n,), less what chance gives; NaN if constant.
+
+    Chance alone makes η² about (k-1)/(n-1) for k categories, which is taken off.
+    """
+    both = ~np.isnan(numbers)
+    values, groups = numbers[both], codes[both]
+    centred = values - values.mean() if values.size else values
+    total = float(centred @ centred)
+    if total <= 0:
+        return float("nan")
+    counts = np.bincount(groups)
+    sums = np.bincount(groups, weights=centred)
+    there = counts > 0
+    share = float((sums[there] ** 2 / counts[there]).sum()) / total
+    chance = (int(there.sum()) - 1) / max(values.size - 1, 1)
+    return float(np.sqrt(np.clip((share - chance) / max(1 - chance, 1e-9), 0.0, 1.0)))
 
 
 @dataclass(frozen=True)
@@ -18,7 +72,7 @@ class Paired:
     """A column for its associations: numbers (n,), NaN where missing, or codes (n,) of so many categories."""
 
     numbers: FloatArray | None
-    codes: NDArray[np.int32]
+    codes: Codes
     categories: int
 
     @classmethod
@@ -26,7 +80,7 @@ class Paired:
         return cls(numbers, np.empty(0, np.int32), 0)
 
     @classmethod
-    def of_codes(cls, codes: NDArray[np.int32], categories: int) -> Paired:
+    def of_codes(cls, codes: Codes, categories: int) -> Paired:
         return cls(None, codes, categories)
 
 

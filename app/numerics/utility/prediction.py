@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.forests import grown
+from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
+from app.numerics.threads import grown
 
 MOST_TRAINING_RECORDS = 10_000
 """A forest learns little more from more records, and its training takes longer than the synthesis."""
@@ -100,7 +101,7 @@ def _answers(table: MixedTable, target: Target) -> NDArray[Any]:
     return table.numeric[:, target.position]
 
 
-def _features(table: MixedTable, target: Target) -> NDArray[np.float64]:
+def _features(table: MixedTable, target: Target) -> FloatArray:
     """All other columns, NaN for missing; a forest can cut between any two codes."""
     codes = np.where(table.codes < 0, np.nan, table.codes)
     numeric = table.numeric

@@ -1,4 +1,4 @@
-"""One number for how near a release is to its original: shapes of columns and trends of pairs.
+"""Distances between an original and a released column, and one number for how near a release is to its original.
 
 The measures are those of the SDMetrics quality report, so that figures can be compared: a column scores
 1 − KS or 1 − total variation; a pair 1 − |Δρ|/2 for numbers, and 1 − total variation of its joint
@@ -10,11 +10,47 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
-from app.numerics.utility.correlation import pearson
-from app.numerics.utility.distances import kolmogorov_smirnov, total_variation
+from app.numerics.utility.association import pearson
+
+
+def kolmogorov_smirnov(original: FloatArray, released: FloatArray) -> float:
+    """sup |F(x) − F̂(x)| of the two empirical distribution functions; both (n,), not empty."""
+    _refuse_empty(original, released)
+    first, second = np.sort(original), np.sort(released)
+    points = np.concatenate([first, second])
+    below_first = np.searchsorted(first, points, side="right") / first.size
+    below_second = np.searchsorted(second, points, side="right") / second.size
+    return float(np.abs(below_first - below_second).max())
+
+
+def wasserstein(original: FloatArray, released: FloatArray) -> float:
+    """∫ |F(x) − F̂(x)| dx, in the unit of the column; both (n,), not empty."""
+    _refuse_empty(original, released)
+    first, second = np.sort(original), np.sort(released)
+    points = np.sort(np.concatenate([first, second]))
+    below_first = np.searchsorted(first, points[:-1], side="right") / first.size
+    below_second = np.searchsorted(second, points[:-1], side="right") / second.size
+    return float(np.abs(below_first - below_second) @ np.diff(points))
+
+
+def total_variation(original: Places, released: Places, categories: int) -> float:
+    """½·Σ_c |p_c − p̂_c| over category codes, (n,), those present; NaN when either has none."""
+    shares = []
+    for codes in (original, released):
+        counts = np.bincount(codes[codes >= 0], minlength=categories)
+        if not counts.any():
+            return float("nan")
+        shares.append(counts / counts.sum())
+    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+def _refuse_empty(*samples: FloatArray) -> None:
+    if any(len(sample) == 0 for sample in samples):
+        raise ValueError("a distance needs at least one value on each side")
+
 
 BINS = 10
 
@@ -88,7 +124,7 @@ def _joint_trends(original: MixedTable, released: MixedTable) -> list[float]:
     ]
 
 
-def _binned(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def _binned(values: FloatArray, edges: FloatArray) -> Places:
     """Bins 1 … BINS, 0 for missing."""
     return np.where(np.isnan(values), 0, np.searchsorted(edges, values, side="right") + 1)
 

@@ -1,6 +1,6 @@
 """How many original records stand in a released table, exactly and within a distance, against a control.
 
-The theory of `app.numerics.leakage` counts permutations that meet; this counts what came out, for any
+The theory of `app.numerics.synthesis.leakage` counts permutations that meet; this counts what came out, for any
 method, after rounding and clipping. A record close to a released one need not have leaked: where the
 population is dense, any record is. So the same is counted for a holdout, records of the same
 population that the release was not made from; only what exceeds the holdout's share is leakage.
@@ -16,9 +16,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import spatial, stats
 
+from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.tables import MixedTable
 
 BLOCK_ROWS = 8192
@@ -51,8 +51,8 @@ def equal_records(records: MixedTable, released: MixedTable) -> Share:
 
 
 def nearest_distances(
-    records: MixedTable, released: MixedTable, *, deviation: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    records: MixedTable, released: MixedTable, *, deviation: FloatArray
+) -> FloatArray:
     """The distance of each record to the nearest released one, (n,), in O(n · n') time, one block of memory.
 
     `deviation` (p,) is the unit of each numeric column (see `units`). For attack and control the same
@@ -60,7 +60,7 @@ def nearest_distances(
     """
     if not records.records or not released.records:
         raise ValueError("records and released must not be empty")
-    gaps: NDArray[np.bool_] = np.zeros(records.numeric.shape[1], dtype=np.bool_)
+    gaps: Flags = np.zeros(records.numeric.shape[1], dtype=np.bool_)
     for table in (records, released):
         gaps |= np.isnan(table.numeric).any(axis=0)
     numbers, labels = _comparable(records, deviation, gaps)
@@ -73,11 +73,11 @@ def nearest_distances(
             squares += column[:, None] != others
         np.minimum(nearest, squares.min(axis=1), out=nearest)
     columns = records.numeric.shape[1] + records.codes.shape[1]
-    distances: NDArray[np.float64] = np.sqrt(nearest / columns)
+    distances: FloatArray = np.sqrt(nearest / columns)
     return distances
 
 
-def membership_area(members: NDArray[np.float64], others: NDArray[np.float64]) -> float:
+def membership_area(members: FloatArray, others: FloatArray) -> float:
     """How well nearness to the release tells `members`, (n,) distances, from `others`, (m,): ½ is chance.
 
     The area under the curve, P{a member is nearer than another} + ½·P{as near}.
@@ -87,7 +87,7 @@ def membership_area(members: NDArray[np.float64], others: NDArray[np.float64]) -
     return float(below / (members.size * others.size))
 
 
-def units(original: MixedTable) -> NDArray[np.float64]:
+def units(original: MixedTable) -> FloatArray:
     """Standard deviations of the numeric columns, (p,), 1 where a column does not vary."""
     present = ~np.isnan(original.numeric)
     counts = np.maximum(present.sum(axis=0), 1)
@@ -97,9 +97,7 @@ def units(original: MixedTable) -> NDArray[np.float64]:
     return np.where(deviation > 0, deviation, 1.0)
 
 
-def _comparable(
-    table: MixedTable, deviation: NDArray[np.float64], gaps: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _comparable(table: MixedTable, deviation: FloatArray, gaps: Flags) -> tuple[FloatArray, Places]:
     """Numbers in units with 0 for missing, and labels to which marks for the missing are added."""
     missing = np.isnan(table.numeric)
     numbers = np.where(missing, 0.0, table.numeric) / deviation

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.model import Role
 from app.portal.owner.audits import MOST, audit_page
-from app.portal.pages_of_datasets import After, page_of_datasets
+from app.portal.owner.overview import After, page_of_datasets
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.access import require

@@ -12,13 +12,12 @@ from app.agreement import Agreement, Party, State, is_in_force
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.errors import InvalidParameter
 from app.model import Role
-from app.portal.days import end_of
-from app.portal.owner.offering import offerable
+from app.portal.owner.offering import end_of, offerable
 from app.portal.rendering import PAGES, page
 from app.portal.visits import Page
 from app.service.sharing import catalogue
 from app.service.sharing.agreements import lookup, negotiating, states
-from app.service.sharing.agreements.parties import party_of
+from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
 

@@ -1,25 +1,93 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads."""
+"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+
+What scripts draw of a copy is told them as JSON. A copy as a file is the very bytes that the API sends, with an
+estimate of how many there will be.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from functools import partial
+from typing import Annotated, Any
 
+import numpy as np
+import orjson
+import pyarrow as pa
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.model import Copy, Level, Role
-from app.portal.analyst.pictures import summary_document
+from app.api.transport import downloads
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of
+from app.errors import InvalidParameter
+from app.model import Copy, Kind, Level, Role
+from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.visits import SESSION_COOKIE, Page
 from app.service.asking import Ask
 from app.service.copies import issue, lookup
+from app.service.copies.making.release import Selection, open_release, record_release
 from app.service.datasets import catalogue, levels
-from app.service.distributions.copy_summary import first_rows, summarise_copy
+from app.service.distributions.copy_sample import leading
+from app.service.distributions.copy_summary import (
+    Categories,
+    CopySummary,
+    Numbers,
+    first_rows,
+    summarise_copy,
+)
+from app.service.permission import StillPermitted, require_still_permitted
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import own_table
+from app.service.sharing.sessions import holder_of_session
+from app.tables.media import MediaType
+from app.tables.writing import write_batches, write_table
+
+
+def summary_document(summary: CopySummary) -> Response:
+    """The summary, with figures rounded to what a picture shows."""
+    document = {
+        "rows": summary.rows,
+        "sampled_rows": summary.sampled_rows,
+        "band": summary.band,
+        "columns": [_column(one) for one in summary.columns],
+        "associations": {
+            "names": summary.associations.names,
+            "released": _matrix(summary.associations.released),
+            "corrected": _matrix(summary.associations.corrected),
+        },
+    }
+    return Response(orjson.dumps(document), media_type="application/json")
+
+
+def _column(one: Numbers | Categories) -> dict[str, Any]:
+    said: dict[str, Any] = {"name": one.column.name, "missing": round(one.missing, 4)}
+    if isinstance(one, Categories):
+        return said | {
+            "form": "categories",
+            "names": one.names,
+            "shares": _figures(one.shares),
+            "low": _figures(one.low),
+            "high": _figures(one.high),
+            "others": round(one.others, 5),
+        }
+    return said | {
+        "form": "dates" if one.column.kind is Kind.DATE else "numbers",
+        "edges": [float(f"{edge:.9g}") for edge in one.edges],
+        "released": _figures(one.released),
+        "estimated": None if one.estimated is None else _figures(one.estimated),
+        "low": _figures(one.low),
+        "high": _figures(one.high),
+    }
+
+
+def _figures(values: FloatArray) -> list[float]:
+    return [float(value) for value in np.round(values, 6)]
+
+
+def _matrix(values: FloatArray) -> list[list[float | None]]:
+    return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]
+
 
 router = APIRouter(prefix="/portal/datasets", route_class=Page, include_in_schema=False)
 
@@ -96,3 +164,61 @@ def _shown(value: object) -> str | None:
         return None
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+
+
+downloads_router = APIRouter(prefix="/portal/copies", route_class=Page, include_in_schema=False)
+
+FORMATS = {
+    "csv": MediaType.CSV,
+    "parquet": MediaType.PARQUET,
+    "arrow": MediaType.ARROW,
+    "xlsx": MediaType.XLSX,
+}
+MEASURED_ROWS = 1_000
+"""From so many rows it is told how many bytes all of them will take."""
+
+
+@downloads_router.get("/{copy_id}/content")
+def download_copy(
+    copy_id: str,
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    name: Annotated[str, Query(alias="format")] = "csv",
+) -> Response:
+    """Download a copy."""
+    media_type = FORMATS.get(name)
+    if media_type is None:
+        raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
+    release = open_release(resources, ask, copy_id, Selection())
+    rows = release.last - release.first - len(release.retired)
+    expected = _bytes(leading(release, MEASURED_ROWS), media_type, rows)
+    cells = downloads.CsvCells.SAFE
+    etag = downloads.entity_tag(release.fingerprint, media_type, cells)
+    headers = downloads.download_headers(etag, media_type, copy_id)
+    record_release(resources, ask, release, media_type.value)
+    holder = holder_of_session(request.cookies.get(SESSION_COOKIE, ""))
+    subject = f"GET {request.url.path}"[:500]
+    look = partial(
+        require_still_permitted,
+        resources,
+        ask,
+        holder,
+        copy_id,
+        subject,
+        columns=[column.name for column in release.columns],
+        first_row=release.first,
+    )
+    go_on = StillPermitted(resources, look)
+    chunks = write_batches(release.each_block, release.schema, media_type, safe=True)
+    headers |= {"X-Expected-Bytes": str(expected), "Cache-Control": "no-store"}
+    return downloads.streamed(downloads.watched(chunks, go_on), media_type, headers)
+
+
+def _bytes(measured: pa.Table, media_type: MediaType, rows: int) -> int:
+    """About how many bytes so many rows take, from those measured."""
+    whole, none = (
+        sum(map(len, write_table(part, media_type))) for part in (measured, measured.slice(0, 0))
+    )
+    each = (whole - none) / max(int(measured.num_rows), 1)
+    return none + round(each * rows)

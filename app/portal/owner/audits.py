@@ -15,12 +15,11 @@ from app.model import Dataset
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.attacks.audit import Wish, newest_audits, read_audit
+from app.service.asking import seed_or_new
+from app.service.attacks.audit import Wish, ask_for_audit, newest_audits, read_audit
 from app.service.attacks.findings import Audit
-from app.service.attacks.later import ask_for_audit
 from app.service.datasets.levels import list_levels
 from app.service.jobs.watching import show_job
-from app.service.seeds import seed_or_new
 from app.store.database.jobs import JobState
 
 router = APIRouter(prefix=f"{ONE}/audits", route_class=Page, include_in_schema=False)

@@ -17,8 +17,7 @@ from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.asking import Ask
 from app.service.copies.preview.examples import EXAMPLES
-from app.service.copies.preview.recommending import MOST_COLUMNS, recommendations
-from app.service.copies.preview.report import LevelPreview
+from app.service.copies.preview.report import MOST_COLUMNS, LevelPreview, recommendations
 from app.service.copies.preview.run import MOST_LEVELS, Wish, preview_levels
 from app.service.datasets import levels
 from app.service.resources import Resources

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
@@ -12,16 +13,28 @@ from app.agreement import Agreement, Item, Party
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.errors import InvalidParameter, NotFound
 from app.model import Level
-from app.portal.days import end_of
 from app.portal.owner.owning import ONE, FieldsHere, OwnHere
 from app.portal.visits import Page
 from app.service.asking import Ask
 from app.service.datasets.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing.agreements import lookup, negotiating, states
-from app.service.sharing.agreements.parties import party_of
+from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
+
+
+def end_of(day: str) -> datetime | None:
+    """The end of the day, where one was given."""
+    if not day:
+        return None
+    try:
+        return datetime.combine(datetime.fromisoformat(day).date(), time(23, 59, 59), UTC)
+    except ValueError:
+        raise InvalidParameter(
+            "until must be a day such as 2026-12-31", parameter="until"
+        ) from None
+
 
 router = APIRouter(route_class=Page, include_in_schema=False)
 

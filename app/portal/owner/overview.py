@@ -1,22 +1,57 @@
-"""An owner's data sets, and the first page of one: what it is, what is missing yet, its columns."""
+"""An owner's data sets in pages, and the first page of one: what it is, what is missing yet, its columns, what was done."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.model import Kind
+from app.model import Dataset, Kind, Level
 from app.portal.owner.column_wishes import changed_columns
 from app.portal.owner.owning import ONE, PREFIX, FieldsHere, OwnHere, require_owner
-from app.portal.pages_of_datasets import After, page_of_datasets
 from app.portal.rendering import page
 from app.portal.visits import Page
+from app.service import logs
+from app.service.asking import Ask
 from app.service.datasets import catalogue, levels
 from app.service.datasets import columns as saying
-from app.service.sharing import grants
+from app.service.resources import Resources
+from app.service.sharing import grants, recipients
+
+AT_ONCE = 24
+
+After = Annotated[str, Query(max_length=40)]
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True)
+class DatasetPage(Generic[Told]):
+    """A page of the list.
+
+    where:
+        entries  each data set, its levels, and what else is told of it
+        after    the data set before the first one; empty at the beginning
+        more     after which the next page begins, if there is one
+    """
+
+    entries: list[tuple[Dataset, list[Level], Told]]
+    after: str
+    more: str | None
+
+
+def page_of_datasets(
+    resources: Resources, ask: Ask, after: str, tell: Callable[[Dataset], Told]
+) -> DatasetPage[Told]:
+    """The page that follows a data set."""
+    found = catalogue.list_datasets(resources, ask, after=after, limit=AT_ONCE + 1)
+    shown = found[:AT_ONCE]
+    entries = [(one, levels.list_levels(resources, ask, one.id), tell(one)) for one in shown]
+    return DatasetPage(entries, after, shown[-1].id if len(found) > AT_ONCE else None)
+
 
 router = APIRouter(route_class=Page, include_in_schema=False)
 
@@ -90,3 +125,32 @@ def remove(dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response
 
 def _back(dataset_id: str, done: str) -> Response:
     return RedirectResponse(f"{PREFIX}/{dataset_id}?done={done}", 303)
+
+
+history_router = APIRouter(prefix=f"{ONE}/history", route_class=Page, include_in_schema=False)
+
+ENTRIES_AT_ONCE = 50
+
+
+@history_router.get("")
+def show_history(
+    request: Request,
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    before: Annotated[int | None, Query(ge=1, lt=2**62)] = None,
+) -> Response:
+    """Entries of the log about a data set, the newest first."""
+    found = logs.dataset_log(resources, ask, dataset.id, before=before, limit=ENTRIES_AT_ONCE + 1)
+    shown = found[:ENTRIES_AT_ONCE]
+    mentioned = {entry.caller for entry in shown}
+    mentioned |= {str(entry.facts.get("recipient")) for entry in shown}
+    return page(
+        request,
+        "owner/history.html",
+        title=f"History of {dataset.name}",
+        dataset=dataset,
+        entries=shown,
+        names=recipients.names_of(resources, ask, mentioned),
+        older=shown[-1].sequence if len(found) > ENTRIES_AT_ONCE else None,
+    )

@@ -1,4 +1,4 @@
-"""Who has what of a data set: rights given by hand, agreements, copies that were drawn."""
+"""Who has what of a data set: rights given by hand, agreements, copies that were drawn; and whose copy a found table is."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from fastapi.responses import RedirectResponse
 
 from app.agreement import Agreement, State, is_in_force
 from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.model import Caller, Grant, Role
-from app.portal.days import end_of
+from app.portal.owner.offering import end_of
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.asking import Ask
 from app.service.copies.lookup import read_history
+from app.service.copies.tracing import trace
 from app.service.datasets.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing import grants, recipients
 from app.service.sharing.agreements import lookup
+from app.tables.reading import read_table
 
 router = APIRouter(prefix=f"{ONE}/people", route_class=Page, include_in_schema=False)
 
@@ -99,3 +102,29 @@ def _recipients(resources: Resources, ask: Ask) -> list[Caller]:
 
 def _back(dataset_id: str, done: str) -> Response:
     return RedirectResponse(f"{PREFIX}/{dataset_id}/people?done={done}", 303)
+
+
+traces_router = APIRouter(prefix=f"{ONE}/trace", route_class=Page, include_in_schema=False)
+
+
+@traces_router.get("")
+def show_form(request: Request, dataset: OwnHere) -> Response:
+    """Where a found table is dropped."""
+    title = f"Trace a table to copies of {dataset.name}"
+    return page(request, "owner/trace.html", title=title, dataset=dataset)
+
+
+@traces_router.post("")
+def trace_file(
+    request: Request,
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    body: BodyHere,
+    reading: ReadingHere,
+) -> Response:
+    """The recipients whose copies a file was made of."""
+    found = read_table(body, None, None, resources.limits, resources.spool_dir, wishes=reading)
+    traced = trace(resources, ask, dataset.id, found)
+    names = recipients.names_of(resources, ask, {one.recipient for one in traced.copies})
+    return page(request, "owner/traced.html", traced=traced, names=names)

@@ -1,8 +1,14 @@
-"""Registering a table: a file is sent once, looked at, what was found is corrected, and then it is kept."""
+"""Registering a table: a file is sent once, looked at, what was found is corrected, and then it is kept.
+
+Until then it waits sealed, and is read as often as it is looked at. It lies where the bodies of jobs lie, under a
+name that begins with no job's id: what nobody registers is removed with what is left over there, after a day. The
+name holds the owner, so that for everybody else there is no such file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated
 
 import orjson
@@ -10,20 +16,69 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.incoming.tables import BodyHere, ReadingHere
+from app.errors import NotFound
 from app.model import ColumnWish, Kind
-from app.portal.owner import waiting_files
 from app.portal.owner.column_wishes import told_wishes
 from app.portal.owner.owning import PREFIX, require_owner
-from app.portal.owner.waiting_files import FileId
 from app.portal.rendering import page
 from app.portal.visits import Page
+from app.service.asking import Ask, new_id
 from app.service.datasets.arriving import register
 from app.service.resources import Resources
+from app.store.blobs.sealed_bytes import SealedFile
 from app.tables.bodies.encoding import Readable
 from app.tables.columns.kinds import wished_storage
 from app.tables.reading import read_batches
 from app.tables.reading_as import FOUND_OUT, ReadingWishes
 from app.tables.stream import TableStream
+
+CHUNK_BYTES = 2**20
+WAITING = "upload"
+
+FileId = Annotated[str, Query(alias="file", pattern=rf"^{WAITING}_[0-9a-f]{{20}}$")]
+
+
+class Reader:
+    """A sealed file from its beginning."""
+
+    def __init__(self, file: SealedFile) -> None:
+        self._file = file
+        self._at = 0
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+        found = self._file.read(self._at, size)
+        self._at += len(found)
+        return found
+
+
+def keep(resources: Resources, ask: Ask, body: Readable) -> str:
+    """Seal what comes; its id. A body that does not come whole leaves nothing."""
+    file_id = new_id(WAITING)
+    with resources.jobs.files.writer(_name(file_id, ask)) as sink:
+        while chunk := body.read(CHUNK_BYTES):
+            sink.write(chunk)
+    return file_id
+
+
+@contextmanager
+def opened(resources: Resources, ask: Ask, file_id: str) -> Iterator[Reader]:
+    """The file of the caller, to be read in the block; NotFound where it is gone."""
+    try:
+        with resources.jobs.files.opened(_name(file_id, ask)) as file:
+            yield Reader(file)
+    except FileNotFoundError:
+        raise NotFound("The file is not here any more. Choose it once more.") from None
+
+
+def forget(resources: Resources, ask: Ask, file_id: str) -> None:
+    """Remove the file of the caller, if it is there."""
+    resources.jobs.files.remove(_name(file_id, ask))
+
+
+def _name(file_id: str, ask: Ask) -> str:
+    return f"{file_id}-{ask.caller.id}"
+
 
 router = APIRouter(
     prefix=f"{PREFIX}/new",
@@ -53,14 +108,14 @@ def show_form(request: Request, resources: ResourcesHere) -> Response:
 @router.post("/file")
 def take_file(resources: ResourcesHere, ask: AskHere, body: BodyHere) -> Response:
     """Have a file wait, sealed, until it was looked at."""
-    said = {"file": waiting_files.keep(resources, ask, body)}
+    said = {"file": keep(resources, ask, body)}
     return Response(orjson.dumps(said), 201, media_type="application/json")
 
 
 @router.delete("/file")
 def forget_file(resources: ResourcesHere, ask: AskHere, file_id: FileId) -> Response:
     """Remove a file that another one was chosen for."""
-    waiting_files.forget(resources, ask, file_id)
+    forget(resources, ask, file_id)
     return Response(status_code=204)
 
 
@@ -77,7 +132,7 @@ def look_at_file(
     """How a file is read and what each column is taken for; it goes on waiting."""
     wishes = told_wishes(columns)
     with (
-        waiting_files.opened(resources, ask, file_id) as body,
+        opened(resources, ask, file_id) as body,
         sent_table(resources, body, wishes, reading) as stream,
     ):
         found, report, notices = register.try_table(
@@ -116,7 +171,7 @@ def register_file(
     wishes = told_wishes(columns)
     register.check_name(resources, ask, name.strip())
     with (
-        waiting_files.opened(resources, ask, file_id) as body,
+        opened(resources, ask, file_id) as body,
         sent_table(resources, body, wishes, reading) as stream,
     ):
         dataset, _, notices = register.register_dataset(
@@ -130,7 +185,7 @@ def register_file(
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
         )
-    waiting_files.forget(resources, ask, file_id)
+    forget(resources, ask, file_id)
     said = {
         "address": f"{PREFIX}/{dataset.id}?done=registered",
         "notices": [notice.detail for notice in notices],

@@ -16,8 +16,7 @@ from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.copies.later_parts.placing import Uncovered
-from app.service.datasets import retire
-from app.service.datasets.arriving import append
+from app.service.datasets import rows
 from app.tables.reading import read_batches
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
@@ -44,7 +43,7 @@ def append_file(
     allow_overlap: bool = False,
 ) -> Response:
     """Append the rows of a file."""
-    wished, reading = append.expected_reading(resources, ask, dataset.id, reading)
+    wished, reading = rows.expected_reading(resources, ask, dataset.id, reading)
     with read_batches(
         body,
         None,
@@ -54,7 +53,7 @@ def append_file(
         wished=wished,
         wishes=reading,
     ) as stream:
-        part, now, notices = append.append_rows(
+        part, now, notices = rows.append_rows(
             resources,
             ask,
             dataset.id,
@@ -86,9 +85,9 @@ def retire_rows(
     if not said:
         raise InvalidParameter("Name at least one row.", parameter="which")
     if by == "keys":
-        retired, _ = retire.retire_rows(resources, ask, dataset.id, rows=None, keys=said)
+        retired, _ = rows.retire_rows(resources, ask, dataset.id, rows=None, keys=said)
     else:
-        retired, _ = retire.retire_rows(resources, ask, dataset.id, rows=_numbers(said), keys=None)
+        retired, _ = rows.retire_rows(resources, ask, dataset.id, rows=_numbers(said), keys=None)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows?retired={retired}", 303)
 
 

@@ -11,17 +11,18 @@ from pydantic import Field, TypeAdapter
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars
-from app.service.attacks.adversary import KnowledgeKind, Plan
-from app.service.attacks.attack import score_attacks
-from app.service.attacks.findings import Scoring
-from app.service.attacks.noise_models import (
+from app.service.asking import seed_or_new
+from app.service.attacks.adversary import (
     Between,
     IndependentNoise,
+    KnowledgeKind,
     NoiseModel,
+    Plan,
     ProportionalNoise,
 )
+from app.service.attacks.attack import score_attacks
+from app.service.attacks.findings import Scoring
 from app.service.jobs.progress import Progress
-from app.service.seeds import seed_or_new
 from app.tables.arrays.numbers import number_table
 
 SAYS = TypeAdapter(Scoring)

@@ -14,9 +14,9 @@ from app.api.transport.forms import Form
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import Laplace, Noise, Normal, Uniform, noise_of_copy
-from app.numerics.deconvolution.bands import LEVEL, em_with_band
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
+from app.numerics.deconvolution.em import LEVEL, em_with_band
+from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
 from app.portal.workbench.finished import Finished, Shown, figures
 from app.service.distributions.estimate import Bins, EstimateWish, estimate_distribution
 from app.service.jobs.progress import Progress

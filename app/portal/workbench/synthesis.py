@@ -13,9 +13,8 @@ from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars, pictures_beside
 from app.service.distributions.side_by_side import side_by_side
 from app.service.jobs.progress import SHARES, Progress
-from app.service.synthesis.compare import compare_methods
 from app.service.synthesis.report import InnerName, MethodName, SynthesisReport, Wishes
-from app.service.synthesis.synthesise import synthesise
+from app.service.synthesis.synthesise import compare_methods, synthesise
 
 METHODS = {
     MethodName.HYBRID: "Hybrid: as PRIMP, with the covariance kept exactly",

@@ -16,11 +16,19 @@ from app.numerics.attacks.battery import (
     expected_error,
     reconstruction,
 )
-from app.numerics.attacks.dissimilarity import correlation_dissimilarity
-from app.numerics.attacks.knowledge import Knowledge, perfect_knowledge
-from app.numerics.attacks.pooling import CopyGroup
+from app.numerics.attacks.closed_forms import correlation_dissimilarity
+from app.numerics.attacks.evidence import CopyGroup, Knowledge, perfect_knowledge
 from app.numerics.attacks.score import MISS_EDGES, comparison, score
-from app.service.attacks.adversary import KnowledgeKind, Plan, gathered, observed, warnings_of
+from app.service.attacks.adversary import (
+    KnowledgeKind,
+    NoiseModel,
+    Plan,
+    copy_groups,
+    first_copies,
+    gathered,
+    observed,
+    warnings_of,
+)
 from app.service.attacks.findings import (
     AttackFinding,
     ErrorOfCopies,
@@ -28,7 +36,6 @@ from app.service.attacks.findings import (
     ScoreFinding,
     Scoring,
 )
-from app.service.attacks.noise_models import NoiseModel, copy_groups, first_copies
 from app.service.jobs.progress import SILENT, Progress
 from app.tables.arrays.numbers import NumberTable, require_more_rows_than_columns
 

@@ -11,18 +11,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotReleasable
 from app.model import Dataset, Part, Storage
-from app.numerics.arrays import FloatArray
-from app.numerics.copies.multilevel import coefficient_rows, independent_coefficients, shaped_noise
+from app.numerics.arrays import Flags, FloatArray, IntArray
+from app.numerics.copies.path import coefficient_rows, independent_coefficients, shaped_noise
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 from app.service.asking import Ask
 from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.part_rows import (
+from app.service.copies.freezing.rows import (
     RowSource,
     number_rows,
     part_batches,
@@ -33,7 +32,7 @@ from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.release import Selection, open_release
 from app.service.copies.released.plans import FilePlan
 from app.service.copies.released.writing import made_rows
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
 from app.store.blobs.store import BlobRows
 from app.store.database.registered import datasets
@@ -55,7 +54,7 @@ class AuditedRows:
     names: tuple[str, ...]
     values: FloatArray
     runs: tuple[tuple[int, int], ...]
-    complete: NDArray[np.bool_]
+    complete: Flags
     means: FloatArray
     covariance: FloatArray
     shape: FloatArray
@@ -107,7 +106,7 @@ def _complete(batches: Sequence[pa.RecordBatch], rows: AuditedRows) -> FloatArra
 
 def read_values(
     originals: RowSource,
-    pieces: Sequence[tuple[Part, tuple[int, int], NDArray[np.int64]]],
+    pieces: Sequence[tuple[Part, tuple[int, int], IntArray]],
     names: tuple[str, ...],
 ) -> FloatArray:
     """The numbers of these rows, gaps among them: parts, ordinals of them, and those retired."""

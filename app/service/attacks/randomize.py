@@ -18,8 +18,8 @@ from app.numerics.arrays import FloatArray
 from app.numerics.copies.grid import carries_noise, grid_exponents, round_to_grid
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.path import Rows, standard_normals
-from app.numerics.gaussian import covariance_factor
-from app.service.attacks.noise_models import IndependentNoise, ProportionalNoise
+from app.numerics.covariances import covariance_factor
+from app.service.attacks.adversary import IndependentNoise, ProportionalNoise
 from app.tables.arrays.numbers import NumberTable, number_table, require_more_rows_than_columns
 
 SEED_BITS = 128

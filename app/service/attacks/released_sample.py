@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import Conflict
 from app.model import Column, Dataset, HistoryEntry, Kind, Part
+from app.numerics.arrays import Codes, Flags, FloatArray, IntArray, Places
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.records import kept_share, uniforms
@@ -22,17 +22,13 @@ from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, joined, rows_for_a_shape
 from app.service.asking import Ask
 from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.part_rows import RowSource, part_batches
+from app.service.copies.freezing.rows import RowSource, part_batches
 from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.recipe import PartRecipe
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.resources import Resources
 from app.store.database.registered import datasets
 from app.tables.stream import category_text
-
-FloatArray = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +73,7 @@ class RowsWanted:
 
     columns: tuple[Column, ...]
     runs: tuple[tuple[int, int], ...]
-    pieces: tuple[tuple[Part, tuple[int, int], NDArray[np.int64]], ...]
+    pieces: tuple[tuple[Part, tuple[int, int], IntArray], ...]
     frozen: tuple[str, ...] | None
     groups: Mapping[int, int]
     shapes: Mapping[int, FloatArray]
@@ -193,7 +189,7 @@ def copied_rows(
     codes: Codes,
     shown: Codes,
     applied: float,
-    kept: NDArray[np.bool_] | None,
+    kept: Flags | None,
 ) -> Copied:
     """The rows as they are beside what a copy shows of them."""
     rows = ReleasedRows(
@@ -209,7 +205,7 @@ def copied_rows(
     return Copied(rows, {group: applied * shape for group, shape in original.shapes.items()})
 
 
-def _kept(original: OriginalRows, keys: Mapping[int, bytes], applied: float) -> NDArray[np.bool_]:
+def _kept(original: OriginalRows, keys: Mapping[int, bytes], applied: float) -> Flags:
     """Which records the copy keeps, (n,): those whose draw is below 1/(1+a)."""
     drawn = [np.empty(0)]
     for number, within in original.pieces:
@@ -221,11 +217,8 @@ def _kept(original: OriginalRows, keys: Mapping[int, bytes], applied: float) -> 
 
 
 def _pieces(
-    connection: Connection,
-    dataset_id: str,
-    parts: Sequence[Part],
-    runs: Sequence[tuple[int, int]],
-) -> Iterator[tuple[Part, tuple[int, int], NDArray[np.int64]]]:
+    connection: Connection, dataset_id: str, parts: Sequence[Part], runs: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Part, tuple[int, int], IntArray]]:
     """The parts that runs of ordinals touch: which of their ordinals, and those retired."""
     for first, last in runs:
         retired = np.array(datasets.retired(connection, dataset_id, first, last), np.int64)

@@ -16,9 +16,9 @@ from app.errors import Conflict
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.battery import Attack, Evidence, Options, bayes_estimate
 from app.numerics.attacks.closed_forms import cornerwave_copies_error, independent_copies_error
-from app.numerics.attacks.knowledge import Knowledge
-from app.numerics.attacks.pooling import (
+from app.numerics.attacks.evidence import (
     CopyGroup,
+    Knowledge,
     cornerwave_between,
     independent_between,
     pooled_observation,

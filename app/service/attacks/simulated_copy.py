@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from app.model import Column
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.calibrating.applied import applied_variance
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.records import kept_share
@@ -26,9 +26,6 @@ from app.service.attacks.released_sample import (
     record_codes,
 )
 from app.service.copies.typed_output import numbers_shown
-
-FloatArray = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, repr=False)

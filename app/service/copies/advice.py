@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import NotReleasable
 from app.model import Dataset
-from app.numerics.attacks.releases.lattice import recovered_share
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.calibrating.applied import (
     Calibration,
     applied_variance,
@@ -25,17 +24,21 @@ from app.numerics.copies.calibrating.applied import (
     worst_direction,
 )
 from app.numerics.copies.calibrating.calibration import calibrated
-from app.numerics.copies.calibrating.univariate_error import best_guess_error
+from app.numerics.copies.calibrating.univariate_error import best_guess_error, recovered_share
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.copies.freezing.freeze import Rows, rows_to_freeze
 from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.part_rows import run_batches, spread_runs
-from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sampled_columns
+from app.service.copies.freezing.rows import (
+    Sample,
+    run_batches,
+    sample_key,
+    sample_of,
+    sampled_columns,
+    spread_runs,
+)
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.engine import reading
-
-FloatArray = NDArray[np.float64]
 
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000

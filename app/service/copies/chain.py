@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from app.model import HistoryEntry
-from app.numerics.copies.multilevel import Bridge, conditional_coefficients
+from app.numerics.copies.path import Bridge, conditional_coefficients
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
@@ -77,7 +77,7 @@ def _keep(resources: Resources, dataset_id: str, chain: Chain) -> Chain:
 
 
 def _bridge(entry: HistoryEntry, positions: Mapping[float, int]) -> Bridge:
-    """The bridge of `multilevel.bridges`, from the neighbours that the entry itself names."""
+    """The bridge of `path.bridges`, from the neighbours that the entry itself names."""
     weights = conditional_coefficients(entry.lower or 0.0, entry.applied_variance, entry.upper)
     lower = None if entry.lower is None else positions[entry.lower]
     upper = None if entry.upper is None else positions[entry.upper]

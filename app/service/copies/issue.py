@@ -16,8 +16,8 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
-from app.numerics.copies.multilevel import sequential_order
 from app.numerics.copies.noise.definition import RECIPE
+from app.numerics.copies.path import sequential_order
 from app.service.access import grant_for, visible
 from app.service.asking import Ask, new_id, work
 from app.service.copies.advice import Advice, advise_each
@@ -26,10 +26,16 @@ from app.service.copies.freezing.freeze import frozen_now, look_ahead
 from app.service.copies.freezing.frozen import Frozen, open_frozen
 from app.service.copies.freezing.pool import open_pool
 from app.service.copies.freezing.shape import open_shapes
-from app.service.copies.lookup import copy_of, granted_variance, refuse_auditors
-from app.service.copies.slots import given_slot, is_traceable, own_variance
+from app.service.copies.lookup import (
+    copy_of,
+    given_slot,
+    granted_variance,
+    is_traceable,
+    own_variance,
+    refuse_auditors,
+)
 from app.service.datasets.levels import checked_variance
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.engine import reading

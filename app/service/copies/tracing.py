@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from app.errors import Conflict, InvalidTable
 from app.model import Caller, Dataset, HistoryEntry, Kind, Role
-from app.numerics.tracing.matching import Matches, matched_rows
-from app.numerics.tracing.regression import Share, shares
+from app.numerics.arrays import FloatArray
+from app.numerics.tracing import Matches, Share, matched_rows, shares
 from app.service.access import overseen
 from app.service.asking import Ask, work
-from app.service.copies.freezing.part_rows import number_rows
+from app.service.copies.freezing.rows import number_rows
 from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.lookup import released_history
 from app.service.copies.making.release import Selection, open_release
@@ -24,8 +23,6 @@ from app.store.database.copies import history, slots
 from app.store.database.copies.slots import Slot
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
-
-FloatArray = NDArray[np.float64]
 
 MOST_ROWS = 20_000
 """Of a found table, spread evenly; more would tell hardly more."""

@@ -7,13 +7,11 @@ import math
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from app.model import Column, Kind, Storage
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.grid import bounds_on_grid, whole_numbers, within_bounds
 from app.tables.values.dates import FIRST_DAY, LAST_DAY, as_dates
-
-FloatArray = NDArray[np.float64]
 
 
 def output_type(column: Column) -> pa.DataType:

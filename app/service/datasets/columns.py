@@ -14,7 +14,7 @@ from app.model import Column, ColumnWish, Dataset, Kind, Storage
 from app.service.access import owned_and_locked
 from app.service.asking import Ask, work
 from app.service.datasets.read_again import read_again, refuse_changed
-from app.service.datasets.statistics import open_statistics, seal_statistics
+from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.store.database.registered import datasets
 from app.tables.columns.kinds import as_wished, refuse_unknown

@@ -21,10 +21,14 @@ from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
 from app.service.access import owned
 from app.service.asking import Ask
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name
-from app.service.datasets.arriving.uploading import uploading
-from app.service.datasets.secrets import open_secret, part_digest
-from app.service.datasets.statistics import Statistics, merged, seal_statistics
+from app.service.datasets.arriving.register import blob_name, uploading
+from app.service.datasets.secrets import (
+    Statistics,
+    merged,
+    open_secret,
+    part_digest,
+    seal_statistics,
+)
 from app.service.resources import Resources
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets, loose_blobs

@@ -1,13 +1,25 @@
-"""A data set's secret: 32 random bytes from which all its noise derives, sealed in the database."""
+"""What is kept of a data set under seal alone: its secret, and its statistics.
+
+The secret is 32 random bytes from which all its noise derives. The statistics are moments of its number columns and
+counts of its categories. Moments are of all number columns in their order, whatever their kind, so that a column can change
+its kind without reading the rows again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import io
+import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from app.numerics.moments import Moments
 from app.service.resources import Resources
 from app.store.database.registered import datasets
 
@@ -39,3 +51,71 @@ def part_digest(secret: bytes, rows_digest: bytes) -> str:
 def secret_context(dataset_id: str) -> str:
     """What the seal is bound to."""
     return f"secret:{dataset_id}"
+
+
+@dataclass(frozen=True, repr=False)
+class Statistics:
+    """Moments, and for each text column with few enough values how often each occurs.
+
+    where:
+        largest  the largest magnitude in each number column
+    """
+
+    moments: Moments
+    categories: Mapping[str, Mapping[str, int]]
+    largest: Mapping[str, float]
+
+
+def merged(first: Statistics, second: Statistics) -> Statistics:
+    """The statistics of both sets of rows; a column that either has too many values for is left out."""
+    categories = {
+        name: {
+            value: first.categories[name].get(value, 0) + second.categories[name].get(value, 0)
+            for value in {**first.categories[name], **second.categories[name]}
+        }
+        for name in first.categories
+        if name in second.categories
+    }
+    return Statistics(
+        first.moments.merged(second.moments), categories, larger(first.largest, second.largest)
+    )
+
+
+def larger(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    """The larger magnitude of each column."""
+    return {name: max(first.get(name, 0.0), value) for name, value in second.items()}
+
+
+def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistics) -> bytes:
+    """The statistics as bytes that only this service can read."""
+    moments = statistics.moments
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        count=moments.count,
+        mean=moments.mean,
+        comoment=moments.comoment,
+        categories=_as_bytes(statistics.categories),
+        largest=_as_bytes(statistics.largest),
+    )
+    return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
+
+
+def open_statistics(resources: Resources, connection: Connection, dataset_id: str) -> Statistics:
+    """The statistics of a data set."""
+    sealed = datasets.sealed_statistics(connection, dataset_id)
+    content = resources.vault.open(sealed, _context(dataset_id))
+    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+        moments = Moments(kept["count"], kept["mean"], kept["comoment"])
+        categories = json.loads(kept["categories"].tobytes())
+        # Those of the first version did not keep it; a release checks what it reads all the same.
+        largest = json.loads(kept["largest"].tobytes()) if "largest" in kept.files else {}
+    return Statistics(moments, categories, largest)
+
+
+def _as_bytes(mapping: Mapping[str, object]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(mapping).encode(), np.uint8)
+
+
+def _context(dataset_id: str) -> str:
+    return f"statistics:{dataset_id}"

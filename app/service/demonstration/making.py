@@ -1,13 +1,18 @@
 """The demonstration is made as an owner would make it: registered, levels, recipients, grants, copies.
 
 Each recipient asks for its copy itself. Its key is shown to nobody, so that nobody can ask in its name later.
+
+The table is of households that nobody lives in: numbers that go together, as those of real ones do.
 """
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlalchemy import Connection
 
 from app.errors import NotFound
@@ -18,7 +23,6 @@ from app.service.copies.issue import Wanted, issue_copy
 from app.service.datasets.arriving.register import check_name, register_dataset
 from app.service.datasets.catalogue import describe_dataset, remove_dataset
 from app.service.datasets.levels import put_level
-from app.service.demonstration.households import as_file, household_rows
 from app.service.jobs.enqueue import INTERNAL
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
@@ -30,6 +34,38 @@ from app.store.database.registered import datasets, levels
 from app.store.database.sharing import callers, grants
 from app.tables.media import MediaType
 from app.tables.reading import read_batches
+
+ROWS = 5_000
+CITIES = ("Bern", "Lyon", "Oslo", "Porto", "Turin")
+
+
+def household_rows(rng: np.random.Generator, rows: int = ROWS) -> pa.Table:
+    """A table of made-up households."""
+    age = np.clip(rng.gamma(9.0, 5.2, rows) + 6, 18, 96).round()
+    income = (11_000 + 430 * age) * rng.lognormal(0.0, 0.3, rows)
+    rent = 240 + 0.022 * income * rng.lognormal(0.0, 0.25, rows)
+    size = np.clip(rent / 14 + rng.normal(0, 14, rows), 12, 260)
+    commute = np.clip(rng.gamma(3.0, 9.0, rows), 0, 150)
+    return pa.table(
+        {
+            "household": pa.array([f"D{number:05d}" for number in range(rows)]),
+            "age": pa.array(age),
+            "income": pa.array(income.round(2)),
+            "rent": pa.array(rent.round(2)),
+            "square_metres": pa.array(size.round(1)),
+            "minutes_to_work": pa.array(commute.round(1)),
+            "city": pa.array(rng.choice(CITIES, rows)),
+        }
+    )
+
+
+def as_file(table: pa.Table) -> io.BytesIO:
+    """The table as an owner would send it."""
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    sink.seek(0)
+    return sink
+
 
 NAME = "Demonstration: made-up households"
 SAID = (

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.errors import InvalidParameter
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import Flags, FloatArray
 from app.numerics.attacks.releases.joint_linear import crossfitted, halves
-from app.numerics.attacks.releases.released_rows import Flags
 from app.numerics.attacks.score import score
 from app.numerics.threads import one_blas_thread
 from app.service.asking import Ask, work

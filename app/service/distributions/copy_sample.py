@@ -1,13 +1,24 @@
-"""A bounded part of a copy's rows: the first, or runs of rows spread evenly over it."""
+"""What is looked at of a copy: its first rows, runs spread evenly over it, or a column with the noise that it carries.
+
+An estimate of the distribution behind a column must be a function of the copy alone, or it would tell a recipient more
+than its copy does. So the variance of the original column is taken from the copy as well: a copy with noise
+of applied variance a has (1 + a) times that variance [li2012, section 3], and the noise a times.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
+from app.errors import InvalidParameter, InvalidTable, TooLarge
+from app.numerics.arrays import FloatArray
+from app.numerics.deconvolution.noise import Normal, noise_of_copy
+from app.service.asking import Ask, work
 from app.service.copies.making.pieces import within
-from app.service.copies.making.release import Release
+from app.service.copies.making.release import Release, Selection, open_release
+from app.service.resources import Resources
 
 SAMPLE_ROWS = 50_000
 RUNS = 32
@@ -35,3 +46,35 @@ def leading(release: Release, rows: int) -> pa.Table:
     chosen = (within(batch, release.first, end) for batch in release.batches_of_rows)
     release = replace(release, batches_of_rows=tuple(batch for batch in chosen if batch))
     return pa.Table.from_batches(list(release.batches()), schema=release.schema)
+
+
+MOST_ROWS = 20_000_000
+"""Rows of a copy that are read at once: 160 MB."""
+
+
+def column_of_copy(
+    resources: Resources, ask: Ask, copy_id: str, name: str
+) -> tuple[FloatArray, Normal]:
+    """The released numbers of one column, missing ones left out, and their noise.
+
+    For callers who may download the copy; that it was read is recorded. InvalidParameter when the
+    column is not numeric, InvalidTable when its numbers are all equal.
+    """
+    release = open_release(resources, ask, copy_id, Selection((name,)))
+    column = release.columns[0]
+    if len(release.columns) > 1 or column.name not in release.recipe.frozen.numeric:
+        raise InvalidParameter(
+            "an estimate is made of one numeric column with noise of its own", parameter="column"
+        )
+    if release.last - release.first > MOST_ROWS:
+        raise TooLarge(f"an estimate reads {MOST_ROWS} rows of a copy", limit_rows=MOST_ROWS)
+    with work(resources, ask) as under_way:
+        under_way.record("copy.estimate", release.entry.copy, dataset=release.dataset.id, columns=1)
+    blocks = [
+        batch.column(0).drop_null().to_numpy(zero_copy_only=False) for batch in release.batches()
+    ]
+    values = np.concatenate([np.empty(0), *blocks]).astype(np.float64)
+    if values.size == 0 or values.min() == values.max():
+        raise InvalidTable("All values are equal: there is no distribution to estimate.")
+    applied = release.entry.applied_variance
+    return values, noise_of_copy(applied, float(values.var()) / (1 + applied))

@@ -13,14 +13,13 @@ import pyarrow as pa
 
 from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
-from app.numerics.copies.attenuation import attenuation, corrected
-from app.numerics.deconvolution import noise_of_copy, uniform_edges
-from app.numerics.deconvolution.bands import LEVEL, em_with_band
-from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
+from app.numerics.deconvolution.bins import cells_per_bin, histogram_on, uniform_edges
+from app.numerics.deconvolution.em import LEVEL, em_with_band
+from app.numerics.deconvolution.noise import noise_of_copy
 from app.numerics.utility.association import MOST_CATEGORIES
-from app.numerics.utility.pairs import Paired, associations
+from app.numerics.utility.pairs import Paired, associations, attenuation, corrected
 from app.service.asking import Ask, work
-from app.service.copies.freezing.sample import coded_values
+from app.service.copies.freezing.rows import coded_values
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.distributions.copy_sample import leading, sampled
 from app.service.resources import Resources

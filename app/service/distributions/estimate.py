@@ -12,30 +12,22 @@ import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import (
-    DirectEstimate,
-    Estimate,
-    Histogram,
-    Noise,
-    Stopping,
-    Taper,
-    clear_period,
-    direct_estimate,
-    em_on_bins,
-    em_on_records,
-    support_behind,
-    uniform_edges,
-)
 from app.numerics.deconvolution.bins import (
+    Histogram,
     cells_per_bin,
     checked_edges,
     checked_histogram,
     checked_values,
     histogram_on,
     summed_over,
+    support_behind,
+    uniform_edges,
     width_if_uniform,
 )
-from app.numerics.deconvolution.em import goes_by_fft
+from app.numerics.deconvolution.em import em_on_bins, em_on_records, goes_by_fft
+from app.numerics.deconvolution.fourier import DirectEstimate, Taper, clear_period, direct_estimate
+from app.numerics.deconvolution.iteration import Estimate, Stopping
+from app.numerics.deconvolution.noise import Noise
 
 MOST_BINS = 10_000
 FINE_BINS = 200

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution import uniform_edges
+from app.numerics.deconvolution.bins import uniform_edges
 from app.numerics.utility.association import MOST_CATEGORIES
 from app.numerics.utility.pairs import Paired, associations
 

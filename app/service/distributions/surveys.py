@@ -14,9 +14,9 @@ import numpy as np
 from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
 from app.model import Role
 from app.numerics.deconvolution.bins import checked_edges
-from app.numerics.indicator import (
+from app.numerics.indicator.perturbations import Perturbation
+from app.numerics.indicator.scheme import (
     MOST_BINS,
-    Perturbation,
     RunningTotals,
     ShareEstimate,
     checked_vectors,
@@ -25,7 +25,7 @@ from app.numerics.indicator import (
 )
 from app.service.access import require
 from app.service.asking import Ask, new_id, work
-from app.service.distributions.perturbations import described, perturbation_of
+from app.service.distributions.perturb import described, perturbation_of
 from app.service.naming import checked_name
 from app.service.resources import Resources
 from app.store.database import surveys

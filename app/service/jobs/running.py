@@ -18,8 +18,7 @@ import orjson
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Unavailable
-from app.service.health.outages import outage_of
-from app.service.health.places import places_of
+from app.service.health import outage_of, places_of
 from app.service.jobs.enqueue import enqueue, wake
 from app.service.jobs.kinds import Failed, Kind, TryAgain, clean_up
 from app.service.jobs.progress import Cancelled, Interrupted, Progress

@@ -3,24 +3,30 @@
 A database has an id and a random key, wrapped by the master key; the blob store carries both as
 its mark. A start on a pair that does not match is refused before anything is touched: a second
 installation beside a running one must never take its rows for leftovers.
+
+A start also makes sure, before the first request, that an administrator exists.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 
 from app.errors import CannotStart
+from app.model import Caller, Role
 from app.service.asking import new_id
 from app.service.logs import record_upkeep
-from app.store.blobs.mark import Mark
+from app.service.resources import Resources
+from app.store.blobs.keys import Mark
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation
 from app.store.database.engine import reading, writing
 from app.store.database.installation import Installation
 from app.store.database.registered import datasets
+from app.store.database.sharing import callers, sessions
 from app.store.vault import MASTER_KEY_BYTES, SealBroken, Vault
 
 
@@ -122,3 +128,30 @@ def _unwrapped(known: Installation, master_keys: Sequence[bytes]) -> bytes:
         "CORNERWAVE_MASTER_KEY is not the key that this database was sealed with. Nothing was"
         " changed."
     )
+
+
+def ensure_administrator(resources: Resources, admin_key: str | None) -> str | None:
+    """Make sure that somebody can call the service.
+
+    Returns a new key when one had to be made: it is shown once and kept nowhere.
+    """
+    with writing(resources.engine) as connection:
+        audit_log.queue(connection)  # of two starts at once, one finds what the other made
+        now = datetime.now(UTC)
+        known = callers.with_role(connection, Role.ADMIN)
+        if known and admin_key is None:
+            return None
+        if known:
+            administrator = known[0]
+        else:
+            administrator = Caller(new_id("rc"), "administrator", Role.ADMIN)
+            callers.add(connection, administrator, now)
+        if admin_key is not None:
+            if callers.caller_of(connection, admin_key) is None:
+                callers.set_environment_key(connection, administrator.id, admin_key, now)
+                sessions.end_of_key(connection, callers.ENVIRONMENT_KEY)
+                record_upkeep(connection, "key.environment", administrator.id)
+            return None
+        key = callers.add_key(connection, administrator.id, now)
+        record_upkeep(connection, "recipient.create", administrator.id)
+        return key

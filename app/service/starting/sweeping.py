@@ -72,7 +72,7 @@ def _look_after(resources: Resources, blob: LooseBlob, now: datetime) -> str:
 def _remove_locks(resources: Resources, now: datetime) -> None:
     """Remove the locks that killed uploaders left beside blobs which a data set refers to."""
     with reading(resources.engine) as connection:
-        known = [n for n in resources.blobs.claimed() if datasets.refers_to(connection, n)]
+        known = [n for n in resources.blobs.place.claimed() if datasets.refers_to(connection, n)]
     for name in known:
         with resources.blobs.unattended(name, now):
             pass  # where nobody held it, it is gone
@@ -80,7 +80,7 @@ def _remove_locks(resources: Resources, now: datetime) -> None:
 
 def _missed(resources: Resources) -> set[str]:
     """Blobs in quarantine that a data set refers to."""
-    aside = resources.blobs.aside()
+    aside = resources.blobs.place.aside()
     if not aside:
         return aside
     with reading(resources.engine) as connection:

@@ -12,8 +12,8 @@ from app.errors import InvalidParameter
 from app.numerics.arrays import IntArray
 from app.numerics.swapping.problem import GroupQuota
 from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
+from app.service.asking import seed_or_new
 from app.service.jobs.progress import SILENT, Progress
-from app.service.seeds import seed_or_new
 from app.service.swapping.identify import roles_of
 from app.service.swapping.report import SwapReport, attribute_report, notes_of
 from app.tables.arrays.coded import Bins, CodedColumn

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import DomainError
+from app.numerics.arrays import FloatArray
 from app.numerics.synthesis.stratified.strata import told_apart
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
@@ -82,5 +82,5 @@ def _model_utility(
     return scores.trained_on_release / scores.trained_on_original
 
 
-def _matrix(cells: MixedTable) -> NDArray[np.float64]:
+def _matrix(cells: MixedTable) -> FloatArray:
     return np.hstack([cells.numeric, np.where(cells.codes < 0, np.nan, cells.codes)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from app.numerics.synthesis.outcome import Separation
+from app.numerics.synthesis.components import Separation
 from app.service.synthesis.utility import DEFAULT_DISTANCE
 from app.service.synthesis.utility_report import MeasuredLeakage, UtilityReport
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, InvalidTable
+from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
 from app.numerics.utility import reappearance as reappearing
-from app.numerics.utility.association import association_biases
-from app.numerics.utility.correlation import CORRELATIONS, relative_bias
-from app.numerics.utility.distances import kolmogorov_smirnov, total_variation, wasserstein
+from app.numerics.utility.association import CORRELATIONS, association_biases, relative_bias
 from app.numerics.utility.prediction import Target, train_on_release_test_on_original
-from app.numerics.utility.quality import quality
+from app.numerics.utility.quality import kolmogorov_smirnov, quality, total_variation, wasserstein
 from app.service.jobs.progress import SILENT, Progress
 from app.service.synthesis.utility_report import (
     AssociationReport,
@@ -74,7 +71,10 @@ def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -
                 f"Column {name!r} holds numbers in one table and text in another", column=name
             )
     texts = [name for name in names if not is_number(original, name)]
-    words = {name: _joint_vocabulary(tables, name) for name in texts}
+    words = {
+        name: pc.unique(pa.chunked_array([vocabulary(table, name) for table in tables]))
+        for name in texts
+    }
     first, second = encoded(original, names, words), encoded(released, names, words)
     return Compared(
         first,
@@ -188,7 +188,7 @@ def measured_leakage(
     deviation = reappearing.units(tables.original.cells)
     released = tables.released.cells
 
-    def reappears(records: MixedTable) -> tuple[ReappearanceReport, NDArray[np.float64]]:
+    def reappears(records: MixedTable) -> tuple[ReappearanceReport, FloatArray]:
         some = _sample(records, COMPARED_RECORDS, rng)
         nearest = reappearing.nearest_distances(some, released, deviation=deviation)
         near = reappearing.Share(int((nearest <= distance).sum()), some.records)
@@ -241,10 +241,6 @@ def place_of(table: EncodedTable, name: str) -> Target | None:
     if name in table.numbers:
         return Target("numeric", table.numbers.index(name))
     return Target("categorical", table.texts.index(name)) if name in table.texts else None
-
-
-def _joint_vocabulary(tables: Sequence[pa.Table], name: str) -> pa.Array:
-    return pc.unique(pa.chunked_array([vocabulary(table, name) for table in tables]))
 
 
 def _sample(table: MixedTable, most: int, rng: np.random.Generator) -> MixedTable:

@@ -8,6 +8,8 @@ read anew, until both agree. Rows stay encrypted and secrets sealed; the master 
     blobs/<name>.parquet  as in the store
     jobs/<name>.parquet   likewise: what was sent for jobs that are not done, and answers of those that are
     manifest.json         what is there, with SHA-256 of each file; written last
+
+A row is a line of JSON, the same for both databases.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Set
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,6 @@ from sqlalchemy import Connection, Engine, Table, select
 
 from app.errors import CannotStart
 from app.service.jobs.tidying import answer_file, jobs_with_files, request_file
-from app.service.upkeep.values import written_row
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation, tables
@@ -33,6 +35,36 @@ from app.store.database.engine import snapshot
 from app.store.database.jobs import JobState
 from app.store.database.migrations import current_revision
 from app.store.database.registered import datasets
+
+
+def written_row(row: Mapping[Any, Any]) -> str:
+    """A row as one line; what JSON has no word for is said with its kind."""
+    return json.dumps({str(name): _written(value) for name, value in row.items()})
+
+
+def read_row(line: str) -> dict[str, Any]:
+    """The row behind `written_row`."""
+    return {name: _read(value) for name, value in json.loads(line).items()}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"bytes": b64encode(value).decode()}
+    if isinstance(value, datetime):
+        return {"moment": value.isoformat()}
+    if isinstance(value, dict | list):
+        return {"json": value}
+    return value
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((kind, said),) = value.items()
+    if kind == "bytes":
+        return b64decode(said)
+    return datetime.fromisoformat(said) if kind == "moment" else said
+
 
 Tell = Callable[[str, int, int], None]
 FORMAT = 1

@@ -1,4 +1,4 @@
-"""Whether everything that is kept is whole and agrees: audit log, data sets, history, shapes, blobs.
+"""Whether everything that is kept is whole and agrees: audit log, data sets, history, shapes, blobs, files of jobs.
 
 It reads only, and the service may run meanwhile: the log and what it tells of are compared in one
 view of the database, and a blob that is gone counts only if a data set still refers to it.
@@ -17,17 +17,59 @@ from app.model import Dataset, Part
 from app.service.copies.chain import Chain
 from app.service.copies.freezing.frozen import open_frozen
 from app.service.copies.freezing.shape import open_shapes
-from app.service.datasets.secrets import open_secret
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_secret, open_statistics
+from app.service.jobs.running import outcome_of
+from app.service.jobs.tidying import jobs_with_files, request_file
 from app.service.resources import Resources
-from app.service.upkeep.job_files import wrong_job_files
-from app.store.database import audit_log, tables
+from app.store.blobs.job_files import read_all
+from app.store.database import audit_log, jobs, tables
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading, snapshot
+from app.store.database.jobs import Job
 from app.store.database.registered import datasets, loose_blobs
 from app.store.database.sharing import agreement_log, agreements
 from app.store.vault import SealBroken
+
+CHUNK_BYTES = 2**20
+
+
+def wrong_job_files(resources: Resources, *, quick: bool) -> Iterator[tuple[str, str]]:
+    """Files that jobs need and that are gone or broken: which, and what is wrong; `quick` opens them only."""
+    with reading(resources.engine) as connection:
+        known = list(jobs_with_files(connection))
+    for job in known:
+        name = _needed_file(resources, job)
+        wrong = None if name is None else _looked_at(resources, name, quick=quick)
+        if wrong is None:
+            continue
+        with reading(resources.engine) as connection:
+            now = jobs.one(connection, job.id)
+        # A job that ended meanwhile needs it no more.
+        if now is not None and _needed_file(resources, now) == name:
+            yield f"job {job.id} file {name}", wrong
+
+
+def _needed_file(resources: Resources, job: Job) -> str | None:
+    """The file that a job needs yet, or that holds its answer."""
+    if not job.state.ended:
+        return request_file(job.id)
+    kept = outcome_of(resources, job).get("value") or {}
+    name: str | None = kept.get("file")
+    return name
+
+
+def _looked_at(resources: Resources, name: str, *, quick: bool) -> str | None:
+    try:
+        with resources.jobs.files.opened(name) as file:
+            for _ in () if quick else read_all(file, CHUNK_BYTES):
+                pass
+    except FileNotFoundError:
+        return "is gone"
+    except (SealBroken, OSError, ValueError) as error:
+        return f"cannot be read ({type(error).__name__})"
+    return None
+
 
 Tell = Callable[[str, int, int], None]
 """Called with what is looked at, how much of it is done, and how much there is."""
@@ -83,7 +125,7 @@ def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verified
     with reading(resources.engine) as connection:
         known = datasets.all_blobs(connection)
         known |= {loose.name for loose in loose_blobs.all_of_them(connection)}
-    found.unknown_blobs = len(resources.blobs.names() - known)
+    found.unknown_blobs = len(resources.blobs.place.names() - known)
     return found
 
 

@@ -3,13 +3,18 @@
 Parquet modular encryption, uniform: one random AES-256 key for the footer and every column, AES-GCM
 throughout. The key stands in the file, sealed by the vault for the blob's name, so that a file put
 in the place of another does not open.
+
+A blob store carries a mark: whose it is, and the key of its blobs as the master key wraps it. With the mark, the
+blobs and the master key, rows can be read though the database is lost.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +22,29 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 
 from app.store.vault import Vault
+
+
+@dataclass(frozen=True, repr=False)
+class Mark:
+    """The id of the installation that the blobs belong to, and its wrapped key."""
+
+    installation: str
+    wrapped_key: bytes
+
+    def written(self) -> bytes:
+        """The mark as it is kept."""
+        content = {"installation": self.installation, "wrapped_key": self.wrapped_key.hex()}
+        return json.dumps(content, indent=1).encode()
+
+    @classmethod
+    def read(cls, content: bytes) -> Mark:
+        """The mark behind `written`; ValueError when it is none."""
+        try:
+            said = json.loads(content)
+            return cls(str(said["installation"]), bytes.fromhex(said["wrapped_key"]))
+        except (KeyError, TypeError):
+            raise ValueError("not the mark of a blob store") from None
+
 
 DATA_KEY_BITS = 256
 MASTER_KEY = "master"

@@ -20,8 +20,7 @@ from app.model import BLOCK_ROWS
 from app.store.blobs.bucket import BlobBucket
 from app.store.blobs.folder import BlobFolder
 from app.store.blobs.keys import decryption, decryption_by, encryption, key_of
-from app.store.blobs.row_blocks import RowBlocks
-from app.store.blobs.row_digest import RowDigest
+from app.store.blobs.row_blocks import RowBlocks, RowDigest
 from app.store.vault import Vault
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}")
@@ -58,7 +57,7 @@ class Upload:
 
     @property
     def digest(self) -> bytes:
-        """What the rows written so far are (row_digest.py)."""
+        """What the rows written so far are (row_blocks.py)."""
         return self._digest.digest()
 
     def abandon(self) -> None:
@@ -71,7 +70,7 @@ class BlobStore:
     """Blobs by name, in a directory or a bucket, encrypted by keys that the vault seals."""
 
     def __init__(self, place: Place, vault: Vault) -> None:
-        self._place = place
+        self.place = place
         self._vault = vault
 
     @classmethod
@@ -93,11 +92,11 @@ class BlobStore:
         """
         _checked(name)
         announce()
-        with self._place.claim(name):
+        with self.place.claim(name):
             upload: Upload | None = None
             with ExitStack() as opened:
                 try:
-                    sink = self._place.filesystem.open_output_stream(self._place.unfinished(name))
+                    sink = self.place.filesystem.open_output_stream(self.place.unfinished(name))
                     # On a full disk closing fails too, and must not keep the file from going.
                     opened.callback(_closed, sink)
                     parquet = self._parquet(sink, name, schema)
@@ -110,7 +109,7 @@ class BlobStore:
                         if upload is not None:
                             upload.abandon()
                         opened.close()
-                        self._place.remove(name)
+                        self.place.remove(name)
                     raise
 
     def read_rows(
@@ -127,23 +126,23 @@ class BlobStore:
         values repeat, that saves most of the time.
         """
         opening = decryption(self._vault, _checked(name))
-        return _rows(self._place, name, first, last, columns, coded, opening)
+        return _rows(self.place, name, first, last, columns, coded, opening)
 
     def key_of(self, name: str) -> bytes:
         """The key of one blob, for `BlobRows`."""
-        path = self._place.path(_checked(name))
-        with self._place.filesystem.open_input_file(path) as source:
+        path = self.place.path(_checked(name))
+        with self.place.filesystem.open_input_file(path) as source:
             return key_of(self._vault, name, source)
 
     def rows_of(self, names: Iterable[str]) -> BlobRows:
         """These blobs for reading where the vault is not."""
-        return BlobRows(self._place, {name: self.key_of(name) for name in names})
+        return BlobRows(self.place, {name: self.key_of(name) for name in names})
 
     def row_count(self, name: str) -> int:
         """How many rows the blob says it has: what its end tells, which opens by its key alone."""
         _checked(name)
         with (
-            self._place.filesystem.open_input_file(self._place.path(name)) as source,
+            self.place.filesystem.open_input_file(self.place.path(name)) as source,
             decryption(self._vault, name) as properties,
             pq.ParquetFile(source, decryption_properties=properties) as file,
         ):
@@ -151,44 +150,28 @@ class BlobStore:
 
     def delete(self, name: str) -> None:
         """Remove the blob, if it is there."""
-        self._place.remove(_checked(name))
-
-    def names(self) -> set[str]:
-        """The blobs that can be read."""
-        return self._place.names()
+        self.place.remove(_checked(name))
 
     def has(self, name: str) -> bool:
         """Whether the blob can be read."""
-        path = self._place.path(_checked(name))
-        return bool(self._place.filesystem.get_file_info(path).type is fs.FileType.File)
+        path = self.place.path(_checked(name))
+        return bool(self.place.filesystem.get_file_info(path).type is fs.FileType.File)
 
     def unattended(self, name: str, since: datetime) -> AbstractContextManager[bool]:
         """Whether nobody is uploading this blob, begun at `since`, and nobody can meanwhile."""
-        return self._place.unattended(_checked(name), since)
-
-    def claimed(self) -> set[str]:
-        """Blobs with an uploader, or with the lock that a killed one left."""
-        return self._place.claimed()
+        return self.place.unattended(_checked(name), since)
 
     def set_aside(self, name: str) -> bool:
         """Move what is there of the blob to quarantine; False when nothing of it is anywhere."""
-        return self._place.set_aside(_checked(name))
+        return self.place.set_aside(_checked(name))
 
     def bring_back(self, name: str) -> None:
         """Undo `set_aside` for a finished blob."""
-        self._place.bring_back(_checked(name))
-
-    def aside(self) -> set[str]:
-        """The finished blobs in quarantine."""
-        return self._place.aside()
+        self.place.bring_back(_checked(name))
 
     def remove_aside(self, name: str) -> None:
         """Remove the blob from quarantine."""
-        self._place.remove_aside(_checked(name))
-
-    def check(self) -> None:
-        """OSError when blobs cannot be kept at present."""
-        self._place.check()
+        self.place.remove_aside(_checked(name))
 
     def _parquet(self, sink: pa.NativeFile, name: str, schema: pa.Schema) -> pq.ParquetWriter:
         return pq.ParquetWriter(
@@ -202,7 +185,7 @@ class BlobStore:
 
     def _appear(self, sink: pa.NativeFile, name: str) -> None:
         sink.close()
-        self._place.publish(name)
+        self.place.publish(name)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""Blocks of rows kept in this process, up to a number of bytes: those used last stay.
+"""What is kept in this process: blocks of rows up to a number of bytes, those used last, and checksums of released values.
 
 Whoever gets a block must not write to it.
 """
@@ -124,3 +124,26 @@ class HotBlocks(Generic[Kept]):
 
     def _reckoned(self, held: _Held[Kept] | None) -> int:
         return 0 if held is None else held.block.nbytes + self._beside
+
+
+REMEMBERED = 10_000
+
+
+class Checksums:
+    """Fingerprint of a release → checksum of its values."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    def get(self, fingerprint: str) -> str | None:
+        """The checksum, if it is remembered."""
+        with self._lock:
+            return self._known.get(fingerprint)
+
+    def put(self, fingerprint: str, checksum: str) -> None:
+        """Remember a checksum, and forget the oldest beyond `REMEMBERED`."""
+        with self._lock:
+            self._known[fingerprint] = checksum
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)

@@ -12,8 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, make_url
 
 from app.errors import CannotStart
-from app.store.database.engine import open_probing_engine, writing
-from app.store.database.patience import wait_as_long_as_it_takes
+from app.store.database.engine import open_probing_engine, wait_as_long_as_it_takes, writing
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "migrations"
 

@@ -28,6 +28,7 @@ from sqlalchemy import (
     false,
     text,
 )
+from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData(
     naming_convention={
@@ -56,12 +57,15 @@ class Instant(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def _table(name: str, *parts: SchemaItem) -> Table:
+    return Table(name, metadata, *parts)
+
+
 Identity = String(40)
 Sequence = BigInteger().with_variant(Integer, "sqlite")
 
-callers = Table(
+callers = _table(
     "callers",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("role", String(20), nullable=False),
@@ -71,9 +75,8 @@ callers = Table(
     Column("participant_id", String(500), unique=True, index=True),
 )
 
-keys = Table(
+keys = _table(
     "keys",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
     Column("secret_hash", LargeBinary(32), nullable=False),
@@ -85,9 +88,8 @@ keys = Table(
     Column("transfer", Identity),
 )
 
-sessions = Table(
+sessions = _table(
     "sessions",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("token_hash", LargeBinary(32), nullable=False, unique=True),
     Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
@@ -98,17 +100,15 @@ sessions = Table(
     Column("ends_at", Instant, nullable=False),
 )
 
-sign_in_links = Table(
+sign_in_links = _table(
     "sign_in_links",
-    metadata,
     Column("token_hash", LargeBinary(32), primary_key=True),
     Column("caller", Identity, ForeignKey("callers.id"), nullable=False),
     Column("ends_at", Instant, nullable=False),
 )
 
-datasets = Table(
+datasets = _table(
     "datasets",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("name", String(200), nullable=False),
     Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
@@ -126,9 +126,8 @@ datasets = Table(
     UniqueConstraint("owner", "name"),
 )
 
-columns = Table(
+columns = _table(
     "columns",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("name", Text, nullable=False),
@@ -144,9 +143,8 @@ columns = Table(
     Column("unit", String(20)),
 )
 
-parts = Table(
+parts = _table(
     "parts",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("first_row", BigInteger, nullable=False),
@@ -156,49 +154,43 @@ parts = Table(
     Column("waiting", Boolean, nullable=False),
 )
 
-retired_rows = Table(
+retired_rows = _table(
     "retired_rows",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("row", BigInteger, primary_key=True),
 )
 
-key_books = Table(
+key_books = _table(
     "key_books",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("bits", Integer, nullable=False),
     Column("keys", BigInteger, nullable=False),
     Column("most_versions", BigInteger, nullable=False),
 )
 
-key_pages = Table(
+key_pages = _table(
     "key_pages",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("page", Integer, primary_key=True),
     Column("content", LargeBinary, nullable=False),
 )
 
-sketches = Table(
+sketches = _table(
     "sketches",
-    metadata,
     # No foreign keys: the sketch of rows that were released outlives their data set.
     Column("dataset", Identity, primary_key=True),
     Column("owner", Identity, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
 )
 
-service_secrets = Table(
+service_secrets = _table(
     "service_secrets",
-    metadata,
     Column("name", String(60), primary_key=True),
     Column("sealed", LargeBinary, nullable=False),
 )
 
-levels = Table(
+levels = _table(
     "levels",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("name", String(200), primary_key=True),
     Column("noise_variance", Float(53), nullable=False),
@@ -206,9 +198,8 @@ levels = Table(
     Column("offered", Boolean, nullable=False, server_default=false()),
 )
 
-grants = Table(
+grants = _table(
     "grants",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("recipient", Identity, ForeignKey("callers.id"), primary_key=True),
     Column("level", String(200), nullable=False),
@@ -216,9 +207,8 @@ grants = Table(
     Column("columns", JSON(none_as_null=True)),
 )
 
-slots = Table(
+slots = _table(
     "slots",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("recipient", Identity, ForeignKey("callers.id"), primary_key=True),
     Column("level_variance", Float(53), primary_key=True, autoincrement=False),
@@ -227,31 +217,27 @@ slots = Table(
     UniqueConstraint("dataset", "noise_variance"),
 )
 
-frozen = Table(
+frozen = _table(
     "frozen",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("sealed", LargeBinary, nullable=False),
 )
 
-pools = Table(
+pools = _table(
     "pools",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("sealed", LargeBinary, nullable=False),
 )
 
-shapes = Table(
+shapes = _table(
     "shapes",
-    metadata,
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
     Column("part", Integer, primary_key=True),
     Column("sealed", LargeBinary, nullable=False),
 )
 
-history = Table(
+history = _table(
     "history",
-    metadata,
     # No foreign key: the history of a data set outlives it.
     Column("dataset", Identity, primary_key=True),
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
@@ -269,9 +255,8 @@ history = Table(
     UniqueConstraint("dataset", "applied_variance"),
 )
 
-audit_log = Table(
+audit_log = _table(
     "audit_log",
-    metadata,
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
     Column("at", Instant, nullable=False),
     Column("caller", Identity, nullable=False),
@@ -284,18 +269,16 @@ audit_log = Table(
     Column("hash", String(64), nullable=False),
 )
 
-audit_head = Table(
+audit_head = _table(
     "audit_head",
-    metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("sequence", BigInteger, nullable=False),
     Column("hash", String(64), nullable=False),
     Column("at", Instant),
 )
 
-receipts = Table(
+receipts = _table(
     "receipts",
-    metadata,
     Column("caller", Identity, primary_key=True),
     Column("idempotency_key", String(200), primary_key=True),
     Column("fingerprint", String(64), nullable=False),
@@ -305,9 +288,8 @@ receipts = Table(
     Column("answer", LargeBinary),
 )
 
-surveys = Table(
+surveys = _table(
     "surveys",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("name", String(200), nullable=False),
     Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
@@ -320,9 +302,8 @@ surveys = Table(
     UniqueConstraint("owner", "name"),
 )
 
-results = Table(
+results = _table(
     "results",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("kind", String(40), nullable=False),
     Column("caller", Identity, nullable=False),
@@ -331,18 +312,16 @@ results = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-installation = Table(
+installation = _table(
     "installation",
-    metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("identity", Identity, nullable=False),
     Column("wrapped_key", LargeBinary, nullable=False),
     Column("probed_at", Instant),
 )
 
-loose_blobs = Table(
+loose_blobs = _table(
     "loose_blobs",
-    metadata,
     # No foreign key: these blobs belong to no data set.
     Column("blob", String(200), primary_key=True),
     Column("reason", String(20), nullable=False),
@@ -350,9 +329,8 @@ loose_blobs = Table(
     Column("set_aside_at", Instant),
 )
 
-jobs = Table(
+jobs = _table(
     "jobs",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("kind", String(60), nullable=False),
     # No foreign key: a job may be the service's own.
@@ -387,9 +365,8 @@ jobs = Table(
     ),
 )
 
-agreements = Table(
+agreements = _table(
     "agreements",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("provider", Identity, ForeignKey("callers.id"), nullable=False, index=True),
     Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
@@ -418,9 +395,8 @@ agreements = Table(
     Index("ix_agreements_consumer_id", "consumer", "id"),
 )
 
-agreement_items = Table(
+agreement_items = _table(
     "agreement_items",
-    metadata,
     Column(
         "agreement", Identity, ForeignKey("agreements.id", ondelete="CASCADE"), primary_key=True
     ),
@@ -435,9 +411,8 @@ agreement_items = Table(
     Index("ix_agreement_items_agreement_dataset_position", "agreement", "dataset", "position"),
 )
 
-agreement_log = Table(
+agreement_log = _table(
     "agreement_log",
-    metadata,
     Column("agreement", Identity, primary_key=True),
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
     Column("at", Instant, nullable=False),
@@ -450,9 +425,8 @@ agreement_log = Table(
     Column("hash", String(64), nullable=False),
 )
 
-agreement_rules = Table(
+agreement_rules = _table(
     "agreement_rules",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("owner", Identity, ForeignKey("callers.id"), nullable=False, index=True),
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE")),
@@ -463,9 +437,8 @@ agreement_rules = Table(
     Column("created_at", Instant, nullable=False),
 )
 
-signing_keys = Table(
+signing_keys = _table(
     "signing_keys",
-    metadata,
     Column("id", String(60), primary_key=True),
     Column("public", LargeBinary(32), nullable=False),
     Column("sealed", LargeBinary, nullable=False),
@@ -473,9 +446,8 @@ signing_keys = Table(
     Column("retired_at", Instant),
 )
 
-deliveries = Table(
+deliveries = _table(
     "deliveries",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False),
     Column("position", Integer, nullable=False),
@@ -493,9 +465,8 @@ deliveries = Table(
     UniqueConstraint("agreement", "position", "channel", "target", "cause"),
 )
 
-webhooks = Table(
+webhooks = _table(
     "webhooks",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
     Column("url", Text, nullable=False),
@@ -504,9 +475,8 @@ webhooks = Table(
     Column("created_at", Instant, nullable=False),
 )
 
-webhook_messages = Table(
+webhook_messages = _table(
     "webhook_messages",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("webhook", Identity, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
     Column("agreement", Identity, index=True),
@@ -523,9 +493,8 @@ webhook_messages = Table(
     UniqueConstraint("webhook", "cause"),
 )
 
-dataspace_negotiations = Table(
+dataspace_negotiations = _table(
     "dataspace_negotiations",
-    metadata,
     Column("agreement", Identity, ForeignKey("agreements.id"), primary_key=True),
     Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
     Column("consumer_pid", String(500), nullable=False),
@@ -534,9 +503,8 @@ dataspace_negotiations = Table(
     UniqueConstraint("consumer", "consumer_pid"),
 )
 
-transfers = Table(
+transfers = _table(
     "transfers",
-    metadata,
     Column("id", Identity, primary_key=True),
     Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False, index=True),
     Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
@@ -557,9 +525,8 @@ transfers = Table(
     UniqueConstraint("consumer", "consumer_pid"),
 )
 
-dataspace_messages = Table(
+dataspace_messages = _table(
     "dataspace_messages",
-    metadata,
     Column("id", Identity, primary_key=True),
     # The negotiation or transfer whose consumer is told, in this order.
     Column("process", Identity, nullable=False),
@@ -576,9 +543,8 @@ dataspace_messages = Table(
     UniqueConstraint("process", "sequence"),
 )
 
-released_files = Table(
+released_files = _table(
     "released_files",
-    metadata,
     Column("id", String(32), primary_key=True),
     Column(
         "dataset",
@@ -601,9 +567,8 @@ released_files = Table(
     Column("promised_until", Instant),
 )
 
-released_objects = Table(
+released_objects = _table(
     "released_objects",
-    metadata,
     # No foreign key: an object may outlive its file, until somebody removes it.
     Column("object", String(80), primary_key=True),
     Column("dataset", Identity, nullable=False),

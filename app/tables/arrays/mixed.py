@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from app.errors import InvalidTable
 from app.model import Kind, Limits, Storage
+from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
 from app.tables.columns.kinds import Facts, column_of
 from app.tables.columns.look import ColumnLook, LookedAt
@@ -73,7 +73,8 @@ def decoded(made: MixedTable, like: EncodedTable, names: Sequence[str]) -> pa.Ta
     for values, name in zip(made.numeric.T, like.numbers, strict=True):
         column = pa.array(values, from_pandas=True)
         whole = np.isnan(values) | (values == np.rint(values))
-        columns[name] = column.cast(pa.int64()) if whole.all() and _exact(values) else column
+        exact = whole.all() and np.nanmax(np.abs(values), initial=0.0) < 2**53
+        columns[name] = column.cast(pa.int64()) if exact else column
     for codes, name, known in zip(made.codes.T, like.texts, like.vocabularies, strict=True):
         columns[name] = known.take(pa.array(codes, mask=codes < 0))
     nothing = pa.nulls(made.records, pa.large_string())
@@ -124,12 +125,8 @@ def _look(column: pa.ChunkedArray, name: str) -> ColumnLook | None:
     return looked.look()
 
 
-def _values(table: pa.Table, name: str) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = table.column(name).to_numpy()
+def _values(table: pa.Table, name: str) -> FloatArray:
+    values: FloatArray = table.column(name).to_numpy()
     if np.nanmax(np.abs(values), initial=0.0) > LARGEST_NUMBER:
         raise InvalidTable(f"Column {name!r} has a number beyond {LARGEST_NUMBER:g}", column=name)
     return values
-
-
-def _exact(values: NDArray[np.float64]) -> bool:
-    return bool(np.nanmax(np.abs(values), initial=0.0) < 2**53)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.arrays import Flags, IntArray
+
 PIECE_BYTES = 2**17
 """What is looked at at once: the only step that keeps the interpreter's lock is on one piece."""
 
@@ -45,9 +47,9 @@ def extent(text: bytes) -> Extent:
     return Extent(containers, commas)
 
 
-def positions(text: bytes, kind: NDArray[np.bool_], most: int) -> NDArray[np.int64] | None:
+def positions(text: bytes, kind: Flags, most: int) -> IntArray | None:
     """Where the marks of a kind are, in order; None when there are more than `most`."""
-    found: list[NDArray[np.int64]] = []
+    found: list[IntArray] = []
     count = 0
     for start, marks in _outside_strings(text):
         here = np.flatnonzero(kind[marks]) + start

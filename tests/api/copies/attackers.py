@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.numerics.gaussian import covariance_factor
+from app.numerics.covariances import covariance_factor
 from app.numerics.moments import block_moments
 
 Matrix = NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.numerics.copies.multilevel import coefficient_rows
+from app.numerics.copies.path import coefficient_rows
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     CSV,

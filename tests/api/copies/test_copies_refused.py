@@ -279,7 +279,7 @@ def test_a_row_that_would_lose_its_noise_does_not_leave(
     x = np.random.default_rng(0).normal(size=200)
     dataset = register(owner, pa.table({"x": x}), columns=None)
     copy = issue(owner, dataset, noise_variance=1e-9)["id"]
-    monkeypatch.setattr("app.service.datasets.arriving.append._check_carried", lambda *_: None)
+    monkeypatch.setattr("app.service.datasets.rows._check_carried", lambda *_: None)
     append(owner, dataset, pa.table({"x": [*x[:25], 2.0**45]}))
     assert content(owner, copy).json()["type"] == "/problems/not-releasable"
 

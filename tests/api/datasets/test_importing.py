@@ -20,7 +20,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.errors import StorageFull
-from app.store.blobs.row_digest import RowDigest
+from app.store.blobs.row_blocks import RowDigest
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
 from app.store.sources import SourceFile
@@ -129,7 +129,7 @@ def test_a_disk_that_is_full_in_the_middle_is_told_and_leaves_nothing(
     resources = service.app.state.resources
     full = service.home / "blobs" / "full.partial"
     full.symlink_to("/dev/full")
-    monkeypatch.setattr(resources.blobs._place, "unfinished", lambda _name: str(full))
+    monkeypatch.setattr(resources.blobs.place, "unfinished", lambda _name: str(full))
     kinds = resources.jobs.kinds
     monkeypatch.setitem(kinds, "request", replace(kinds["request"], pauses=()))
     with service.client() as running:

@@ -75,7 +75,7 @@ def test_a_dry_run_says_the_same_and_stores_nothing(admin: TestClient, service: 
     assert tried.status_code == 200, tried.text
     assert tried.json()["id"] is None
     assert admin.get("/v1/datasets").json()["datasets"] == []
-    assert service.app.state.resources.blobs.names() == set()
+    assert service.app.state.resources.blobs.place.names() == set()
     made = post(admin, GERMAN).json()
     assert tried.json()["columns"] == made["columns"]
     assert tried.json()["read_as"] == made["read_as"]
@@ -169,7 +169,7 @@ def test_a_column_is_read_again_until_the_first_copy(service_on_each_database: S
     assert shown["n"][:5] == ["0", "1", "2", "3", "0"]
     frozen = client.put(f"{place}/columns", json={"code": "categorical"})
     assert frozen.status_code == 409
-    blobs = service_on_each_database.app.state.resources.blobs.names()
+    blobs = service_on_each_database.app.state.resources.blobs.place.names()
     assert len(blobs) == 2
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from app.numerics.indicator import DiscreteNormal, perturbed_vectors
+from app.numerics.indicator.perturbations import DiscreteNormal
+from app.numerics.indicator.scheme import perturbed_vectors
 from tests.api.conftest import Service
 
 W = {"kind": "discrete_normal", "standard_deviation": 1.0, "gamma": 0.5}

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
 from app.api.jobs import accepting
-from app.api.transport.replays import reading_share
+from app.api.transport.dependencies import reading_share
 from app.main import ROUTERS
 from app.service.asking import Ask
 from app.service.copies.released import plans

@@ -10,7 +10,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.serving.shedding import Shedding
+from app.api.serving.refusing import Shedding
 
 NEVER = 1e9
 

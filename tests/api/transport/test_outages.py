@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from app.errors import StorageFull
-from app.service.health.outages import outage_of
+from app.service.health import outage_of
 from app.store.database.engine import open_engine, reading
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import PARQUET, as_parquet, mixed_table, register
@@ -107,7 +107,7 @@ def test_a_full_disk_of_blobs_leaves_nothing_of_a_registration(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = service.client()
-    place = service.app.state.resources.blobs._place
+    place = service.app.state.resources.blobs.place
     full = service.home / "blobs" / "full.partial"
     full.symlink_to("/dev/full")
     monkeypatch.setattr(place, "unfinished", lambda _name: str(full))
@@ -161,7 +161,7 @@ def test_a_look_that_hangs_is_an_answer_and_hangs_alone(
 ) -> None:
     import threading
 
-    from app.service.health.probes import Condition, Probe
+    from app.service.health import Condition, Probe
 
     let_go = threading.Event()
     looks: list[int] = []

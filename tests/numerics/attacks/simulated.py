@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
 
 
 def covariance_with(eigenvalues: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -7,8 +7,8 @@ import pytest
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.battery import Attack, Evidence, Options, expected_error, reconstruction
-from app.numerics.attacks.knowledge import partial_knowledge, perfect_knowledge
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
+from app.numerics.attacks.evidence import partial_knowledge, perfect_knowledge
 from app.numerics.attacks.score import comparison
 from tests.numerics.attacks.simulated import covariance_with, disguised, mean_squared, normal_rows
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.disclosure import disclosed_estimate
-from app.numerics.attacks.estimation import Estimate, linear_estimate
+from app.numerics.attacks.estimation import Estimate, disclosed_estimate, linear_estimate
 from tests.numerics.attacks.simulated import covariance_with, disguised, mean_squared, normal_rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.attacks.dissimilarity import correlation_dissimilarity
+from app.numerics.attacks.closed_forms import correlation_dissimilarity
 
 
 def test_noise_in_the_shape_of_the_data_is_not_dissimilar() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.attacks.knowledge import partial_knowledge, perfect_knowledge
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
+from app.numerics.attacks.evidence import partial_knowledge, perfect_knowledge
 from tests.numerics.attacks.simulated import covariance_with, disguised, normal_rows
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.attacks.estimation import linear_estimate
-from app.numerics.attacks.knowledge import partial_knowledge
+from app.numerics.attacks.estimation import Observation, linear_estimate
+from app.numerics.attacks.evidence import partial_knowledge
 from app.numerics.attacks.mixture import (
     Mixture,
     fitted_mixture,
     mixture_reconstruction,
     posterior_mean_of_mixture,
 )
-from app.numerics.attacks.pooling import Observation
 from tests.numerics.attacks.simulated import covariance_with, disguised, mean_squared, normal_rows
 
 

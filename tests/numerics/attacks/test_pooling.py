@@ -12,7 +12,7 @@ from app.numerics.attacks.closed_forms import (
     single_copy_error,
 )
 from app.numerics.attacks.estimation import Estimate, linear_estimate
-from app.numerics.attacks.pooling import (
+from app.numerics.attacks.evidence import (
     CopyGroup,
     cornerwave_between,
     independent_between,

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.estimation import linear_estimate
-from app.numerics.attacks.knowledge import partial_knowledge
-from app.numerics.attacks.pooling import Observation
-from app.numerics.attacks.smoothing import serial_smoothing, window_covariance
+from app.numerics.attacks.estimation import (
+    Observation,
+    linear_estimate,
+    serial_smoothing,
+    window_covariance,
+)
+from app.numerics.attacks.evidence import partial_knowledge
 from tests.numerics.attacks.simulated import disguised, mean_squared
 
 

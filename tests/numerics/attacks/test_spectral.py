@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from app.numerics.attacks.closed_forms import pca_error
-from app.numerics.attacks.knowledge import Knowledge, partial_knowledge
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
+from app.numerics.attacks.evidence import Knowledge, partial_knowledge
 from app.numerics.attacks.spectral import (
     fixed_count,
     largest_gap,

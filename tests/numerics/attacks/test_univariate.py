@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.attacks.pooling import Observation
+from app.numerics.attacks.estimation import Observation
 from app.numerics.attacks.univariate import (
     estimated_densities,
     histogram_density,

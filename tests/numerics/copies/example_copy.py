@@ -12,11 +12,10 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.copies.multilevel import bridges
 from app.numerics.copies.noise import definition
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.noise.steps import compile_steps, steps
-from app.numerics.copies.path import PathDraws, Rows
+from app.numerics.copies.path import PathDraws, Rows, bridges
 from app.numerics.copies.perturbation import perturbed_block
 
 VARIANCES = [0.5, 0.25, 1.0, 0.375, 0.3]

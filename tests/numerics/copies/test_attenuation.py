@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.copies.attenuation import (
+from app.numerics.utility.pairs import (
     attenuation,
     corrected,
     correlation,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.numerics.copies.multilevel import (
+from app.numerics.copies.path import (
     bridges,
     coefficient_rows,
     conditional_coefficients,

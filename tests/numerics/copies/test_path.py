@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.copies import path
-from app.numerics.copies.multilevel import bridges, coefficient_rows
 from app.numerics.copies.noise.definition import normals_from_words
 from app.numerics.copies.noise.keystream import draw_key, keystream_words
-from app.numerics.copies.path import PathDraws, Rows, draws_needed, path_block, standard_normals
+from app.numerics.copies.path import (
+    PathDraws,
+    Rows,
+    bridges,
+    coefficient_rows,
+    draws_needed,
+    path_block,
+    standard_normals,
+)
 
 
 def random_history(count: int, seed: int) -> tuple[list[float], dict[int, bytes]]:

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from app.numerics.copies import path
-from app.numerics.copies.multilevel import bridges
 from app.numerics.copies.noise import definition, steps
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.noise.steps import compile_steps
-from app.numerics.copies.path import PathDraws, Rows, draws_needed, path_block
+from app.numerics.copies.path import PathDraws, Rows, bridges, draws_needed, path_block
 from app.numerics.copies.perturbation import perturbed, perturbed_block
 
 VARIANCES = np.random.default_rng(0).uniform(0.2, 2.0, 40).tolist()

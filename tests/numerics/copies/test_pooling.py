@@ -11,11 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from app.numerics.copies.grid import grid_exponents
-from app.numerics.copies.multilevel import bridges
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import PathDraws, Rows, path_block, standard_normals
+from app.numerics.copies.path import PathDraws, Rows, bridges, path_block, standard_normals
 from app.numerics.copies.perturbation import perturbed
-from app.numerics.gaussian import covariance_factor
+from app.numerics.covariances import covariance_factor
 
 FloatArray = NDArray[np.float64]
 

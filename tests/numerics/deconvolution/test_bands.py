@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.numerics.deconvolution import Normal, em_on_bins, uniform_edges
-from app.numerics.deconvolution.bands import em_with_band
-from app.numerics.deconvolution.bins import histogram_on
+from app.numerics.deconvolution.bins import histogram_on, uniform_edges
+from app.numerics.deconvolution.em import em_on_bins, em_with_band
+from app.numerics.deconvolution.noise import Normal
 
 NOISE = Normal(1.0)
 EDGES = uniform_edges(-6.0, 6.0, 24)

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.deconvolution import Uniform, support_behind, uniform_edges
 from app.numerics.deconvolution.bins import (
     checked_edges,
     histogram_on,
     summed_over,
+    support_behind,
+    uniform_edges,
     width_if_uniform,
 )
+from app.numerics.deconvolution.noise import Uniform
 
 
 @given(

@@ -6,29 +6,17 @@ import numpy as np
 import pytest
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.deconvolution import (
-    Discrete,
-    Histogram,
-    Laplace,
-    Noise,
-    Normal,
-    Stopping,
-    Triangular,
-    Uniform,
-    bin_likelihood,
-    em_on_bins,
-    em_on_records,
-    uniform_edges,
-)
-from app.numerics.deconvolution.bins import histogram_on
-from app.numerics.deconvolution.em import goes_by_fft, histogram_kernel
-from app.numerics.deconvolution.iteration import smoothed
+from app.numerics.deconvolution.bins import Histogram, histogram_on, uniform_edges
+from app.numerics.deconvolution.em import em_on_bins, em_on_records, goes_by_fft, histogram_kernel
+from app.numerics.deconvolution.iteration import Stopping, smoothed
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
     ConvolutionKernel,
     DenseKernel,
+    bin_likelihood,
     convolution_kernel,
 )
+from app.numerics.deconvolution.noise import Discrete, Laplace, Noise, Normal, Triangular, Uniform
 
 NOISES: dict[str, Noise] = {
     "normal": Normal(4.0, mean=0.5),

@@ -8,21 +8,17 @@ import numpy as np
 import pytest
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.deconvolution import (
-    Histogram,
-    Normal,
-    Uniform,
+from app.numerics.deconvolution.bins import Histogram, uniform_edges
+from app.numerics.deconvolution.fourier import (
     clear_period,
     direct_estimate,
-    uniform_edges,
-)
-from app.numerics.deconvolution.fourier import (
     harmonic_spectrum,
     integrated_series,
     limited_inverse,
     mean_waves,
     taper_weights,
 )
+from app.numerics.deconvolution.noise import Normal, Uniform
 
 
 def test_coefficients_are_those_of_the_papers_matrix() -> None:

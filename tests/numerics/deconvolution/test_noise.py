@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from app.errors import InvalidParameter
-from app.numerics.deconvolution import (
+from app.numerics.deconvolution.noise import (
     Discrete,
     Laplace,
     Noise,

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from app.errors import InvalidParameter
-from app.numerics.deconvolution import Normal, Stopping, em_on_bins, uniform_edges
-from app.numerics.deconvolution.stopping import pearson_per_degree_of_freedom, reason_to_stop
+from app.numerics.deconvolution.bins import uniform_edges
+from app.numerics.deconvolution.em import em_on_bins
+from app.numerics.deconvolution.iteration import (
+    Stopping,
+    pearson_per_degree_of_freedom,
+    reason_to_stop,
+)
+from app.numerics.deconvolution.noise import Normal
 
 
 def reason(stopping: Stopping, *trace: float) -> str | None:

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from app.numerics.arrays import FloatArray, IntArray
-from app.numerics.disclosure.guessing import (
+from app.numerics.disclosure import (
     log_ratio,
     posterior,
     probability_map_is_right,
     probability_mle_is_right,
 )
-from app.numerics.indicator import (
+from app.numerics.indicator.perturbations import (
     DiscreteNormal,
     Geometric,
     InverseCube,
     InverseSquare,
     Perturbation,
     ScaledPoisson,
-    perturbed_vectors,
 )
+from app.numerics.indicator.scheme import perturbed_vectors
 
 FIVE: dict[str, Perturbation] = {
     "normal": DiscreteNormal(1.0, gamma=0.5),

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.disclosure.information_loss import expected_one_step_loss
-from app.numerics.indicator import (
-    DiscreteNormal,
-    InverseCube,
-    Perturbation,
-    estimated_shares,
-    perturbed_vectors,
-    totals_of,
-)
+from app.numerics.disclosure import expected_one_step_loss
+from app.numerics.indicator.perturbations import DiscreteNormal, InverseCube, Perturbation
+from app.numerics.indicator.scheme import estimated_shares, perturbed_vectors, totals_of
 
 
 @pytest.mark.parametrize("perturbation", [DiscreteNormal(1.5, gamma=0.5), InverseCube()])

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.deconvolution import Discrete, Laplace, Noise, Normal, Uniform, bin_likelihood
-from app.numerics.disclosure.additive import additive_privacy_loss
-from app.numerics.disclosure.one_step import one_step_privacy_loss
-from app.numerics.indicator import (
-    DiscreteNormal,
-    Geometric,
-)
+from app.numerics.deconvolution.kernel import bin_likelihood
+from app.numerics.deconvolution.noise import Discrete, Laplace, Noise, Normal, Uniform
+from app.numerics.disclosure import additive_privacy_loss, one_step_privacy_loss
+from app.numerics.indicator.perturbations import DiscreteNormal, Geometric
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 EDGES = np.arange(5.0)

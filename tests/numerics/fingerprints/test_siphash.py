@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.numerics.fingerprints.siphash import TILE, fingerprints
+from app.numerics.fingerprints import TILE, fingerprints
 
 KEY = bytes(range(16))
 MASK = 2**64 - 1

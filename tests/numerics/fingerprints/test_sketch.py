@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.numerics.fingerprints.siphash import fingerprints
-from app.numerics.fingerprints.sketch import SIZE, Sketch, Words, merged, overlap, with_rows
+from app.numerics.arrays import Words
+from app.numerics.fingerprints import SIZE, Sketch, fingerprints, merged, overlap, with_rows
 
 KEY = b"sixteen bytes ok"
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import special
 
 from app.errors import InvalidParameter
-from app.numerics.indicator import (
+from app.numerics.indicator.perturbations import (
     DiscreteNormal,
     Geometric,
     InverseCube,

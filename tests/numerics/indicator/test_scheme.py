@@ -8,22 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.indicator import (
+from app.numerics.indicator.perturbations import (
     DiscreteNormal,
     Geometric,
     InverseCube,
     InverseSquare,
     Perturbation,
-    RunningTotals,
     ScaledPoisson,
+)
+from app.numerics.indicator.scheme import (
+    RunningTotals,
     checked_vectors,
+    cut_score,
     estimated_shares,
     index_of_bin,
     perturbed_vectors,
     score_for,
     totals_of,
 )
-from app.numerics.indicator.scheme import cut_score
 
 FIVE: dict[str, Perturbation] = {
     "normal": DiscreteNormal(1.0, gamma=0.5),

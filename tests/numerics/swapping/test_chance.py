@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from app.numerics.swapping.chance import random_values
 from app.numerics.swapping.problem import Problem
+from app.numerics.swapping.published import random_values
 from tests.numerics.swapping.reference import problems
 
 

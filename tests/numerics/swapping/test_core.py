@@ -8,9 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.numerics.swapping.classes import classes_of
-from app.numerics.swapping.core import best_within, slacks
-from app.numerics.swapping.dual import response
-from app.numerics.swapping.prices import best_response
+from app.numerics.swapping.dual import best_response, response
+from app.numerics.swapping.optimal import best_within, slacks
 from app.numerics.swapping.problem import Problem, smallest_deviation
 from tests.numerics.swapping.reference import problems, solved_as_integer_program
 

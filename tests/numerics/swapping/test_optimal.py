@@ -8,9 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.numerics.swapping.optimal import optimal_values
-from app.numerics.swapping.phase_one import first_values
-from app.numerics.swapping.phase_two import swept_values
 from app.numerics.swapping.problem import Problem, deviation, objective, smallest_deviation
+from app.numerics.swapping.published import first_values, swept_values
 from papers.li2004 import example
 from tests.numerics.swapping.reference import problems, solved_as_integer_program
 

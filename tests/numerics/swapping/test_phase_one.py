@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.numerics.swapping.phase_one import category_moves, first_values
 from app.numerics.swapping.problem import Problem, smallest_deviation
+from app.numerics.swapping.published import category_moves, first_values
 from papers.li2004 import example
 from tests.numerics.swapping.reference import problems
 

@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.arrays import IntArray
-from app.numerics.swapping import phase_two
-from app.numerics.swapping.phase_one import first_values
-from app.numerics.swapping.phase_two import CHANGED, KEPT, MEMBER, Kind, admissible, swept_values
+from app.numerics.swapping import published
 from app.numerics.swapping.problem import Problem, objective
+from app.numerics.swapping.published import (
+    CHANGED,
+    KEPT,
+    MEMBER,
+    Kind,
+    admissible,
+    first_values,
+    swept_values,
+)
 from papers.li2004 import PHASE_ONE, example
 from tests.numerics.swapping.reference import problems
 
@@ -106,7 +113,7 @@ def test_the_sweep_is_the_published_one_however_short_the_list_in_memory(
 ) -> None:
     problem = distinct_problem(seed)
     values = first_values(problem, np.random.default_rng(seed))
-    monkeypatch.setattr(phase_two, "HELD_SWAPS", held)
+    monkeypatch.setattr(published, "HELD_SWAPS", held)
     assert swept_values(problem, values).tolist() == plainly_swept(problem, values).tolist()
 
 

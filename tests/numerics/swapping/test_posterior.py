@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.arrays import IntArray
-from app.numerics.swapping.posterior import naive_bayes_posterior
+from app.numerics.swapping.problem import naive_bayes_posterior
 from papers.li2004 import POSTERIORS, TABLE_1
 
 

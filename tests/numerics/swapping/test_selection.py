@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.swapping.classes import classes_of
+from app.numerics.swapping.dual import cheapest_changes, weighted_order_statistic
 from app.numerics.swapping.problem import Problem
-from app.numerics.swapping.selection import cheapest_changes, weighted_order_statistic
 from tests.numerics.swapping.reference import problems
 
 

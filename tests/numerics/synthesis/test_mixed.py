@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 
 from app.errors import InvalidTable
-from app.numerics.synthesis.columns.augmentation import augmented
-from app.numerics.synthesis.columns.ordering import category_orders
+from app.numerics.synthesis.columns.latent import augmented, category_orders
+from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.mixed import synthesised
-from app.numerics.synthesis.published.methods import METHODS
 from app.numerics.tables import MixedTable
 from app.numerics.utility.reappearance import units
 from tests.numerics.utility.reappearing import reappearance

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
-from app.numerics.tracing.matching import matched_rows
-from app.numerics.tracing.regression import Share, shares
-from app.numerics.tracing.slots import SLOTS, WIDTH, free_slot, slot_variance
+from app.numerics.tracing import SLOTS, WIDTH, Share, free_slot, matched_rows, shares, slot_variance
 
 Matrix = NDArray[np.float64]
 

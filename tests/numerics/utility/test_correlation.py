@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.numerics.utility.correlation import (
+from app.numerics.utility.association import (
     CORRELATIONS,
     DIRECT_ROWS,
     kendall,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from app.numerics.utility.distances import (
+from app.numerics.utility.quality import (
     kolmogorov_smirnov,
     total_variation,
     wasserstein,

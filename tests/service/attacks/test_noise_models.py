@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.errors import InvalidParameter
-from app.service.attacks.noise_models import (
+from app.service.attacks.adversary import (
     Between,
     GivenNoise,
     IndependentNoise,

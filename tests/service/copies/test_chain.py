@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
-from app.numerics.copies.multilevel import bridges
+from app.numerics.copies.path import bridges
 from app.service.copies import issue as issuing
 from app.service.copies import lookup
 from app.service.copies.chain import Chain

@@ -134,7 +134,7 @@ def test_a_key_that_is_neither_changes_nothing(tmp_path: Path) -> None:
 def test_the_store_and_the_master_key_are_enough_to_read_rows(tmp_path: Path) -> None:
     """The mark carries the wrapped key: a lost database does not take the rows with it."""
     from app.service.starting.installation import opened_vault
-    from app.store.blobs.mark import Mark
+    from app.store.blobs.keys import Mark
     from app.store.blobs.store import BlobStore
     from app.store.database.installation import Installation
 
@@ -146,7 +146,7 @@ def test_the_store_and_the_master_key_are_enough_to_read_rows(tmp_path: Path) ->
     mark = Mark.read(place.mark() or b"")
     vault = opened_vault(Installation(mark.installation, mark.wrapped_key), [bytes.fromhex(OLD)])
     store = BlobStore(place, vault)
-    (name,) = store.names()
+    (name,) = store.place.names()
     assert sum(batch.num_rows for batch in store.read_rows(name, 0, 50)) == 50
 
 

@@ -13,7 +13,7 @@ from app.model import Role
 from app.service.asking import Ask
 from app.service.datasets.catalogue import remove_dataset
 from app.service.resources import Resources
-from app.service.starting.first_start import ensure_administrator
+from app.service.starting.installation import ensure_administrator
 from app.service.starting.sweeping import BEGINNING, QUARANTINE, sweep
 from app.settings import settings_from
 from app.store.database import audit_log
@@ -125,17 +125,17 @@ def test_a_blob_that_a_data_set_refers_to_stays_whatever_else_is_said_of_it(
 ) -> None:
     resources = resources_of(service)
     register(service.client(), mixed_table(50))
-    (name,) = resources.blobs.names()
+    (name,) = resources.blobs.place.names()
     begun(resources, name)
     assert sweep(resources, LATER) == {}
-    assert resources.blobs.names() == {name}
+    assert resources.blobs.place.names() == {name}
 
 
 def test_the_lock_that_a_kill_left_beside_a_committed_blob_goes(service: Service) -> None:
     resources = resources_of(service)
     register(service.client(), mixed_table(50))
     before = files(service)
-    (name,) = resources.blobs.names()
+    (name,) = resources.blobs.place.names()
     (service.home / "blobs" / f"{name}.uploading").touch()
     sweep(resources, NOW)
     assert files(service) == before
@@ -146,7 +146,7 @@ def test_a_blob_in_quarantine_that_a_data_set_needs_comes_back(service: Service)
     resources = resources_of(service)
     register(service.client(), mixed_table(50))
     before = files(service)
-    (name,) = resources.blobs.names()
+    (name,) = resources.blobs.place.names()
     resources.blobs.set_aside(name)
     assert sweep(resources, LATER) == {name: "blob.bring-back"}
     assert files(service) == before
@@ -157,7 +157,7 @@ def test_what_a_removal_could_not_remove_goes_with_the_next_sweep(
 ) -> None:
     resources = resources_of(service)
     dataset = register(service.client(), mixed_table(50))
-    (name,) = resources.blobs.names()
+    (name,) = resources.blobs.place.names()
     with reading(resources.engine) as connection:
         ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "r1")
 
@@ -167,7 +167,7 @@ def test_what_a_removal_could_not_remove_goes_with_the_next_sweep(
     with monkeypatch.context() as broken:
         broken.setattr(resources.blobs, "delete", fail)
         remove_dataset(resources, ask, dataset)
-    assert resources.blobs.names() == {name}
+    assert resources.blobs.place.names() == {name}
     assert sweep(resources, NOW) == {name: "blob.remove"}
     assert files(service) == {}
 

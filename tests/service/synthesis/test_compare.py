@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from app.model import Limits
-from app.service.synthesis.compare import recommendation
 from app.service.synthesis.report import MethodComparison, MethodName, Standing, Wishes
-from app.service.synthesis.synthesise import synthesise
+from app.service.synthesis.synthesise import recommendation, synthesise
 
 
 def compared(**areas: tuple[float, float]) -> list[MethodComparison]:

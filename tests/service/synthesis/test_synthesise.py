@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
-from app.service.synthesis.compare import compare_methods
 from app.service.synthesis.report import MethodName, Wishes
-from app.service.synthesis.synthesise import expected_leakage, synthesise
+from app.service.synthesis.synthesise import compare_methods, expected_leakage, synthesise
 from papers.finding import SHARED_DATA
 
 LIMITS = Limits()

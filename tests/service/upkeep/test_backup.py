@@ -47,7 +47,7 @@ def target_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def backed_up(service: Service, folder: Path) -> dict[str, Any]:
     resources = service.app.state.resources
-    return back_up(resources.engine, resources.blobs._place, folder, quiet)
+    return back_up(resources.engine, resources.blobs.place, folder, quiet)
 
 
 def restored(folder: Path, url: str, blobs: Path, key: bytes = KEY) -> None:
@@ -135,7 +135,7 @@ def test_a_data_set_removed_during_the_backup_is_no_part_of_it(
             removed.append(client.delete(f"/v1/datasets/{goes}").status_code)
 
     resources = service.app.state.resources
-    said = back_up(resources.engine, resources.blobs._place, tmp_path / "backup", remove)
+    said = back_up(resources.engine, resources.blobs.place, tmp_path / "backup", remove)
     assert removed == [204]
     tables = tmp_path / "backup" / "tables"
     (kept,) = [json.loads(line) for line in (tables / "datasets.jsonl").read_text().splitlines()]
@@ -180,5 +180,5 @@ def test_a_backup_that_fails_leaves_nothing(service: Service, tmp_path: Path) ->
 
     resources = service.app.state.resources
     with pytest.raises(OSError, match="full"):
-        back_up(resources.engine, resources.blobs._place, tmp_path / "backup", fail)
+        back_up(resources.engine, resources.blobs.place, tmp_path / "backup", fail)
     assert not list(tmp_path.glob("backup*"))

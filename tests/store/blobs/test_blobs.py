@@ -176,7 +176,7 @@ def test_a_refusal_after_the_blob_was_finished_leaves_nothing(
 def test_a_blob_whose_commit_ended_in_the_open_is_left_to_the_sweep(store: BlobStore) -> None:
     with pytest.raises(ConnectionError):
         fail(store, ConnectionError("lost while committing"), finished=True)
-    assert store.names() == {"b"}
+    assert store.place.names() == {"b"}
 
 
 def test_an_upload_that_is_not_finished_is_a_mistake(tmp_path: Path) -> None:
@@ -190,9 +190,9 @@ def test_a_blob_appears_when_it_is_finished(tmp_path: Path) -> None:
     store = BlobStore(BlobFolder(tmp_path), VAULT)
     with store.writer("b", TABLE.schema) as upload:
         upload.write(TABLE.to_batches()[0])
-        assert store.names() == set()
+        assert store.place.names() == set()
         upload.finish()
-        assert store.names() == {"b"}
+        assert store.place.names() == {"b"}
     assert [path.name for path in tmp_path.iterdir()] == ["b.parquet"]
 
 
@@ -200,7 +200,7 @@ def test_a_blob_can_be_deleted_twice(store: BlobStore) -> None:
     put(store, "b")
     store.delete("b")
     store.delete("b")
-    assert store.names() == set()
+    assert store.place.names() == set()
 
 
 def free(store: BlobStore, name: str, since: datetime = LONG_AGO) -> bool:
@@ -212,15 +212,15 @@ def test_what_is_set_aside_can_come_back_or_go(store: BlobStore) -> None:
     put(store, "b")
     assert store.set_aside("b")
     assert store.set_aside("b")
-    assert (store.names(), store.aside(), store.has("b")) == (set(), {"b"}, False)
+    assert (store.place.names(), store.place.aside(), store.has("b")) == (set(), {"b"}, False)
     store.bring_back("b")
-    assert (store.names(), store.aside(), store.has("b")) == ({"b"}, set(), True)
+    assert (store.place.names(), store.place.aside(), store.has("b")) == ({"b"}, set(), True)
     assert got(store, "b", 0, 3).equals(TABLE.slice(0, 3))
     store.set_aside("b")
     store.remove_aside("b")
     store.remove_aside("b")
     assert not store.set_aside("b")
-    assert store.names() | store.aside() == set()
+    assert store.place.names() | store.place.aside() == set()
 
 
 def test_a_torn_blob_is_set_aside_too(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_torn_blob_is_set_aside_too(tmp_path: Path) -> None:
     (tmp_path / "torn.partial").write_bytes(b"half")
     assert store.set_aside("torn")
     assert (tmp_path / "quarantine" / "torn.partial").read_bytes() == b"half"
-    assert store.aside() == set()
+    assert store.place.aside() == set()
     store.remove_aside("torn")
     assert list((tmp_path / "quarantine").iterdir()) == []
 
@@ -278,14 +278,14 @@ def test_an_upload_that_begins_during_a_look_is_live_after_it(tmp_path: Path) ->
 
 
 def test_of_two_marks_the_first_stays_unless_it_is_replaced(store: BlobStore) -> None:
-    place = store._place
+    place = store.place
     assert place.mark() is None
     place.leave_mark(b"first")
     place.leave_mark(b"second")
     assert place.mark() == b"first"
     place.leave_mark(b"third", replace=True)
     assert place.mark() == b"third"
-    assert store.names() == set()
+    assert store.place.names() == set()
 
 
 UPLOADER = """
@@ -368,7 +368,7 @@ def test_a_name_is_never_a_path(tmp_path: Path, name: str) -> None:
 
 def test_the_check_fails_where_blobs_cannot_be_kept(tmp_path: Path) -> None:
     store = BlobStore(BlobFolder(tmp_path / "blobs"), VAULT)
-    store.check()
+    store.place.check()
     (tmp_path / "blobs").rmdir()
     with pytest.raises(OSError, match="No such file"):
-        store.check()
+        store.place.check()

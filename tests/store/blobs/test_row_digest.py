@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.store.blobs.row_digest import RowDigest
+from app.store.blobs.row_blocks import RowDigest
 
 TABLE = pa.table(
     {

@@ -1,4 +1,7 @@
-"""/v1/agreements: an offer or a request, and what the two sides say until it holds or ends."""
+"""/v1/agreements: an offer or a request, and what the two sides say until it holds or ends.
+
+/.well-known/cornerwave-keys.json has the public keys by which signed agreements are checked.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from app.agreement import State
-from app.api.delta.errors import PREFIX
+from app.api.delta.protocol import PREFIX
 from app.api.sharing.agreements.schemas import (
     AgreementForm,
     AgreementList,
@@ -20,13 +24,12 @@ from app.api.sharing.agreements.schemas import (
     ProposalForm,
     TerminationForm,
 )
-from app.api.transport.addresses import base_of
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ResourcesHere, base_of
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.service.asking import Ask
 from app.service.resources import Resources
-from app.service.sharing.agreements import lookup, negotiating, record
+from app.service.sharing.agreements import lookup, negotiating, record, signing
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.delta import profiles
 
@@ -219,3 +222,30 @@ def _say(
 ) -> AgreementView:
     said = negotiating.send(resources, ask, agreement_id, message, version=form.version)
     return AgreementView.of(said, ask)
+
+
+keys_router = APIRouter(tags=["agreements"])
+
+
+class PublicKeyView(BaseModel):
+    """A public key of Ed25519; `kid` is its thumbprint (RFC 7638)."""
+
+    kty: str
+    crv: str
+    x: str
+    kid: str
+    use: str
+    alg: str
+
+
+class KeySetView(BaseModel):
+    """A JSON Web Key Set: every key that ever signed, the one that signs now last."""
+
+    keys: list[PublicKeyView]
+
+
+@keys_router.get("/.well-known/cornerwave-keys.json")
+def read_signing_keys(response: Response, resources: ResourcesHere) -> KeySetView:
+    """Read the public keys of the service; no key is needed for that."""
+    response.headers["Cache-Control"] = "public, max-age=300"
+    return KeySetView.model_validate(signing.public_keys(resources))

@@ -13,7 +13,7 @@ from app.api.transport.forms import Form, View
 from app.model import Kind
 from app.service.asking import Ask
 from app.service.sharing.agreements import states
-from app.service.sharing.agreements.parties import party_of
+from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import MOST_ITEMS, Draft, DraftItem
 from app.store.database.sharing.deliveries import PlannedDelivery

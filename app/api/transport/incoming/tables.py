@@ -19,11 +19,10 @@ from pydantic_core import from_json
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.bodies import RequestBody, request_body
+from app.api.transport.dependencies import AskHere, ResourcesHere, replay_of
+from app.api.transport.incoming.arriving import RequestBody, request_body
 from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.turns import Turns
-from app.api.transport.replays import replay_of
 from app.errors import InvalidParameter, TooLarge, UnsupportedMediaType
 from app.service.asking import Ask
 from app.service.resources import Resources

@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Flags, FloatArray
 from app.numerics.attacks.releases.findings import Attacker, Finding, Left, finding, measured_left
 from app.numerics.attacks.releases.joint_linear import ROWS_FOR_EACH, crossfitted, halves
-from app.numerics.attacks.releases.released_rows import Matrix, ReleasedRows
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.shapes.covering.patterns import Patterns
 from app.numerics.copies.shapes.row_moments import row_moments
 
@@ -44,7 +44,7 @@ def worst_directions(
     rows: ReleasedRows,
     promised: float,
     rng: np.random.Generator,
-    noise: Mapping[int, Matrix] | None = None,
+    noise: Mapping[int, FloatArray] | None = None,
 ) -> list[Finding]:
     """The worst direction of each part; `noise` is the covariance (d, d) of each part's noise.
 
@@ -77,9 +77,7 @@ def worst_directions(
     return found
 
 
-def _worst_with_gaps(
-    rows: ReleasedRows, there: NDArray[np.bool_], rng: np.random.Generator
-) -> Left | None:
+def _worst_with_gaps(rows: ReleasedRows, there: Flags, rng: np.random.Generator) -> Left | None:
     """What is left in the worst direction over the rows that have some columns but not all need have."""
     X = rows.numbers[there]
     present = ~np.isnan(X)
@@ -101,7 +99,7 @@ def _worst_with_gaps(
     return None if worst is None else worst[1]
 
 
-def smallest_ratio(N: Matrix, K: Matrix) -> tuple[float, Matrix]:
+def smallest_ratio(N: FloatArray, K: FloatArray) -> tuple[float, FloatArray]:
     """r = min over w of wᵀNw/wᵀKw, and that w (d,), over directions in which K has spread."""
     unit = np.sqrt(np.maximum(np.diag(K), 0.0))
     varied = np.flatnonzero(unit > 0)
@@ -149,7 +147,7 @@ def insiders(rows: ReleasedRows, promised: float, rng: np.random.Generator) -> l
     return found
 
 
-def _measured(X: Matrix, Z: Matrix, half: np.ndarray) -> Left:
+def _measured(X: FloatArray, Z: FloatArray, half: np.ndarray) -> Left:
     """r/(1+r) of the direction that is worst on one half, on the other."""
     _, w = smallest_ratio(np.cov(Z[half].T, ddof=1).reshape(X.shape[1], -1), _covariance(X[half]))
     data, added = (X[~half] - X[~half].mean(axis=0)) @ w, (Z[~half] - Z[~half].mean(axis=0)) @ w
@@ -161,18 +159,18 @@ def _measured(X: Matrix, Z: Matrix, half: np.ndarray) -> Left:
     return Left(_share(r), float(relative) / (1 + r) ** 2)
 
 
-def _covariance(X: Matrix) -> Matrix:
+def _covariance(X: FloatArray) -> FloatArray:
     return np.atleast_2d(np.cov(X.T, ddof=1))
 
 
-def _trusted(numbers: Matrix) -> Matrix:
+def _trusted(numbers: FloatArray) -> FloatArray:
     """R of the rows."""
     moments = row_moments(numbers)
     K_I = moments.imputed_covariance()
     return K_I + min(1.0, len(K_I) / max(moments.complete_rows, 1)) * np.diag(np.diag(K_I))
 
 
-def _given_others(values: Matrix) -> Matrix:
+def _given_others(values: FloatArray) -> FloatArray:
     """The variance of each column given all others, (d,): 1/(C⁻¹)_jj."""
     C = _covariance(values)
     spread, U = np.linalg.eigh(C)

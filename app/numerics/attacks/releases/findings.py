@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from app.numerics.arrays import FloatArray
 
 STANDARD_ERRORS = 4.0
 INTERVAL = 1.96
@@ -71,7 +70,7 @@ class Left:
     standard_error: float
 
 
-def measured_left(errors: Matrix, deviations: Matrix) -> Left:
+def measured_left(errors: FloatArray, deviations: FloatArray) -> Left:
     """Σ error²/Σ deviation² over rows, both (n,), with the standard error of a ratio of means.
 
     An attacker worse than the mean could have guessed the mean: the share is at most 1. Without any

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Flags, FloatArray
 from app.numerics.attacks.releases.findings import Attacker, Finding, finding, measured_left
 from app.numerics.attacks.releases.released_rows import (
-    Flags,
-    Matrix,
     ReleasedRows,
     Target,
     category_features,
@@ -57,7 +55,7 @@ def joint_linear_kept(
     return found
 
 
-def _features(rows: ReleasedRows) -> Matrix:
+def _features(rows: ReleasedRows) -> FloatArray:
     """All that is released, as far as half of the rows could tell its coefficients."""
     most = len(rows.numbers) // ROWS_FOR_EACH
     return np.hstack([number_features(rows), category_features(rows, most)])
@@ -71,15 +69,15 @@ def halves(n: int, rng: np.random.Generator) -> Flags:
 
 
 def _missed(
-    features: Matrix, wanted: Sequence[Target], folds: Flags, group: Flags | None = None
-) -> list[tuple[Matrix, Matrix]]:
+    features: FloatArray, wanted: Sequence[Target], folds: Flags, group: Flags | None = None
+) -> list[tuple[FloatArray, FloatArray]]:
     """Of each target the errors of the guess, and the deviations from the mean of all rows, where it
     is there. Targets that are there in the same rows are guessed at once."""
     together: dict[bytes, list[int]] = {}
     present = [~np.isnan(target.values) for target in wanted]
     for place, there in enumerate(present):
         together.setdefault(there.tobytes(), []).append(place)
-    found: dict[int, tuple[Matrix, Matrix]] = {}
+    found: dict[int, tuple[FloatArray, FloatArray]] = {}
     for places in together.values():
         there = present[places[0]]
         used = there if group is None else there & group
@@ -92,7 +90,7 @@ def _missed(
     return [found[place] for place in range(len(wanted))]
 
 
-def crossfitted(features: Matrix, values: Matrix, folds: Flags) -> Matrix:
+def crossfitted(features: FloatArray, values: FloatArray, folds: Flags) -> FloatArray:
     """Least squares guesses of values (n, t) from features (n, p), each from the other half's rows.
 
     With fewer than 20 rows for each coefficient the last features are left out, the guess being the
@@ -106,12 +104,12 @@ def crossfitted(features: Matrix, values: Matrix, folds: Flags) -> Matrix:
     return guess
 
 
-def _fitted(known: Matrix, values: Matrix, asked: Matrix) -> Matrix:
+def _fitted(known: FloatArray, values: FloatArray, asked: FloatArray) -> FloatArray:
     if not len(known):
         return np.zeros((len(asked), values.shape[1]))
     centre, mean = known.mean(axis=0), values.mean(axis=0)
     spread = known.std(axis=0)
-    varied: NDArray[np.bool_] = spread > 0
+    varied: Flags = spread > 0
     scaled = (known[:, varied] - centre[varied]) / spread[varied]
     weights = np.linalg.lstsq(scaled, values - mean, rcond=1e-13)[0]
     return np.asarray((asked[:, varied] - centre[varied]) / spread[varied] @ weights + mean)

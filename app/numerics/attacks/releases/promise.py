@@ -1,5 +1,6 @@
 """Every attacker that an audit of a release sends, on the same rows of the same copy.
 
+The simplest of them stands here: rounding, which takes numbers that can only be some values for the nearest of them.
 What is attacked is what was released, numbers and categories jointly, beside the originals; nothing here
 knows how noise is made.
 """
@@ -10,19 +11,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.directions import insiders, worst_directions
-from app.numerics.attacks.releases.findings import Finding
+from app.numerics.attacks.releases.findings import Attacker, Finding, finding, measured_left
 from app.numerics.attacks.releases.joint_linear import joint_linear, joint_linear_kept
-from app.numerics.attacks.releases.lattice import rounding
-from app.numerics.attacks.releases.released_rows import Matrix, ReleasedRows
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.attacks.releases.trees import boosted_trees
+from app.numerics.copies.calibrating.univariate_error import best_guess_error, lattice_values
 
 
 def attacked_release(
     rows: ReleasedRows,
     promised: float,
     rng: np.random.Generator,
-    noise: Mapping[int, Matrix] | None = None,
+    noise: Mapping[int, FloatArray] | None = None,
     most_learnt: int | None = None,
 ) -> list[Finding]:
     """All findings about a copy that promises `promised`.
@@ -37,3 +39,28 @@ def attacked_release(
         *worst_directions(rows, promised, rng, noise),
         *insiders(rows, promised, rng),
     ]
+
+
+def rounding(rows: ReleasedRows, promised: float) -> list[Finding]:
+    """What the nearest value of the lattice leaves of each column that has one."""
+    found = []
+    for name, values, seen in zip(rows.names, rows.numbers.T, rows.released.T, strict=True):
+        lattice = lattice_values(values)
+        if lattice is None:
+            continue
+        there = ~np.isnan(values)
+        original = values[there]
+        places = np.searchsorted((lattice[1:] + lattice[:-1]) / 2, seen[there])
+        guess = lattice[places]
+        noise_variance = float(np.var(seen[there] - original))
+        found.append(
+            finding(
+                Attacker.ROUNDING,
+                name,
+                promised,
+                measured_left(guess - original, original - original.mean()),
+                univariate=best_guess_error(original, noise_variance) if noise_variance else 0.0,
+                recovered=float((guess == original).mean()),
+            )
+        )
+    return found

@@ -12,12 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Flags = NDArray[np.bool_]
-Places = NDArray[np.intp]
+from app.numerics.arrays import Codes, Flags, FloatArray, Places
 
 MOST_CATEGORIES = 30
 """Categories of a column that are told apart, the most frequent; the rest are one."""
@@ -39,8 +35,8 @@ class ReleasedRows:
     """
 
     names: tuple[str, ...]
-    numbers: Matrix
-    released: Matrix
+    numbers: FloatArray
+    released: FloatArray
     category_names: tuple[str, ...]
     codes: Codes
     shown: Codes
@@ -58,7 +54,7 @@ class Target:
     """Something to find: its values (n,), NaN where there is none, and whether it is of the record."""
 
     name: str
-    values: Matrix
+    values: FloatArray
     of_record: bool
 
 
@@ -76,7 +72,7 @@ def targets(rows: ReleasedRows) -> list[Target]:
     return found
 
 
-def number_features(rows: ReleasedRows) -> Matrix:
+def number_features(rows: ReleasedRows) -> FloatArray:
     """The released numbers in units of their spread, gaps at the mean and marked, (n, p)."""
     gaps = np.isnan(rows.released)
     mean = np.nanmean(np.where(gaps.all(axis=0), 0.0, rows.released), axis=0)
@@ -85,7 +81,7 @@ def number_features(rows: ReleasedRows) -> Matrix:
     return np.hstack([filled, gaps[:, gaps.any(axis=0)].astype(np.float64)])
 
 
-def category_features(rows: ReleasedRows, most: int) -> Matrix:
+def category_features(rows: ReleasedRows, most: int) -> FloatArray:
     """Indicators of the categories shown, all but one of each column, (n, p).
 
     With `most` of them, or a few more, no further column is looked at.

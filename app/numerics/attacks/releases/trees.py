@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.findings import Attacker, Finding, finding, measured_left
-from app.numerics.attacks.releases.released_rows import Matrix, ReleasedRows, Target, targets
+from app.numerics.attacks.releases.released_rows import ReleasedRows, Target, targets
 from app.numerics.copies.calibrating.univariate_error import best_guess_error
 
 ITERATIONS = 60
@@ -88,7 +89,7 @@ def _some(wanted: list[tuple[int, Target]], most: int | None) -> list[tuple[int,
     return numbers[: most - reserved] + commonest[:reserved]
 
 
-def _features(rows: ReleasedRows) -> tuple[Matrix, list[int]]:
+def _features(rows: ReleasedRows) -> tuple[FloatArray, list[int]]:
     """Numbers and codes shown, and which of the columns are categorical to the trees."""
     d = len(rows.names)
     shown = rows.shown.astype(np.float64)

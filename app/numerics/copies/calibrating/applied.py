@@ -33,12 +33,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.copies.calibrating.learnt import Learnt
-
-Matrix = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 HALVINGS = 60
 DIRECTION_HALVINGS = 40
@@ -68,27 +65,27 @@ class Calibration:
     rows: int
     travelling: tuple[int, ...]
     noised: tuple[int, ...]
-    explained: Matrix
-    k: Matrix
-    axes: Matrix
-    given_k: Matrix
-    given_axes: Matrix
-    facts: Matrix
+    explained: FloatArray
+    k: FloatArray
+    axes: FloatArray
+    given_k: FloatArray
+    given_axes: FloatArray
+    facts: FloatArray
     fact_columns: Places
     learnt: Learnt
 
     @property
-    def weights(self) -> Matrix:
+    def weights(self) -> FloatArray:
         """W of K and S."""
         return np.asarray(self.axes**2)
 
     @property
-    def given_weights(self) -> Matrix:
+    def given_weights(self) -> FloatArray:
         """W of G and S."""
         return np.asarray(self.given_axes**2)
 
 
-def left_shares(calibration: Calibration, a: Matrix) -> tuple[Matrix, Matrix]:
+def left_shares(calibration: Calibration, a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """What is left of each noised number and each fact at variances of their own, a (d + f,).
 
     The share of variance left, and the share recovered: each is exact to rounding where it is small.
@@ -98,13 +95,13 @@ def left_shares(calibration: Calibration, a: Matrix) -> tuple[Matrix, Matrix]:
     return left_share(calibration, a), found
 
 
-def left_share(calibration: Calibration, a: Matrix) -> Matrix:
+def left_share(calibration: Calibration, a: FloatArray) -> FloatArray:
     """The first of the two."""
     d = len(calibration.k)
     return np.concatenate([_numbers_left(calibration, a[:d]), _facts_left(calibration, a[d:])])
 
 
-def own_variances(calibration: Calibration, v: float) -> Matrix:
+def own_variances(calibration: Calibration, v: float) -> FloatArray:
     """The applied variance that each noised number and each fact needs by itself, (d + f,)."""
     needs = _needs_of_lines(calibration, v)
     places = calibration.learnt.places
@@ -112,7 +109,7 @@ def own_variances(calibration: Calibration, v: float) -> Matrix:
     return needs
 
 
-def _needs_of_lines(calibration: Calibration, v: float) -> Matrix:
+def _needs_of_lines(calibration: Calibration, v: float) -> FloatArray:
     d, f = len(calibration.k), calibration.facts.shape[1]
     low, high = np.full(d + f, v), np.full(d + f, largest_applied(v))
     needy = ~_kept_promise(calibration, low, v)
@@ -159,7 +156,7 @@ def direction_variance(calibration: Calibration, v: float, least: float) -> floa
     return max(least, high)
 
 
-def worst_direction(calibration: Calibration, a: float) -> tuple[float, Matrix]:
+def worst_direction(calibration: Calibration, a: float) -> tuple[float, FloatArray]:
     """The least share of variance that is left of a combination of the noised numbers, and its weights (d,).
 
     The weights are for numbers in units of their spread.
@@ -181,10 +178,10 @@ class _Directions:
     Axes along which the numbers hardly vary beside the noise are left out: there nearly all is left.
     """
 
-    spread: NDArray[np.bool_]
-    k: Matrix
-    given_k: Matrix
-    turned: Matrix
+    spread: Flags
+    k: FloatArray
+    given_k: FloatArray
+    turned: FloatArray
 
     @classmethod
     def of(cls, c: Calibration) -> _Directions | None:
@@ -195,12 +192,12 @@ class _Directions:
         turned = np.linalg.solve(c.axes, c.given_axes)[spread]
         return cls(spread, c.k[spread], c.given_k, turned / np.sqrt(c.k[spread])[:, None])
 
-    def left(self, a: float) -> Matrix:
+    def left(self, a: float) -> FloatArray:
         """What is left of the variance of z is zᵀ(…)z·a/(1+a)."""
         given = (self.turned * (self.given_k / (self.given_k + a))) @ self.turned.T
         return np.asarray(np.diag(a / (self.k + a)) + given)
 
-    def found(self, a: float) -> Matrix:
+    def found(self, a: float) -> FloatArray:
         """What is recovered is zᵀ(…)z/(1+a)."""
         given = (self.turned * (a * self.given_k / (self.given_k + a))) @ self.turned.T
         return np.asarray(np.diag(1 + a * self.k / (self.k + a)) - given)
@@ -219,33 +216,33 @@ def largest_applied(v: float) -> float:
     return float(v + np.sqrt(v * (1.0 + v)))
 
 
-def _kept_promise(calibration: Calibration, a: Matrix, v: float) -> NDArray[np.bool_]:
+def _kept_promise(calibration: Calibration, a: FloatArray, v: float) -> Flags:
     left, found = left_shares(calibration, a)
     return np.asarray(left * (1 + v) >= v if v <= 1 else found * (1 + v) <= 1)
 
 
-def _numbers_left(c: Calibration, a: Matrix) -> Matrix:
+def _numbers_left(c: Calibration, a: FloatArray) -> FloatArray:
     by = a[:, None]
     without = (c.weights * (by * c.k / (c.k + by))).sum(axis=1)
     with_record = (c.given_weights * (by * c.given_k / (c.given_k + by))).sum(axis=1)
     return np.asarray((a * without + with_record) / (1 + a))
 
 
-def _numbers_found(c: Calibration, a: Matrix) -> Matrix:
+def _numbers_found(c: Calibration, a: FloatArray) -> FloatArray:
     by = a[:, None]
     without = (c.weights * (c.k**2 / (c.k + by))).sum(axis=1)
     with_record = 1 - (c.given_weights * (by * c.given_k / (c.given_k + by))).sum(axis=1)
     return np.asarray((a * without + with_record) / (1 + a))
 
 
-def _facts_left(c: Calibration, a: Matrix) -> Matrix:
+def _facts_left(c: Calibration, a: FloatArray) -> FloatArray:
     return np.asarray((1 - _facts_by_numbers(c, a)) * a / (1 + a))
 
 
-def _facts_found(c: Calibration, a: Matrix) -> Matrix:
+def _facts_found(c: Calibration, a: FloatArray) -> FloatArray:
     return np.asarray((1 + a * _facts_by_numbers(c, a)) / (1 + a))
 
 
-def _facts_by_numbers(c: Calibration, a: Matrix) -> Matrix:
+def _facts_by_numbers(c: Calibration, a: FloatArray) -> FloatArray:
     """gᵀ(K+aS)⁻¹g of each fact, over its variance."""
     return np.asarray((c.facts / (c.k[:, None] + a)).sum(axis=0))

@@ -24,14 +24,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from app.numerics.copies.shapes.gaps import paired_covariance, told_where_present, towards
+from app.numerics.arrays import Codes, Flags, FloatArray, Places
+from app.numerics.copies.shapes.row_moments import paired_covariance, told_where_present, towards
 
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
 Together = Any  # a full matrix or a sparse one, which has no type
 
 PIECE = 8_192
@@ -65,32 +62,32 @@ class Association:
     """
 
     rows: int
-    values: Matrix
-    covariance: Matrix
-    paired: Matrix
-    given: Matrix
-    indicators: Matrix
-    shares: Matrix
-    effects: Matrix
-    coefficients: Matrix
+    values: FloatArray
+    covariance: FloatArray
+    paired: FloatArray
+    given: FloatArray
+    indicators: FloatArray
+    shares: FloatArray
+    effects: FloatArray
+    coefficients: FloatArray
 
     @property
-    def free(self) -> Matrix:
+    def free(self) -> FloatArray:
         """(d,), values beyond the effects that were fitted to them."""
         return np.asarray(self.values - 1 - self.effects)
 
     @property
-    def enough(self) -> NDArray[np.bool_]:
+    def enough(self) -> Flags:
         """(d,), whether there are twice as many values as effects."""
         return np.asarray(self.free >= np.maximum(self.effects, 1))
 
     @property
-    def variances(self) -> Matrix:
+    def variances(self) -> FloatArray:
         """(p,), of the indicators."""
         return np.asarray(self.shares * (1 - self.shares) * self.rows / max(self.rows - 1, 1))
 
     @property
-    def explained(self) -> Matrix:
+    def explained(self) -> FloatArray:
         """(d,), adjusted R² of each number given the categories.
 
         0 where there are not at least twice as many values as effects: too few to tell a number that
@@ -103,7 +100,7 @@ class Association:
 
 
 def association(
-    numbers: Matrix, codes: Codes, sizes: Sequence[int], columns: int | None = None
+    numbers: FloatArray, codes: Codes, sizes: Sequence[int], columns: int | None = None
 ) -> Association:
     """The association of numbers (n, d), NaN where missing, with codes (n, c) below `sizes`.
 
@@ -168,8 +165,8 @@ def association(
 
 
 def _pieces(
-    numbers: Matrix, means: Matrix, codes: Codes, sizes: Sequence[int]
-) -> Iterator[tuple[Matrix, Matrix, sparse.csr_matrix]]:
+    numbers: FloatArray, means: FloatArray, codes: Codes, sizes: Sequence[int]
+) -> Iterator[tuple[FloatArray, FloatArray, sparse.csr_matrix]]:
     """X, 1 where a cell is there and 0 where not, and Z, of some rows after others.
 
     Sums over all rows at once would take longer to ask for memory than to add up.
@@ -182,19 +179,19 @@ def _pieces(
         yield X, there.astype(np.float64), indicators(codes[rows], sizes)
 
 
-def _means(numbers: Matrix) -> Matrix:
+def _means(numbers: FloatArray) -> FloatArray:
     """Of the values of each column, (d,); 0 of none."""
     sums = [np.where(np.isnan(own), 0.0, own).sum() for own in numbers.T]
     values = len(numbers) - np.isnan(numbers).sum(axis=0)
     return np.asarray(np.array(sums, dtype=np.float64) / np.maximum(values, 1))
 
 
-def centred(numbers: Matrix) -> Matrix:
+def centred(numbers: FloatArray) -> FloatArray:
     """X of numbers, NaN where missing."""
     return np.asarray(np.where(np.isnan(numbers), 0.0, numbers - _means(numbers)))
 
 
-def _same_gaps(present: NDArray[np.bool_]) -> list[list[int]]:
+def _same_gaps(present: Flags) -> list[list[int]]:
     """The places of the columns, those together that have their values in the same rows."""
     groups: dict[bytes, list[int]] = {}
     for place, rows in enumerate(present.T):
@@ -202,9 +199,7 @@ def _same_gaps(present: NDArray[np.bool_]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _together_in(
-    rows: NDArray[np.bool_], whole: Together, codes: Codes, sizes: Sequence[int]
-) -> Together:
+def _together_in(rows: Flags, whole: Together, codes: Codes, sizes: Sequence[int]) -> Together:
     """ZᵀZ of some rows; counted are those in or those out, whichever are fewer."""
     if rows.all():
         return whole
@@ -213,7 +208,7 @@ def _together_in(
     return whole - _together(codes[~rows], sizes)
 
 
-def _effects(counts: Matrix, sizes: Sequence[int]) -> int:
+def _effects(counts: FloatArray, sizes: Sequence[int]) -> int:
     """How many categories can be chosen freely: one less than each column has."""
     each = np.split(counts, np.cumsum(sizes)[:-1])
     return sum(max(int(np.count_nonzero(own)) - 1, 0) for own in each)
@@ -258,7 +253,7 @@ def _together(codes: Codes, sizes: Sequence[int]) -> Together:
     return sparse.csr_matrix((np.concatenate(counts).astype(np.float64), places), shape=shape)
 
 
-def _together_in_full(codes: Codes, sizes: Sequence[int], firsts: Places) -> Matrix:
+def _together_in_full(codes: Codes, sizes: Sequence[int], firsts: Places) -> FloatArray:
     """The same where it is a full matrix: of any two columns a block, which the core has at hand."""
     found = np.zeros((firsts[-1], firsts[-1]))
     own = [slice(*ends) for ends in pairwise(firsts.tolist())]
@@ -274,8 +269,8 @@ def _together_in_full(codes: Codes, sizes: Sequence[int], firsts: Places) -> Mat
 
 
 def _regression(
-    together: Together, counts: Matrix, sums: Matrix, unit: Matrix
-) -> tuple[Matrix, Matrix]:
+    together: Together, counts: FloatArray, sums: FloatArray, unit: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """b of the regression of X on Z, (p, d), and what it explains of XᵀX, bᵀZᵀX, (d, d)."""
     root = np.sqrt(np.maximum(counts, 1.0))
     if isinstance(together, np.ndarray):
@@ -305,7 +300,7 @@ def _regression(
     return solution * unit / root[:, None], np.asarray((explained + explained.T) / 2)
 
 
-def _semidefinite(matrix: Matrix, unit: Matrix) -> Matrix:
+def _semidefinite(matrix: FloatArray, unit: FloatArray) -> FloatArray:
     """The matrix without the negative eigenvalues that rounding left it.
 
     In units of the columns before anything was explained, which rounding is relative to: in units of

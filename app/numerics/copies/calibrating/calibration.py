@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Codes, Flags, FloatArray, Places
 from app.numerics.copies.calibrating.applied import Calibration, left_share
 from app.numerics.copies.calibrating.association import (
     Association,
@@ -23,20 +23,15 @@ from app.numerics.copies.calibrating.association import (
 )
 from app.numerics.copies.calibrating.cell_attack import CellRows
 from app.numerics.copies.calibrating.cells import record_cells
-from app.numerics.copies.calibrating.frequent import judged_categories
 from app.numerics.copies.calibrating.joining import (
     joined_columns,
+    judged_categories,
     rows_looked_at,
     telling_together,
 )
 from app.numerics.copies.calibrating.learnt import GRID, Learnt, learnt
-from app.numerics.copies.shapes.gaps import towards, within
-from app.numerics.copies.shapes.row_moments import row_moments
+from app.numerics.copies.shapes.row_moments import row_moments, towards, within
 from app.numerics.copies.shapes.shape import covariance_shape, relative_spectrum, rows_for_a_shape
-
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
 
 DETERMINED = 0.9
 """Adjusted R² given the categories from which on a number travels with the record."""
@@ -64,10 +59,10 @@ def travelling_numbers(found: Association) -> tuple[int, ...]:
 
 
 def calibrated(
-    numbers: Matrix,
+    numbers: FloatArray,
     codes: Codes,
     sizes: Sequence[int],
-    shape: Callable[[], Matrix] | None = None,
+    shape: Callable[[], FloatArray] | None = None,
 ) -> Calibration:
     """The calibration by rows of numbers (n, d), NaN where missing, and codes (n, c) below `sizes`.
 
@@ -84,18 +79,18 @@ def calibrated(
     return _calibration(rows, found, travelling, noised, S)
 
 
-def rows_shape(numbers: Matrix) -> Matrix:
+def rows_shape(numbers: FloatArray) -> FloatArray:
     """S of the rows alone, (d, d)."""
     return covariance_shape(row_moments(numbers.copy(order="F"), overwrite=True))
 
 
 def recalibrated(
-    frozen: Calibration, numbers: Matrix, codes: Codes, sizes: Sequence[int], S: Matrix
+    frozen: Calibration, numbers: FloatArray, codes: Codes, sizes: Sequence[int], S: FloatArray
 ) -> Calibration | None:
     """The calibration by other rows, with the travelling numbers of a frozen one.
 
     S is the shape of these rows' noise, over all numbers that do not travel. Where there are not twice as
-    many rows as effects, rare categories are joined (`frequent`); None where there are hardly any rows.
+    many rows as effects, rare categories are joined (`frequent_categories`); None where there are hardly any rows.
     """
     codes, sizes = judged_categories(codes, sizes)
     rows, found = _associated(_Rows(numbers, codes, sizes, len(sizes)))
@@ -133,7 +128,7 @@ def _beyond_chance(found: Association) -> Association:
 class _Rows:
     """Numbers (n, d) and codes (n, c) below sizes; `own` columns of the table, then those that were joined."""
 
-    numbers: Matrix
+    numbers: FloatArray
     codes: Codes
     sizes: Sequence[int]
     own: int
@@ -167,7 +162,7 @@ def _calibration(
     found: Association,
     travelling: tuple[int, ...],
     noised: tuple[int, ...],
-    S: Matrix,
+    S: FloatArray,
 ) -> Calibration:
     K = found.covariance[np.ix_(noised, noised)]
     gaps = bool((found.values < found.rows).any())
@@ -200,7 +195,7 @@ def _calibration(
 
 
 def _learnt(
-    rows: _Rows, found: Association, by_lines: Calibration, told: Matrix, S: Matrix
+    rows: _Rows, found: Association, by_lines: Calibration, told: FloatArray, S: FloatArray
 ) -> Learnt:
     """What is learnt beyond lines, by cells of the record of some of the rows."""
     noised, travelling = list(by_lines.noised), list(by_lines.travelling)
@@ -229,7 +224,7 @@ def _learnt(
 
 
 def _cells(
-    rows: _Rows, found: Association, travelling: Sequence[int], numbers: Matrix
+    rows: _Rows, found: Association, travelling: Sequence[int], numbers: FloatArray
 ) -> tuple[Places, Places]:
     """Cells of the categories and of the travelling numbers that these do not determine, in bins."""
     bins = [_bins(rows.numbers[:, place]) for place in travelling if not _determined(found, place)]
@@ -246,7 +241,7 @@ def _cells(
     )
 
 
-def _donors(present: NDArray[np.bool_], cells: Places) -> Places:
+def _donors(present: Flags, cells: Places) -> Places:
     """(n, d), for each cell of the table the row that it is taken from: its own, if it is there.
 
     A gap is filled from the rows of its cell of records in turn, so that mean and spread there are
@@ -268,7 +263,7 @@ def _donors(present: NDArray[np.bool_], cells: Places) -> Places:
     return found
 
 
-def _bins(values: Matrix) -> Codes:
+def _bins(values: FloatArray) -> Codes:
     """Values in equally frequent bins; missing ones in a bin of their own."""
     if np.isnan(values).all():
         return np.full(len(values), BINS, dtype=np.int32)
@@ -293,7 +288,7 @@ def _determined(found: Association, place: int) -> bool:
 
 def _told_by_travelling(
     found: Association, noised: Sequence[int], travelling: Sequence[int]
-) -> Matrix:
+) -> FloatArray:
     """(t, d): the regression, given the categories, of the noised numbers on those that travel.
 
     In units of the travelling numbers' own spread, which rounding is relative to: directions in which
@@ -309,7 +304,7 @@ def _told_by_travelling(
     return np.asarray(vectors @ (vectors.T @ across) / unit[:, None])
 
 
-def _possible(facts: Matrix, k: Matrix) -> Matrix:
+def _possible(facts: FloatArray, k: FloatArray) -> FloatArray:
     """The facts, as far as numbers can tell them: gᵀK⁻¹g is at most a fact's variance.
 
     Where numbers have gaps, each covariance is of other rows, and together they may seem to tell more.
@@ -323,7 +318,7 @@ def _possible(facts: Matrix, k: Matrix) -> Matrix:
 
 def _facts(
     found: Association, noised: Sequence[int], travelling: Sequence[int], sizes: Sequence[int]
-) -> tuple[Matrix, Places]:
+) -> tuple[FloatArray, Places]:
     """g over the root of each fact's variance, (d, f), and the column that each fact is of."""
     rows = list(noised)
     variances = found.variances

@@ -25,13 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.shapes.shape import shape_factor
-
-Matrix = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 MOST_ROWS = 2_048
 """Rows for which noise is drawn. Errors are compared with those of lines under the same noise."""
@@ -54,13 +51,15 @@ class CellRows:
         facts    (n, f), indicators of categories
     """
 
-    numbers: Matrix
-    left: Matrix
+    numbers: FloatArray
+    left: FloatArray
     cells: Places
-    facts: Matrix
+    facts: FloatArray
 
 
-def shares_of_lines(rows: CellRows, S: Matrix, variances: Sequence[float]) -> tuple[Matrix, Matrix]:
+def shares_of_lines(
+    rows: CellRows, S: FloatArray, variances: Sequence[float]
+) -> tuple[FloatArray, FloatArray]:
     """What it is left with at each variance, as a share of what lines are left with, 1 at most.
 
     Of the numbers, (g, d), and of the facts, (g, f).
@@ -95,7 +94,7 @@ def shares_of_lines(rows: CellRows, S: Matrix, variances: Sequence[float]) -> tu
     return np.minimum(numbers, 1.0), np.minimum(facts, 1.0)
 
 
-def _round(L: Matrix, rows: Matrix) -> Matrix:
+def _round(L: FloatArray, rows: FloatArray) -> FloatArray:
     """Rows (n, d) side by side, (d, n), where the noise is round."""
     return np.ascontiguousarray(solve_triangular(L, rows.T, lower=True))
 
@@ -104,12 +103,12 @@ def _round(L: Matrix, rows: Matrix) -> Matrix:
 class _Normals:
     """Means (c, d) and covariances U·diag(k)·Uᵀ of runs of rows, k (c, d) and U (c, d, d)."""
 
-    means: Matrix
-    k: Matrix
-    U: Matrix
+    means: FloatArray
+    k: FloatArray
+    U: FloatArray
 
     @classmethod
-    def of(cls, X: Matrix, starts: Places) -> _Normals:
+    def of(cls, X: FloatArray, starts: Places) -> _Normals:
         """Of the runs of rows (d, n) that begin there."""
         means, covariances = [], []
         for own in np.split(X, starts[1:], axis=1):
@@ -119,19 +118,21 @@ class _Normals:
         k, U = np.linalg.eigh(covariances)
         return cls(np.array(means), np.maximum(k, 0.0), U)
 
-    def lines(self, Y: Matrix, a: float) -> Matrix:
+    def lines(self, Y: FloatArray, a: float) -> FloatArray:
         """The best line of the first, (d, n)."""
         (mean, *_), (k, *_), (U, *_) = self.means, self.k, self.U
         shrink = (U * (k / (k + a))) @ U.T
         return np.asarray(shrink @ Y + (mean - shrink @ mean)[:, None])
 
-    def left(self, L: Matrix, a: float) -> Matrix:
+    def left(self, L: FloatArray, a: float) -> FloatArray:
         """What the best line of each leaves of each number, in its own units, (c, d)."""
         by_axis = (a * self.k / (self.k + a))[:, :, None]
         return np.asarray(((L @ self.U) ** 2 @ by_axis)[:, :, 0])
 
 
-def _guess(cells: _Normals, pi: Matrix, Y: Matrix, a: float) -> tuple[Matrix, Matrix]:
+def _guess(
+    cells: _Normals, pi: FloatArray, Y: FloatArray, a: float
+) -> tuple[FloatArray, FloatArray]:
     """The weighed guess, (d, n), and how likely each cell is, (c, n).
 
     All cells in one product: a log density is a sum over the products of any two numbers of a row, and so
@@ -167,21 +168,23 @@ class _FactAttack:
     And the truth (·, f) that it is judged by, with the sums of its squares (f,).
     """
 
-    share: Matrix
-    chances: Matrix
-    g: Matrix
-    truth: Matrix
-    squares: Matrix
+    share: FloatArray
+    chances: FloatArray
+    g: FloatArray
+    truth: FloatArray
+    squares: FloatArray
 
     @classmethod
-    def of(cls, facts: Matrix, X: Matrix, chances: Matrix, truth: Matrix) -> _FactAttack:
+    def of(
+        cls, facts: FloatArray, X: FloatArray, chances: FloatArray, truth: FloatArray
+    ) -> _FactAttack:
         """By rows (d, n); `truth` (·, f) is what it is judged by."""
         share = facts.mean(axis=0)
         centred = X - X.mean(axis=1)[:, None]
         g = centred @ facts / max(X.shape[1] - 1, 1)
         return cls(share, chances, g, truth, (truth**2).sum(axis=0))
 
-    def left(self, likely: Matrix, Y: Matrix, whole: _Normals, a: float) -> Matrix:
+    def left(self, likely: FloatArray, Y: FloatArray, whole: _Normals, a: float) -> FloatArray:
         """What the chances of the cells leave of the facts, as a share of what lines leave, (f,)."""
         (U,), (k,) = whole.U, whole.k
         weights = (U / (k + a)) @ (U.T @ self.g)
@@ -190,7 +193,7 @@ class _FactAttack:
         by_cells = self._squares(likely, self.chances)
         return np.divide(by_cells, by_lines, out=np.ones_like(by_lines), where=by_lines > 0)
 
-    def _squares(self, known: Matrix, weights: Matrix) -> Matrix:
+    def _squares(self, known: FloatArray, weights: FloatArray) -> FloatArray:
         """Mean squares of truth - knownᵀ·weights, (f,), for weights (m, f) of what is known, (m, n).
 
         Multiplied out, so that there is no error of each fact in each row.
@@ -200,6 +203,6 @@ class _FactAttack:
         return np.asarray(np.maximum(self.squares - 2 * across + of_guess, 0.0) / len(self.truth))
 
 
-def _squares(errors: Matrix) -> Matrix:
+def _squares(errors: FloatArray) -> FloatArray:
     """Mean squares of errors (d, n)."""
     return np.asarray((errors**2).mean(axis=1))

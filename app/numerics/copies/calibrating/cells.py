@@ -11,12 +11,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
+from app.numerics.arrays import Codes, Flags, FloatArray, Places
 
 SURE = 20.0
 """x of the bound d + 2√(dx) + 2x that χ² of d degrees exceeds with chance e^-x: a split gains more."""
@@ -25,15 +22,15 @@ SURE = 20.0
 class _Split(NamedTuple):
     gain: float
     column: int
-    first: NDArray[np.bool_]
+    first: Flags
     """(p,), the indicators of the column's categories that go to the first of the two groups."""
 
 
 class _Sums(NamedTuple):
     """Of some rows by category, of those that learn and of those that judge: how many, (2, p), and Σ of targets, (2, p, d)."""
 
-    counts: Matrix
-    targets: Matrix
+    counts: FloatArray
+    targets: FloatArray
 
     def less(self, other: _Sums) -> _Sums:
         return _Sums(self.counts - other.counts, self.targets - other.targets)
@@ -46,7 +43,7 @@ class _Leaf(NamedTuple):
 
 
 def record_cells(
-    Z: sparse.csr_matrix, firsts: Places, targets: Matrix, *, most: int, least: int
+    Z: sparse.csr_matrix, firsts: Places, targets: FloatArray, *, most: int, least: int
 ) -> tuple[Places, Places]:
     """The rows that were judged, (m,), and the cell of each, (m,), numbered from 0.
 
@@ -110,7 +107,7 @@ def _best_split(firsts: Places, sums: _Sums, least: int) -> _Split | None:
     return _Split(float(gain[place]), int(column[place]), first)
 
 
-def _sums(halves: Codes, targets: Matrix, p: int) -> _Sums:
+def _sums(halves: Codes, targets: FloatArray, p: int) -> _Sums:
     """Of rows whose categories (n, c) are counted from p on where they judge."""
     n, c = halves.shape
     row_starts = np.arange(n + 1, dtype=np.int32) * np.int32(c)

@@ -13,6 +13,8 @@ and who knows the record knows the number. Looked at are all pairs of columns, a
 
 Chance alone makes T larger than √(2Vx) + 2bx less often than e^-x, where V = Σ_c q_c·q'_c/n_c² is its variance and
 b the root of the largest term of V.
+
+Categories are looked at that so many rows can judge: where there are too many, the rare ones count as one.
 """
 
 from __future__ import annotations
@@ -21,14 +23,49 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from app.numerics.copies.calibrating.frequent import LEAST
+from app.numerics.arrays import Codes, FloatArray, IntArray, Places
 
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
+LEAST = 16
+"""Rows of a category below which an outlier among them would seem to be told by it."""
+
+
+def judged_categories(codes: Codes, sizes: Sequence[int]) -> tuple[Codes, list[int]]:
+    """Codes (n, c) below `sizes` and their sizes, with at most (n-1)/2 effects.
+
+    All of them where there are no more; otherwise the frequent ones, so that a column of very many values does not
+    keep others from being judged.
+    """
+    counts = _counts(codes, sizes)
+    effects = sum(max(int(np.count_nonzero(own)) - 1, 0) for own in counts)
+    if 2 * effects <= len(codes) - 1:
+        return codes, list(sizes)
+    return frequent_categories(codes, sizes)
+
+
+def frequent_categories(codes: Codes, sizes: Sequence[int]) -> tuple[Codes, list[int]]:
+    """The n/4 most frequent categories of all columns, as far as `LEAST` rows have them; of each column the others are one."""
+    every = np.concatenate([np.empty(0, dtype=np.int64), *_counts(codes, sizes)])
+    remains = np.zeros(len(every), dtype=bool)
+    remains[np.argsort(-every, kind="stable")[: len(codes) // 4]] = True
+    remains &= every >= LEAST
+    found = np.empty_like(codes)
+    fewer = []
+    for place, own in enumerate(np.split(remains, np.cumsum(sizes)[:-1])[: len(sizes)]):
+        places = np.where(own, np.cumsum(own) - 1, own.sum()).astype(np.int32)
+        found[:, place] = places[codes[:, place]]
+        fewer.append(int(own.sum()) + 1)
+    return found, fewer
+
+
+def _counts(codes: Codes, sizes: Sequence[int]) -> list[IntArray]:
+    return [
+        np.bincount(codes[:, place], minlength=size).astype(np.int64)
+        for place, size in enumerate(sizes)
+    ]
+
+
 Columns = tuple[int, ...]
 
 SURE = 20.0
@@ -54,7 +91,7 @@ def rows_looked_at(c: int, d: int) -> int:
     return int(np.clip(WORK // max(c * (c + 1) * d, 1), FEWEST, MOST_ROWS))
 
 
-def telling_together(R: Matrix, variances: Matrix, codes: Codes) -> list[Columns]:
+def telling_together(R: FloatArray, variances: FloatArray, codes: Codes) -> list[Columns]:
     """The columns of codes (n, c) that tell more of a number together, the most telling first.
 
     R is of numbers with these variances (d,).
@@ -94,7 +131,7 @@ def joined_columns(codes: Codes, sets: Sequence[Columns], most: float) -> list[C
     return found
 
 
-def told_together(R: Matrix, cells: Places) -> float:
+def told_together(R: FloatArray, cells: Places) -> float:
     """The largest share of a number's variance that the cells (n,) surely explain of R (n, d), in units of their spread.
 
     0 where it is below `TELLING`: whether such a share is sure is not asked.
@@ -116,7 +153,7 @@ def told_together(R: Matrix, cells: Places) -> float:
     return float(share[asked][np.sqrt(2 * V * SURE) + 2 * b * SURE < T[asked]].max(initial=0.0))
 
 
-def _products(values: Matrix, halves: Places, m: int) -> Matrix:
+def _products(values: FloatArray, halves: Places, m: int) -> FloatArray:
     """The sum of values (n, d) in each of m cells in one half of the rows, times that in the other, (m, d)."""
     first, second = _sums(values, halves, 2 * m).reshape(2, m, -1)
     return np.asarray(first * second)
@@ -140,14 +177,14 @@ def _frequent(cells: Places) -> Codes:
     return numbered[places].astype(np.int32)
 
 
-def _means(R: Matrix, cells: Places) -> Matrix:
+def _means(R: FloatArray, cells: Places) -> FloatArray:
     """Of each row's cell, (n, d)."""
     m = int(cells.max()) + 1
     rows = np.maximum(np.bincount(cells, minlength=m), 1)[:, None]
     return np.asarray((_sums(R, cells, m) / rows)[cells])
 
 
-def _sums(values: Matrix, cells: Places, m: int) -> Matrix:
+def _sums(values: FloatArray, cells: Places, m: int) -> FloatArray:
     """Of the rows of each cell, (m, d)."""
     n = len(cells)
     Z = sparse.csr_matrix((np.ones(n), cells, np.arange(n + 1)), shape=(n, m))

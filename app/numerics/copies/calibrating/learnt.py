@@ -18,13 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.calibrating.cell_attack import CellRows, shares_of_lines
 from app.numerics.copies.calibrating.univariate_error import best_guess_error
-
-Matrix = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 ATTACKED = tuple(2.0**power for power in range(-4, 7, 2))
 """Variances at which the attack is made; in between, and beyond, its share of lines is interpolated."""
@@ -55,8 +52,8 @@ class Learnt:
         places   (m,), of the columns among noised numbers and facts
     """
 
-    levels: Matrix
-    applied: Matrix
+    levels: FloatArray
+    applied: FloatArray
     places: Places
 
     @classmethod
@@ -64,7 +61,7 @@ class Learnt:
         """Where lines tell all."""
         return cls(np.empty(0), np.empty((0, 0)), np.empty(0, dtype=np.intp))
 
-    def needs(self, v: float) -> Matrix:
+    def needs(self, v: float) -> FloatArray:
         """What each of the columns needs at v, (m,)."""
         if not len(self.places):
             return np.empty(0)
@@ -76,7 +73,7 @@ class Learnt:
         """The largest v at which none of the columns needs more than a."""
         return min((self._kept_by(own, a) for own in self.applied.T), default=NEVER)
 
-    def _kept_by(self, own: Matrix, a: float) -> float:
+    def _kept_by(self, own: FloatArray, a: float) -> float:
         at = float(np.clip(a, own[0], own[-1]))
         # Where needs do not grow with v, several levels need the same: the last of them counts.
         above = min(int(np.searchsorted(own, at, side="right")), len(own) - 1)
@@ -87,9 +84,9 @@ class Learnt:
 
 def learnt(
     rows: CellRows,
-    S: Matrix,
-    seen: Matrix,
-    lines: Matrix,
+    S: FloatArray,
+    seen: FloatArray,
+    lines: FloatArray,
     fact_places: Places,
 ) -> Learnt:
     """What the attacker by cells makes necessary.
@@ -118,7 +115,7 @@ def learnt(
     return Learnt(LEVELS, applied, places)
 
 
-def _needs(reach: Matrix, own: Matrix, lines: Matrix) -> Matrix:
+def _needs(reach: FloatArray, own: FloatArray, lines: FloatArray) -> FloatArray:
     """(l, m): the needs at the levels, from the smallest level up, so that they grow."""
     found = np.empty((len(LEVELS), reach.shape[1]))
     before = np.zeros(reach.shape[1])
@@ -139,18 +136,18 @@ def _needs(reach: Matrix, own: Matrix, lines: Matrix) -> Matrix:
     return found
 
 
-def _reach(left: Matrix) -> Matrix:
+def _reach(left: FloatArray) -> FloatArray:
     """The odds of what is left, growing with the variance as they must."""
     odds = left / np.maximum(1 - left, np.finfo(np.float64).tiny)
     return np.asarray(np.minimum.accumulate(odds[::-1], axis=0)[::-1])
 
 
-def _inverse(reach: Matrix) -> Matrix:
+def _inverse(reach: FloatArray) -> FloatArray:
     """The variances of the grid at which so much is kept as the levels say, (l,)."""
     return np.asarray(np.exp(np.interp(np.log(LEVELS), np.log(reach), LOG_GRID)))
 
 
-def _at(reach: Matrix, a: float) -> Matrix:
+def _at(reach: FloatArray, a: float) -> FloatArray:
     """Reaches on the grid (len(GRID), m) at a variance, (m,)."""
     place = float(np.interp(np.log(a), LOG_GRID, np.arange(len(GRID))))
     before = min(int(place), len(GRID) - 2)
@@ -158,13 +155,13 @@ def _at(reach: Matrix, a: float) -> Matrix:
     return np.asarray(below + (place - before) * (above - below))
 
 
-def _on_grid(shares: Matrix) -> Matrix:
+def _on_grid(shares: FloatArray) -> FloatArray:
     """Shares at `ATTACKED` (g, m) on the grid."""
     at = np.log(ATTACKED)
     return np.column_stack([np.interp(LOG_GRID, at, own) for own in shares.T])
 
 
-def _own_reach(values: Matrix, variance: float) -> Matrix:
+def _own_reach(values: FloatArray, variance: float) -> FloatArray:
     """What a number's own noisy value keeps, at the variances of the grid."""
     left = np.array([best_guess_error(values, a * variance) for a in ATTACKED])
     normal = np.array(ATTACKED) / (1 + np.array(ATTACKED))

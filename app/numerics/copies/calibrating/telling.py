@@ -29,15 +29,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.copies.calibrating.applied import Calibration, kept_level
 from app.numerics.copies.calibrating.calibration import recalibrated
 from app.numerics.copies.calibrating.learnt import Learnt
-
-Matrix = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Places = NDArray[np.intp]
 
 ALLOWED = 0.97
 """Of the share that is promised: what a finite sample may leave."""
@@ -60,10 +56,10 @@ LEAST_TRUSTED = 400
 
 def tell_more(
     frozen: Calibration,
-    numbers: Matrix,
+    numbers: FloatArray,
     codes: Codes,
     sizes: Sequence[int],
-    S: Matrix,
+    S: FloatArray,
     variances: Sequence[float],
 ) -> bool:
     """Whether rows would surely be left with less than is promised, at one of these applied variances.
@@ -88,12 +84,12 @@ def tell_more(
 
 def _standard_error(
     frozen: Calibration,
-    numbers: Matrix,
+    numbers: FloatArray,
     codes: Codes,
     sizes: Sequence[int],
-    S: Matrix,
-    variances: Matrix,
-) -> Matrix:
+    S: FloatArray,
+    variances: FloatArray,
+) -> FloatArray:
     """σ in these rows, of each variance, (2, m)."""
     found = [
         recalibrated(frozen, numbers[rows], codes[rows], sizes, S)
@@ -118,7 +114,7 @@ def replaced_rows(n: int) -> list[Places]:
     return found
 
 
-def _log_shares(calibration: Calibration, variances: Matrix) -> Matrix:
+def _log_shares(calibration: Calibration, variances: FloatArray) -> FloatArray:
     """t of each applied variance, (2, m): by lines alone, and by all that was learnt."""
     lines = replace(calibration, learnt=Learnt.nothing())
     v = np.array([[kept_level(one, a) for a in variances.tolist()] for one in (lines, calibration)])

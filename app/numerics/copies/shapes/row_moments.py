@@ -1,4 +1,5 @@
-"""What one pass over rows with gaps tells of them: moments of all cells, and of the complete rows.
+"""What one pass over rows with gaps tells of them: moments of all cells, and of the complete rows; and covariances from
+them, as those see them who look at the rows that have the cells.
 
 | here | meaning |
 |---|---|
@@ -7,6 +8,16 @@
 | n_c | rows in which no cell is missing; the others are also seen by their pattern (`patterns`) |
 | X̃ | the rows with missing cells set to the column's mean |
 | V_jk | `squares`: Σ (x_j - m_jk)² over the rows that have columns j and k (`moments`) |
+
+D·Cov(X)·D (`association`) is semidefinite, and has of two columns only the part of their covariance that is
+in rows with both: at random gaps of 90 %, a tenth. Correlations of the rows with both are the whole, but of
+different rows each, and need not be semidefinite together. So one goes from the first towards the second as
+far as it stays within its bounds. Both have the same variances.
+
+| here | meaning |
+|---|---|
+| X | (n, d), centred, 0 where missing |
+| bound | what the result must not exceed in any direction |
 """
 
 from __future__ import annotations
@@ -15,12 +26,82 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.covering.patterns import Columns, Patterns
 from app.numerics.moments import Moments, block_moments, incomplete_moments
 
-Matrix = NDArray[np.float64]
+HALVINGS = 20
+ROUNDING = 1e-9
+"""Share of the variances that counts as rounding."""
+
+
+def paired_covariance(
+    products: FloatArray, squares: FloatArray, variances: FloatArray
+) -> FloatArray:
+    """(d, d): correlations over the rows that have both columns, in these variances (d,).
+
+    Of XᵀX and of Σ X_j² over the rows that have column k, (d, d) both.
+    """
+    spread = np.sqrt(squares * squares.T)
+    correlation = np.divide(products, spread, out=np.zeros_like(spread), where=spread > 0)
+    found = np.clip(correlation, -1.0, 1.0) * np.sqrt(np.outer(variances, variances))
+    np.fill_diagonal(found, variances)
+    return np.asarray(found)
+
+
+def towards(inner: FloatArray, outer: FloatArray, bound: FloatArray | None = None) -> FloatArray:
+    """inner + θ·(outer - inner), θ ≤ 1 as large as leaves it semidefinite and within the bound."""
+    unit = np.sqrt(np.diag(inner))
+    unit = np.outer(np.where(unit > 0, unit, 1.0), np.where(unit > 0, unit, 1.0))
+
+    def possible(share: float) -> bool:
+        found = inner + share * (outer - inner)
+        return _semidefinite(found / unit) and (
+            bound is None or _semidefinite((bound - found) / unit)
+        )
+
+    low, high = 0.0, 1.0
+    if possible(high):
+        return outer
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if possible(middle) else (low, middle)
+    return np.asarray(inner + low * (outer - inner))
+
+
+def within(inner: FloatArray, bound: FloatArray) -> FloatArray:
+    """The matrix, (d, d), no larger than the bound in any direction; both are semidefinite."""
+    unit = np.sqrt(np.diag(bound))
+    unit = np.where(unit > 0, unit, 1.0)
+    scaled = bound / unit / unit[:, None] + ROUNDING * np.eye(len(bound))
+    L = np.linalg.cholesky(scaled)
+    half = np.linalg.solve(L, inner / unit / unit[:, None])
+    values, vectors = np.linalg.eigh(np.linalg.solve(L, half.T))
+    if not len(values) or values[-1] <= 1 + ROUNDING:
+        return inner
+    root = (L @ vectors) * np.sqrt(np.clip(values, 0.0, 1.0)) * unit[:, None]
+    return np.asarray(root @ root.T)
+
+
+def told_where_present(
+    sums: FloatArray, counts: FloatArray, unit: FloatArray, values: FloatArray
+) -> FloatArray:
+    """Correlations of indicators and numbers over the rows that have the number, (p, d).
+
+    Of Σ X and counts by category (p, d), and the root of Σ X² and how many there are by column (d,).
+    """
+    shares = counts / np.maximum(values, 1.0)
+    spread = np.sqrt(values * shares * (1 - shares)) * unit
+    return np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0)
+
+
+def _semidefinite(matrix: FloatArray) -> bool:
+    try:
+        np.linalg.cholesky(matrix + ROUNDING * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -30,7 +111,7 @@ class RowMoments:
     rows: int
     present: Moments
     complete: Moments
-    squares: Matrix
+    squares: FloatArray
     patterns: Patterns = field(default_factory=Patterns)
 
     @classmethod
@@ -64,7 +145,7 @@ class RowMoments:
             self.patterns.merged(other.patterns),
         )
 
-    def imputed_covariance(self) -> Matrix:
+    def imputed_covariance(self) -> FloatArray:
         """K_I = D·Cov(X̃)·D with D_j = √(n/n_j), (d, d): semidefinite whatever is missing.
 
         A missing cell adds nothing about the column's mean, so the comoment of X̃ follows from that
@@ -82,7 +163,7 @@ class RowMoments:
         covariance = comoment * spread[:, None] * spread
         return np.asarray((covariance + covariance.T) / 2)
 
-    def filled_covariance(self) -> Matrix:
+    def filled_covariance(self) -> FloatArray:
         """Cov(X̃), (d, d): K_I before columns are stretched.
 
         Of rows that have the columns of w, n_w of them, w'·Cov(X̃)·w is n_w/n of their variance at
@@ -92,7 +173,7 @@ class RowMoments:
         unstretched = np.sqrt(values / max(self.rows, 1))
         return np.asarray(self.imputed_covariance() * np.outer(unstretched, unstretched))
 
-    def pair_covariance(self, j: int, k: int) -> Matrix:
+    def pair_covariance(self, j: int, k: int) -> FloatArray:
         """The covariance of two columns over the rows that have both, (2, 2)."""
         both = self.present.comoment[j, k]
         found = np.array([[self.squares[j, k], both], [both, self.squares[k, j]]])
@@ -102,12 +183,12 @@ class RowMoments:
         """Moments of some columns over the rows that have all of them, as far as patterns are kept."""
         return self.patterns.having(columns, self.complete)
 
-    def complete_covariance(self) -> Matrix:
+    def complete_covariance(self) -> FloatArray:
         """K_C, the covariance of the complete rows, (d, d); 0 when there are not two of them."""
         return self.complete.covariance()
 
 
-def row_moments(block: Matrix, *, overwrite: bool = False) -> RowMoments:
+def row_moments(block: FloatArray, *, overwrite: bool = False) -> RowMoments:
     """The moments of one block of rows, shape (n, d), missing cells NaN.
 
     Rows that may be overwritten take less time: asking the system for memory costs as much as the sums.
@@ -129,11 +210,11 @@ def row_moments(block: Matrix, *, overwrite: bool = False) -> RowMoments:
     return found.merged(frequent).merged(others)
 
 
-def _gappy(found: tuple[Moments, Matrix]) -> tuple[Moments, Moments, Matrix]:
+def _gappy(found: tuple[Moments, FloatArray]) -> tuple[Moments, Moments, FloatArray]:
     """Moments and V of rows of which none is complete."""
     return found[0], Moments.none(len(found[1])), found[1]
 
 
-def _own_squares(complete: Moments) -> Matrix:
+def _own_squares(complete: Moments) -> FloatArray:
     """V of rows without gaps."""
     return np.repeat(np.diag(complete.comoment)[:, None], len(complete.count), axis=1)

@@ -26,13 +26,11 @@ Sums go in the scale of the columns, so that columns of 10⁻¹² and 10¹² sta
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.shapes.covering.patterns import Columns
 from app.numerics.copies.shapes.row_moments import RowMoments
-
-Matrix = NDArray[np.float64]
 
 ROUNDING = 1e-11
 """Share of each variance that is added to a shape, for what rounding may have taken from it."""
@@ -41,7 +39,7 @@ MIXED = 1e-4
 """Share of a matrix that is added to a far smaller one before the two are joined."""
 
 
-def covariance_shape(moments: RowMoments) -> Matrix:
+def covariance_shape(moments: RowMoments) -> FloatArray:
     """S of the rows, (d, d): it dominates K_I, M and K_C, and the K_O on their columns.
 
     Positive definite when every column has spread; a column without spread is 0, so that what is
@@ -63,7 +61,7 @@ def covariance_shape(moments: RowMoments) -> Matrix:
     return found
 
 
-def _cover_patterns(S: Matrix, moments: RowMoments) -> None:
+def _cover_patterns(S: FloatArray, moments: RowMoments) -> None:
     """Make S, in place, dominate K_O for every O that enough rows have."""
     for columns in moments.patterns.sets():
         rows = moments.having(columns)
@@ -71,7 +69,7 @@ def _cover_patterns(S: Matrix, moments: RowMoments) -> None:
             _cover(S, columns, rows.covariance())
 
 
-def _cover_pairs(S: Matrix, moments: RowMoments) -> None:
+def _cover_pairs(S: FloatArray, moments: RowMoments) -> None:
     """The same for every two columns, over the rows that have both."""
     count = moments.present.count
     gappy = np.triu((count >= rows_for_a_shape(2)) & (count < moments.rows), 1)
@@ -79,7 +77,7 @@ def _cover_pairs(S: Matrix, moments: RowMoments) -> None:
         _cover(S, (j, k), moments.pair_covariance(j, k))
 
 
-def _cover(S: Matrix, columns: Columns, K: Matrix) -> None:
+def _cover(S: FloatArray, columns: Columns, K: FloatArray) -> None:
     """Make S, in place, dominate K on these columns: S_OO ∨ K, as far as they have spread."""
     there = [place for place, column in enumerate(columns) if S[column, column] > 0]
     among = np.ix_(*(2 * [[columns[place] for place in there]]))
@@ -88,7 +86,7 @@ def _cover(S: Matrix, columns: Columns, K: Matrix) -> None:
         S[among] = joined(S[among], K)
 
 
-def _dominates(A: Matrix, B: Matrix) -> bool:
+def _dominates(A: FloatArray, B: FloatArray) -> bool:
     """Whether A - B is positive definite; A is."""
     unit = np.sqrt(np.diag(A))
     try:
@@ -98,7 +96,7 @@ def _dominates(A: Matrix, B: Matrix) -> bool:
     return True
 
 
-def without_spread(moments: RowMoments) -> NDArray[np.intp]:
+def without_spread(moments: RowMoments) -> Places:
     """The places of columns for which no noise can be shaped: without two different values.
 
     A spread within the rounding of the column's mean is none.
@@ -109,7 +107,7 @@ def without_spread(moments: RowMoments) -> NDArray[np.intp]:
     return np.flatnonzero(~(sd > rounding))
 
 
-def joined(A: Matrix, B: Matrix) -> Matrix:
+def joined(A: FloatArray, B: FloatArray) -> FloatArray:
     """A ∨ B, (d, d): it dominates both, and is A where A dominates B.
 
     A is positive definite, B semidefinite. Written as A + L·U·diag(max(0, m - 1))·UᵀLᵀ, which
@@ -127,7 +125,7 @@ def joined(A: Matrix, B: Matrix) -> Matrix:
     return np.asarray((found + found.T) / 2)
 
 
-def shape_factor(S: Matrix) -> Matrix:
+def shape_factor(S: FloatArray) -> FloatArray:
     """L, lower triangular, with L·Lᵀ = S, (d, d); ValueError when S is not positive definite."""
     if not np.isfinite(S).all() or not (np.diag(S) > 0).all():
         raise ValueError("a shape is positive definite and finite")
@@ -138,7 +136,7 @@ def shape_factor(S: Matrix) -> Matrix:
         raise ValueError("a shape is positive definite and finite") from None
 
 
-def relative_spectrum(A: Matrix, B: Matrix) -> tuple[Matrix, Matrix]:
+def relative_spectrum(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:
     """m, ascending, and P = L·U with A = P·Pᵀ and B = P·diag(m)·Pᵀ; (d,) and (d, d).
 
     A is positive definite (ValueError if not), B semidefinite.
@@ -159,6 +157,6 @@ def rows_for_a_shape(d: int) -> int:
     return 10 * (d + 1)
 
 
-def _scaled(matrix: Matrix, unit: Matrix) -> Matrix:
+def _scaled(matrix: FloatArray, unit: FloatArray) -> FloatArray:
     """The matrix with row and column j divided by unit_j."""
     return np.asarray(matrix / unit[:, None] / unit)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from app.numerics.arrays import FloatArray
 
 MOST_DECIMALS = 10
 """A column that needs more decimals is taken as not rounded."""
@@ -25,7 +26,7 @@ class Rule:
     decimals: int | None
 
 
-def rule_of(values: NDArray[np.float64]) -> Rule:
+def rule_of(values: FloatArray) -> Rule:
     """The rule that `values` (n,), NaN for missing, keep. Raises ValueError when none is present."""
     present = values[~np.isnan(values)]
     if not present.size:
@@ -33,13 +34,13 @@ def rule_of(values: NDArray[np.float64]) -> Rule:
     return Rule(float(present.min()), float(present.max()), _decimals(present))
 
 
-def enforced(values: NDArray[np.float64], rule: Rule) -> NDArray[np.float64]:
+def enforced(values: FloatArray, rule: Rule) -> FloatArray:
     """`values` (n,) rounded and kept within bounds; the bounds themselves are rounded already."""
     rounded = values if rule.decimals is None else np.round(values, rule.decimals)
     return np.clip(rounded, rule.least, rule.most)
 
 
-def _decimals(present: NDArray[np.float64]) -> int | None:
+def _decimals(present: FloatArray) -> int | None:
     # A few values rule out most candidates; the first one that fits them all is the answer.
     for decimals in range(MOST_DECIMALS + 1):
         if all(np.array_equal(np.round(part, decimals), part) for part in (present[:100], present)):

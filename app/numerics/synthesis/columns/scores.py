@@ -16,15 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.columns.enforcement import MOST_DECIMALS
 
 
-def score_intervals(
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def score_intervals(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Lower and upper end, (n,) each, of the interval in which the normal score of each cell lies.
 
     A value of one record is given: both ends are Φ⁻¹((i − ½)/n), i its rank. A column of a single
@@ -46,7 +44,7 @@ def score_intervals(
     return lower, upper
 
 
-def scores_of_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def scores_of_ranks(values: FloatArray) -> FloatArray:
     """Φ⁻¹((i − ½)/n) for the rank i of each value among those of its column, (n, d), none missing."""
     n = len(values)
     scores = special.ndtri((np.arange(n) + 0.5) / n)
@@ -65,14 +63,12 @@ class Quantiles:
         decimals  of each value; None for a column that is not rounded
     """
 
-    sorted: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    decimals: NDArray[np.intp] | None
+    sorted: FloatArray
+    low: FloatArray
+    high: FloatArray
+    decimals: Places | None
 
-    def at_ranks(
-        self, ranks: NDArray[np.intp], total: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def at_ranks(self, ranks: Places, total: int, rng: np.random.Generator) -> FloatArray:
         """Values for `ranks` 0 … total − 1, any shape: one of each of `total` strata of equal probability.
 
         With total = n a tied value returns as often as it came, to the record. A single value is
@@ -85,13 +81,13 @@ class Quantiles:
             within, whole = np.modf((ranks + rng.random(ranks.shape)) / total * n)
             place = np.minimum(whole.astype(np.intp), n - 1)
         low = self.low[place]
-        values: NDArray[np.float64] = low + (self.high[place] - low) * within
+        values: FloatArray = low + (self.high[place] - low) * within
         if self.decimals is not None:
             values = _rounded(values, self.decimals[place])
         return np.clip(values, self.sorted[0], self.sorted[-1])
 
 
-def quantiles_of(values: NDArray[np.float64], *, interpolated: bool, rounded: bool) -> Quantiles:
+def quantiles_of(values: FloatArray, *, interpolated: bool, rounded: bool) -> Quantiles:
     """The quantile function of `values` (n,), NaN for missing; ValueError when none is present.
 
     Categories are not `interpolated`; numbers that keep their decimals are `rounded`.
@@ -112,7 +108,7 @@ def quantiles_of(values: NDArray[np.float64], *, interpolated: bool, rounded: bo
     return Quantiles(known, low, high, decimals)
 
 
-def decimals_of(values: NDArray[np.float64]) -> NDArray[np.intp]:
+def decimals_of(values: FloatArray) -> Places:
     """The decimals that each value needs, (n,); MOST_DECIMALS + 1 where that many are not enough."""
     found = np.full(values.size, MOST_DECIMALS + 1, dtype=np.intp)
     open_places = np.arange(values.size)
@@ -125,7 +121,7 @@ def decimals_of(values: NDArray[np.float64]) -> NDArray[np.intp]:
     return found
 
 
-def _rounded(values: NDArray[np.float64], decimals: NDArray[np.intp]) -> NDArray[np.float64]:
+def _rounded(values: FloatArray, decimals: Places) -> FloatArray:
     rounded = values.copy()
     for each in np.unique(decimals):
         if each <= MOST_DECIMALS:

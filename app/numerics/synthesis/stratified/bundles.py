@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.stratified.identities import identities
 from app.numerics.tables import MixedTable
 
@@ -43,8 +43,8 @@ FEWEST_OTHERS = 2
 class Bundle:
     """Numeric columns of a table, and the combinations of their values, (k, columns)."""
 
-    columns: NDArray[np.intp]
-    combinations: NDArray[np.float64]
+    columns: Places
+    combinations: FloatArray
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class BundledTable:
     """
 
     cells: MixedTable
-    alone: NDArray[np.intp]
+    alone: Places
     bundles: tuple[Bundle, ...]
 
     def names(self, original: Sequence[str]) -> list[str]:
@@ -85,7 +85,7 @@ def bundled(table: MixedTable, rng: np.random.Generator) -> BundledTable:
     A column with a missing cell, or one that takes part in an exact linear relation, is in no bundle.
     """
     found: list[Bundle] = []
-    codes: list[NDArray[np.intp]] = []
+    codes: list[Places] = []
     for columns in _together(table, rng):
         values = _rare_taken_apart(table.numeric[:, columns], rng)
         combinations, places = np.unique(values, axis=0, return_inverse=True)
@@ -103,7 +103,7 @@ def bundled(table: MixedTable, rng: np.random.Generator) -> BundledTable:
     return BundledTable(cells, alone, tuple(found))
 
 
-def _together(table: MixedTable, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+def _together(table: MixedTable, rng: np.random.Generator) -> list[Places]:
     """The columns of each bundle, beginning with the column of the most values."""
     n, p = table.numeric.shape
     labels = {
@@ -146,7 +146,7 @@ def _in_identities(table: MixedTable) -> set[int]:
     }
 
 
-def _rare_taken_apart(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _rare_taken_apart(values: FloatArray, rng: np.random.Generator) -> FloatArray:
     """`values` (n, columns), each column permuted among neighbours whose combinations nobody shares.
 
     Neighbours are at least `GROUP_RECORDS` such records that follow one another in the order of the first
@@ -164,12 +164,12 @@ def _rare_taken_apart(values: NDArray[np.float64], rng: np.random.Generator) -> 
     return apart
 
 
-def _joined(left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.intp]:
+def _joined(left: Places, right: Places) -> Places:
     """One label for each pair of labels, (n,)."""
-    labels: NDArray[np.intp] = np.unique(left * (right.max() + 1) + right, return_inverse=True)[1]
+    labels: Places = np.unique(left * (right.max() + 1) + right, return_inverse=True)[1]
     return labels.reshape(-1)
 
 
-def _counted(labels: NDArray[np.intp]) -> int:
+def _counted(labels: Places) -> int:
     """How many labels 0, 1, … there are."""
     return int(labels.max()) + 1

@@ -1,24 +1,32 @@
-"""Exact linear relations among numeric columns: found, left out, and computed back.
+"""Exact linear relations among numeric columns: found, left out, and computed back with totals that keep their distribution.
 
-A total beside its parts is a fact about the table that mixing keeps only nearly. So one column of each
-relation takes no part in the synthesis and is computed from the others afterwards.
+A total beside its parts is a fact about the table that mixing keeps only nearly. So one column of each relation
+takes no part in the synthesis and is computed from the others afterwards. Each part has its own distribution
+exactly, and their sum has what their dependence makes of it, which a synthesis keeps only nearly. So a part's
+values change places, hardly any far: the total that a record should have by its rank is taken, and the part's
+values are given out in the order of what the record would need for it. No column but the total changes its values
+for that. Columns that are mostly equal to a part go where it goes.
 
 | symbol | name here | meaning |
 | --- | --- | --- |
 | X | `values`, (n, p) | numeric columns, NaN for missing |
-| x_t = c + Σ w_k·x_k | `Identity` | t the column left out, the k's those that stay |
+| x_t = c + Σ w_k·x_k | `Identity` | t the column left out, the k's those that stay: a total and its parts |
+| T_(1) ≤ … ≤ T_(m) | `wanted` | the original's total, at as many ranks as there are synthetic records |
+| x_k + (T − x_t)/w_k | | what a record would need in part k for the total of its rank |
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.moments import centre_and_spread
+from app.numerics.utility.quality import kolmogorov_smirnov
 
 LEAST_RECORDS_PER_COLUMN = 3
 """With fewer complete records than this for each column, relations hold by chance."""
@@ -41,7 +49,7 @@ class Identity:
     constant: float
     weights: tuple[tuple[int, float], ...]
 
-    def computed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def computed(self, values: FloatArray) -> FloatArray:
         """The column left out, (n,), from `values` (n, p)."""
         found = np.full(len(values), self.constant)
         for column, weight in self.weights:
@@ -49,7 +57,7 @@ class Identity:
         return found
 
 
-def identities(values: NDArray[np.float64]) -> tuple[Identity, ...]:
+def identities(values: FloatArray) -> tuple[Identity, ...]:
     """The exact relations of `values` (n, p), none of which uses a column that another one leaves out.
 
     Looked for among the records in which no column is missing. Of each relation the column of the
@@ -87,7 +95,7 @@ def identities(values: NDArray[np.float64]) -> tuple[Identity, ...]:
     return _independent(found)
 
 
-def _reduced(null: NDArray[np.float64]) -> NDArray[np.float64]:
+def _reduced(null: FloatArray) -> FloatArray:
     """Rows that span the same space, each with a leading 1 in a column where the others have 0.
 
     Columns stand in the order in which they should be left out, so the first that can lead does.
@@ -110,10 +118,7 @@ def _reduced(null: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _exact(
-    complete: NDArray[np.float64],
-    total: int,
-    weights: list[tuple[int, float]],
-    deviation: float,
+    complete: FloatArray, total: int, weights: list[tuple[int, float]], deviation: float
 ) -> Identity | None:
     """The identity with weights and constant made simple where that fits as well; None where none fits."""
     simple = [
@@ -137,3 +142,58 @@ def _independent(found: list[Identity]) -> tuple[Identity, ...]:
     return tuple(
         identity for identity in found if not totals & {column for column, _ in identity.weights}
     )
+
+
+MOST_APART = 0.01
+"""Kolmogorov-Smirnov distance that a total may have from the original's."""
+
+MOST_STEPS = 10
+
+
+def balanced(
+    values: FloatArray,
+    original: FloatArray,
+    found: Sequence[Identity],
+    together: Mapping[int, Sequence[int]],
+) -> FloatArray:
+    """`values` (m, p), parts without a missing cell, with the totals of `found` distributed as in `original` (n, p).
+
+    `together` says of a part which columns move with it, itself among them. Of all steps the one stays whose worst total is closest: where the
+    parts cannot make the distribution, or there are too few records for it, that may be the first.
+    """
+    made, best = values.copy(), values
+    least = _worst(values, original, found)
+    for _ in range(MOST_STEPS):
+        if least <= MOST_APART:
+            break
+        for identity in found:
+            for part, weight in identity.weights:
+                given, taken = _moved(made, original, identity, part, weight)
+                columns = np.array(together.get(part, (part,)))
+                made[np.ix_(taken, columns)] = made[np.ix_(given, columns)]
+        apart = _worst(made, original, found)
+        if apart < least:
+            best, least = made.copy(), apart
+    return best
+
+
+def _worst(values: FloatArray, original: FloatArray, found: Sequence[Identity]) -> float:
+    """The largest distance of a total from the original's."""
+    return max(kolmogorov_smirnov(_known(original, each), each.computed(values)) for each in found)
+
+
+def _known(original: FloatArray, identity: Identity) -> FloatArray:
+    total = original[:, identity.total]
+    return total[~np.isnan(total)]
+
+
+def _moved(
+    values: FloatArray, original: FloatArray, identity: Identity, part: int, weight: float
+) -> tuple[Places, Places]:
+    """Records, (m,), by what they have in the part and by what they need there for the total of their rank."""
+    total, known = identity.computed(values), np.sort(_known(original, identity))
+    m = total.size
+    wanted = np.empty(m)
+    wanted[np.argsort(total, kind="stable")] = known[(np.arange(m) * 2 + 1) * known.size // (2 * m)]
+    needed = values[:, part] + (wanted - total) / weight
+    return np.argsort(values[:, part], kind="stable"), np.argsort(needed, kind="stable")

@@ -21,10 +21,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
-from app.numerics.forests import each_on_all_cores
+from app.numerics.arrays import FloatArray, Places
+from app.numerics.threads import each_on_all_cores
 
 TREE_RECORDS = 5_000
 """A tree learns from, and its leaves hold, at most so many originals, others for each."""
@@ -43,14 +43,12 @@ class LeafTree(NamedTuple):
     """
 
     tree: Any
-    values: NDArray[np.float64]
-    first: NDArray[np.intp]
-    counts: NDArray[np.intp]
+    values: FloatArray
+    first: Places
+    counts: Places
 
 
-def mendable(
-    original: NDArray[np.float64], numeric: NDArray[np.intp], least: int
-) -> NDArray[np.intp]:
+def mendable(original: FloatArray, numeric: Places, least: int) -> Places:
     """Those of the `numeric` columns that vary and whose originals fill two leaves.
 
     Two columns, mended one by the other, can come together as they were. Then the rest of the record must not follow:
@@ -67,12 +65,12 @@ def mendable(
 
 
 def mended(
-    original: NDArray[np.float64],
-    synthetic: NDArray[np.float64],
-    columns: NDArray[np.intp],
+    original: FloatArray,
+    synthetic: FloatArray,
+    columns: Places,
     least: int,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """`synthetic` with `columns` mended one after the other, in random order; missing cells stay missing.
 
     In the end each column's own values are given out in the order found: no column's values change, only who has them.
@@ -91,7 +89,7 @@ def mended(
 
 
 def _trees(
-    original: NDArray[np.float64], columns: NDArray[np.intp], least: int, rng: np.random.Generator
+    original: FloatArray, columns: Places, least: int, rng: np.random.Generator
 ) -> list[LeafTree | None]:
     """A tree for each of `columns`; None where too few originals have it."""
     seeds = rng.integers(2**31, size=columns.size).tolist()
@@ -124,8 +122,8 @@ def _trees(
 
 
 def _in_leaves(
-    found: LeafTree, records: NDArray[np.float64], column: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+    found: LeafTree, records: FloatArray, column: int, rng: np.random.Generator
+) -> FloatArray:
     """`column` of `records` (n', d) by the values of the originals in the same leaf, at the same share of its ranks."""
     leaves = found.tree.apply(np.delete(records, column, axis=1).astype(np.float32))
     # Equal values are ordered at random: records stand in no order of their own.

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.synthesis.columns.enforcement import rule_of
-from app.numerics.synthesis.columns.ordering import category_orders
+from app.numerics.synthesis.columns.latent import category_orders
 from app.numerics.synthesis.stratified.dependencies import Dependency, dependencies
 from app.numerics.synthesis.stratified.identities import Identity, identities
 from app.numerics.tables import MixedTable
@@ -31,11 +31,11 @@ class OrdinalTable:
         decimals      of each numeric column of the table; None where it is not rounded
     """
 
-    values: NDArray[np.float64]
-    kept: NDArray[np.intp]
-    pattern: NDArray[np.intp]
-    patterns: NDArray[np.bool_]
-    orders: tuple[NDArray[np.intp], ...]
+    values: FloatArray
+    kept: Places
+    pattern: Places
+    patterns: Flags
+    orders: tuple[Places, ...]
     decimals: tuple[int | None, ...]
     identities: tuple[Identity, ...]
     dependencies: tuple[Dependency, ...]
@@ -46,11 +46,11 @@ class OrdinalTable:
         return len(self.decimals)
 
     @property
-    def categorical(self) -> NDArray[np.intp]:
+    def categorical(self) -> Places:
         """The columns of `values` that hold categories."""
         return np.flatnonzero(self.kept >= self.numbers)
 
-    def shown(self, values: NDArray[np.float64], pattern: NDArray[np.intp]) -> NDArray[np.float64]:
+    def shown(self, values: FloatArray, pattern: Places) -> FloatArray:
         """`values` (rows, d) with NaN where the pattern says that a cell is missing."""
         return np.where(self.patterns[pattern][:, self.kept], np.nan, values)
 
@@ -87,10 +87,7 @@ def ordinal_table(table: MixedTable, rng: np.random.Generator, *, enforce: bool)
 
 
 def mixed_table(
-    values: NDArray[np.float64],
-    pattern: NDArray[np.intp],
-    like: OrdinalTable,
-    categories: tuple[int, ...],
+    values: FloatArray, pattern: Places, like: OrdinalTable, categories: tuple[int, ...]
 ) -> MixedTable:
     """The mixed table of complete synthetic `values` (rows, d) and the missing patterns of its records.
 
@@ -121,6 +118,6 @@ def mixed_table(
     )
 
 
-def _places(codes: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.float64]:
+def _places(codes: Places, order: Places) -> FloatArray:
     """Each record's category by its place in the order, (n,), NaN where missing."""
     return np.where(codes < 0, np.nan, np.argsort(order)[codes].astype(np.float64))

@@ -23,26 +23,27 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from app.errors import InvalidTable
-from app.numerics.synthesis.columns.augmentation import augmented
+from app.numerics.arrays import FloatArray, Places
+from app.numerics.synthesis.columns.latent import augmented
 from app.numerics.synthesis.columns.scores import (
     Quantiles,
     quantiles_of,
     score_intervals,
     scores_of_ranks,
 )
+from app.numerics.synthesis.components import MOST_PASSES, refuse_single_direction
+from app.numerics.synthesis.methods import Synthesis
 from app.numerics.synthesis.moments import moments
-from app.numerics.synthesis.outcome import Synthesis
-from app.numerics.synthesis.published.components import MOST_PASSES, refuse_single_direction
 from app.numerics.synthesis.stratified.bundles import BundledTable, bundled
-from app.numerics.synthesis.stratified.equalities import (
+from app.numerics.synthesis.stratified.dependencies import (
     Equality,
     equalised,
     equalities,
     still_equal,
 )
+from app.numerics.synthesis.stratified.identities import balanced
 from app.numerics.synthesis.stratified.mending import mendable, mended
 from app.numerics.synthesis.stratified.ordinal import OrdinalTable, mixed_table, ordinal_table
 from app.numerics.synthesis.stratified.redraw import LEAF_ORIGINALS, redrawable, redrawn
@@ -53,7 +54,6 @@ from app.numerics.synthesis.stratified.strata import (
     divided,
     told_apart,
 )
-from app.numerics.synthesis.stratified.totals import balanced
 from app.numerics.tables import MixedTable
 
 ROUNDS = 2
@@ -81,7 +81,7 @@ class Decoupler(Protocol):
 
     def __call__(
         self,
-        values: NDArray[np.float64],
+        values: FloatArray,
         rng: np.random.Generator,
         *,
         rows: int | None = None,
@@ -94,7 +94,7 @@ class Decoupler(Protocol):
 class Stratum:
     """The originals of one stratum, and in how many directions their released columns vary."""
 
-    records: NDArray[np.intp]
+    records: Places
     permuted: int
 
 
@@ -117,14 +117,14 @@ class Recipe:
     bundled: BundledTable
     table: OrdinalTable
     inner: Decoupler
-    latent: NDArray[np.float64]
+    latent: FloatArray
     strata: tuple[Stratum, ...]
     directions: int
     quantiles: tuple[Quantiles, ...]
     equalities: tuple[Equality, ...]
     leaf: int
-    mended: NDArray[np.intp]
-    redrawn: NDArray[np.intp]
+    mended: Places
+    redrawn: Places
     difference: float
 
 
@@ -268,7 +268,7 @@ def _some(strata: tuple[Stratum, ...], rng: np.random.Generator) -> list[Stratum
     return [stratum for stratum, seen in zip(order, before, strict=True) if seen < MOST_COMPARED]
 
 
-def _latent(table: OrdinalTable, rng: np.random.Generator) -> NDArray[np.float64]:
+def _latent(table: OrdinalTable, rng: np.random.Generator) -> FloatArray:
     """Z: the score of each cell within its interval, drawn given the record's other cells."""
     columns = [*table.values.T, table.pattern.astype(np.float64)]
     intervals = [score_intervals(column) for column in columns]
@@ -280,11 +280,8 @@ def _latent(table: OrdinalTable, rng: np.random.Generator) -> NDArray[np.float64
 
 
 def _round(
-    made: Recipe,
-    groups: Sequence[NDArray[np.intp]],
-    donors: NDArray[np.intp],
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    made: Recipe, groups: Sequence[Places], donors: Places, rng: np.random.Generator
+) -> tuple[FloatArray, Places]:
     """As many complete records as the groups have, in random order, and their missing patterns.
 
     Numbers that are mended and categories that are drawn again come from `donors`.
@@ -309,9 +306,7 @@ def _round(
     return values, pattern
 
 
-def _within(
-    made: Recipe, records: NDArray[np.intp], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _within(made: Recipe, records: Places, rng: np.random.Generator) -> FloatArray:
     """As many records as the stratum has, (n_s, d + 1): its own values in the order of new scores."""
     originals, scores = _scores(made.table, made.latent, records)
     latent = made.latent[records]
@@ -329,7 +324,7 @@ def _within(
     return values
 
 
-def _filled(values: NDArray[np.float64], latent: NDArray[np.float64]) -> NDArray[np.float64]:
+def _filled(values: FloatArray, latent: FloatArray) -> FloatArray:
     """`values` (n,) with each missing one replaced by the present one of the nearest score; 0 if none is."""
     missing = np.isnan(values)
     if not missing.any():
@@ -345,8 +340,8 @@ def _filled(values: NDArray[np.float64], latent: NDArray[np.float64]) -> NDArray
 
 
 def _restored(
-    made: Recipe, values: NDArray[np.float64], pattern: NDArray[np.intp], rng: np.random.Generator
-) -> NDArray[np.float64]:
+    made: Recipe, values: FloatArray, pattern: Places, rng: np.random.Generator
+) -> FloatArray:
     """Numbers by the quantile functions of the whole table, at their ranks among the cells to be shown.
 
     Inside a stratum values are the stratum's own; here single values are moved to between their
@@ -363,9 +358,7 @@ def _restored(
     return still_equal(restored, values, made.equalities)
 
 
-def _totalled(
-    made: Recipe, restored: NDArray[np.float64], pattern: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _totalled(made: Recipe, restored: FloatArray, pattern: Places) -> FloatArray:
     """`restored` with the parts of totals in places that give the totals the original's distribution.
 
     Only records that show all columns of a linear relation, and those that go with them, take part.
@@ -394,15 +387,13 @@ def _totalled(
     return totalled
 
 
-def _joined(
-    labels: NDArray[np.intp], table: OrdinalTable, latent: NDArray[np.float64]
-) -> tuple[Stratum, ...]:
+def _joined(labels: Places, table: OrdinalTable, latent: FloatArray) -> tuple[Stratum, ...]:
     """The strata of `labels` (n,), each joined to its neighbour where it varies in one direction only.
 
     Permuting a single component would release the records of a stratum as they are.
     """
 
-    def stratum(*groups: NDArray[np.intp]) -> Stratum:
+    def stratum(*groups: Places) -> Stratum:
         records = np.concatenate(groups)
         return Stratum(records, _directions(table, latent, records))
 
@@ -418,15 +409,15 @@ def _joined(
     return tuple(found)
 
 
-def _directions(table: OrdinalTable, latent: NDArray[np.float64], records: NDArray[np.intp]) -> int:
+def _directions(table: OrdinalTable, latent: FloatArray, records: Places) -> int:
     """In how many directions the released columns vary among these records."""
     released = _scores(table, latent, records)[1][:, :-1]
     return moments(released).rank if released.any() else 0
 
 
 def _scores(
-    table: OrdinalTable, latent: NDArray[np.float64], records: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    table: OrdinalTable, latent: FloatArray, records: Places
+) -> tuple[FloatArray, FloatArray]:
     """Values with their missing pattern last, and normal scores of their ranks among these records.
 
     Scores of a column that does not vary among them would be ties broken at random; they are 0.

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.forests import each_on_all_cores
+from app.numerics.arrays import FloatArray, Places
+from app.numerics.threads import each_on_all_cores
 
 LEAF_ORIGINALS = 20
 
@@ -32,11 +32,8 @@ TREE_RECORDS = 20_000
 
 
 def redrawn(
-    original: NDArray[np.float64],
-    synthetic: NDArray[np.float64],
-    columns: NDArray[np.intp],
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
+    original: FloatArray, synthetic: FloatArray, columns: Places, rng: np.random.Generator
+) -> FloatArray:
     """`synthetic` with `columns` drawn again, one after the other; missing cells stay missing."""
     made = synthetic.copy()
     trees = _trees(original, columns, rng)
@@ -48,10 +45,10 @@ def redrawn(
     return made
 
 
-def redrawable(original: NDArray[np.float64], categorical: NDArray[np.intp]) -> NDArray[np.intp]:
+def redrawable(original: FloatArray, categorical: Places) -> Places:
     """Those of the `categorical` columns that have three categories or more, each of five records on average."""
 
-    def several(values: NDArray[np.float64]) -> bool:
+    def several(values: FloatArray) -> bool:
         known = values[~np.isnan(values)]
         return FEWEST_CATEGORIES <= np.unique(known).size <= known.size / CATEGORY_RECORDS
 
@@ -67,12 +64,12 @@ class LeafTree(NamedTuple):
     """
 
     tree: Any
-    donors: NDArray[np.intp]
-    categories: NDArray[np.float64]
+    donors: Places
+    categories: FloatArray
 
 
 def _trees(
-    original: NDArray[np.float64], columns: NDArray[np.intp], rng: np.random.Generator
+    original: FloatArray, columns: Places, rng: np.random.Generator
 ) -> list[LeafTree | None]:
     """The tree of each column; None where too few originals have it."""
     chosen = [rng.permutation(np.flatnonzero(~np.isnan(original[:, each]))) for each in columns]
@@ -93,9 +90,7 @@ def _trees(
     return each_on_all_cores(learnt, range(len(columns)))
 
 
-def _drawn_in_leaves(
-    found: LeafTree, asked: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _drawn_in_leaves(found: LeafTree, asked: FloatArray, rng: np.random.Generator) -> FloatArray:
     """A category for each row of `asked`: those of its leaf's originals, permuted, as often as needed."""
     tree, donors, categories = found
     takers = tree.apply(asked.astype(np.float32))

@@ -19,9 +19,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from app.numerics.forests import grown
+from app.numerics.arrays import FloatArray, Places
+from app.numerics.threads import grown
 
 TREES = 40
 
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
         clear  whether it is above ½ by more than chance
     """
 
-    looks: NDArray[np.float64]
+    looks: FloatArray
     area: float
     clear: bool
 
@@ -48,11 +48,8 @@ def default_least(columns: int) -> int:
 
 
 def divided(
-    original: NDArray[np.float64],
-    looks: NDArray[np.float64],
-    least: int,
-    rng: np.random.Generator,
-) -> NDArray[np.intp]:
+    original: FloatArray, looks: FloatArray, least: int, rng: np.random.Generator
+) -> Places:
     """The stratum 0, 1, … of each original record, (n,), neighbours in the tree next to each other.
 
     Every stratum has at least L records, except where the table itself has fewer.
@@ -62,16 +59,13 @@ def divided(
     narrow = original.astype(np.float32)
     tree = DecisionTreeRegressor(min_samples_leaf=least, random_state=int(rng.integers(2**31)))
     leaves = tree.fit(narrow, looks).apply(narrow)
-    numbered: NDArray[np.intp] = np.unique(leaves, return_inverse=True)[1]
+    numbered: Places = np.unique(leaves, return_inverse=True)[1]
     return numbered
 
 
 def told_apart(
-    original: NDArray[np.float64],
-    synthetic: NDArray[np.float64],
-    others: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    original: FloatArray, synthetic: FloatArray, others: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, float]:
     """π of `original` and of `others`, and the area under the curve of telling `synthetic` from `original`.
 
     `original` must not be what the synthetic records were made from: those have lookalikes among them,

@@ -18,23 +18,24 @@ from sqlalchemy import Connection
 
 from app.errors import NotReleasable
 from app.model import Column, Dataset, Kind, Part, Storage
+from app.numerics.arrays import IntArray
 from app.numerics.copies.calibrating.applied import Calibration
 from app.numerics.copies.calibrating.calibration import calibrated, rows_shape
 from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import covariance_shape, rows_for_a_shape, without_spread
 from app.numerics.threads import one_blas_thread
 from app.service.copies.freezing.frozen import Frozen, keep_frozen, open_frozen
-from app.service.copies.freezing.part_rows import (
-    Ordinals,
+from app.service.copies.freezing.pool import keep_pool
+from app.service.copies.freezing.rows import (
     batch_moments,
     part_batches,
     part_moments,
+    sample_key,
+    sample_of,
+    sampled_columns,
 )
-from app.service.copies.freezing.pool import keep_pool
-from app.service.copies.freezing.sample import sample_key, sample_of, sampled_columns
 from app.service.copies.freezing.shape import Shape, following, keep_shape, use_shape
-from app.service.datasets.secrets import open_secret
-from app.service.datasets.statistics import Statistics, open_statistics
+from app.service.datasets.secrets import Statistics, open_secret, open_statistics
 from app.service.resources import Resources
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading
@@ -114,7 +115,7 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
     count = sum(part.rows for part in rows.parts) - len(rows.retired)
     if count < 2:
         raise NotReleasable("one row has no spread to hide it in", rows=count)
-    retired: Ordinals = np.array(rows.retired, dtype=np.int64)
+    retired: IntArray = np.array(rows.retired, dtype=np.int64)
     if not categories:
         moments = tuple(part_moments(resources, part, numbers, retired) for part in rows.parts)
         return Look(rows, numbers, moments, None, None)
@@ -147,7 +148,7 @@ def _batches_seen(
 
     Moments of a batch are taken beside, while the next one is read.
     """
-    retired: Ordinals = np.array(rows.retired, dtype=np.int64)
+    retired: IntArray = np.array(rows.retired, dtype=np.int64)
     coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
     before: list[Future[RowMoments]] = []
     for part in rows.parts:

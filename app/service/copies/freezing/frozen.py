@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import NotReleasable
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.calibrating.applied import Calibration, applied_variance
 from app.numerics.copies.calibrating.learnt import Learnt
 from app.numerics.copies.grid import carries_noise, grid_exponents
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.copies import shapes
-
-FloatArray = NDArray[np.float64]
 
 CALIBRATED = "calibration_"
 LEARNT = "learnt_"

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.model import Part
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import covariance_shape, joined, shape_factor
 from app.service.copies.later_parts.later import Later
@@ -25,8 +25,6 @@ from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.copies import shapes
 from app.store.database.copies.history import HistoryNotWhole
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

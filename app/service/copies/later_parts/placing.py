@@ -15,16 +15,16 @@ from enum import StrEnum
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import RowsUncovered
 from app.model import Part
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
 from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import rows_for_a_shape, shape_factor
 from app.service.copies.freezing.frozen import Frozen
-from app.service.copies.freezing.part_rows import Ordinals, number_rows, part_batches, part_moments
+from app.service.copies.freezing.rows import number_rows, part_batches, part_moments
 from app.service.copies.freezing.shape import (
     Shape,
     following,
@@ -38,9 +38,7 @@ from app.service.copies.later_parts.relating import check_relation, enough_rows,
 from app.service.resources import Resources
 from app.store.database.registered import datasets
 
-Matrix = NDArray[np.float64]
-
-NONE_RETIRED: Ordinals = np.empty(0, dtype=np.int64)
+NONE_RETIRED: IntArray = np.empty(0, dtype=np.int64)
 
 
 class Uncovered(StrEnum):
@@ -165,8 +163,8 @@ def _keep_shape(
     dataset_id: str,
     part: Part,
     newest: Shape,
-    centre: Matrix,
-    matrix: Matrix,
+    centre: FloatArray,
+    matrix: FloatArray,
     later: Later,
 ) -> Shape:
     """Freeze a shape for a part; small parts before it go on to be counted."""

@@ -1,30 +1,42 @@
-"""Whether later rows relate numbers and categories as those did that the applied variance follows from.
+"""What later rows tell that the first did not: by how they relate numbers and categories, and by where they lie.
 
 a(v) is measured when the first copy is issued. Where a later part's categories tell more of its numbers,
 the same a would leave less than is promised, so such rows are refused. Few rows tell little, and a promise may fall
 short by what is chance in so few (`telling`); so parts are also judged together with the later parts before them, until these are
 enough rows to tell nearly all (`later`).
+
+Rows that came together and lie elsewhere are told to their owner: A part's rows stand together in every copy, and
+the mean of many noisy rows has hardly any noise. So the noise of a part hides what its rows have apart from each
+other, and where the part lies as a whole it cannot hide.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import RowsTellMore
-from app.model import Column, Part
-from app.numerics.copies.calibrating.frequent import LEAST, frequent_categories
+from app.model import Column, Notice, Part
+from app.numerics.arrays import Codes, IntArray
+from app.numerics.copies.calibrating.joining import LEAST, frequent_categories
 from app.numerics.copies.calibrating.telling import tell_more
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined, rows_for_a_shape
+from app.numerics.moments import Moments
 from app.service.copies.freezing.frozen import Frozen
-from app.service.copies.freezing.part_rows import Ordinals, number_rows, part_batches
 from app.service.copies.freezing.pool import Pool, open_pool
-from app.service.copies.freezing.sample import Sample, sample_key, sample_of, sampled_columns
+from app.service.copies.freezing.rows import (
+    Sample,
+    number_rows,
+    part_batches,
+    sample_key,
+    sample_of,
+    sampled_columns,
+)
 from app.service.copies.freezing.shape import Shape
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
@@ -58,7 +70,7 @@ def check_relation(
     connection: Connection,
     dataset_id: str,
     parts: Sequence[Part],
-    retired: Ordinals,
+    retired: IntArray,
     frozen: Frozen,
     shape: Shape,
     *,
@@ -97,7 +109,7 @@ def check_relation(
 def _sample(
     resources: Resources,
     parts: Sequence[Part],
-    retired: Ordinals,
+    retired: IntArray,
     columns: Sequence[Column],
     secret: bytes,
 ) -> Sample:
@@ -110,7 +122,7 @@ def _sample(
     return sample_of(batches, columns, sample_key(secret), sum(part.rows for part in parts))
 
 
-def _shown_codes(sample: Sample, pool: Pool) -> tuple[NDArray[np.int32], list[int]]:
+def _shown_codes(sample: Sample, pool: Pool) -> tuple[Codes, list[int]]:
     """The categories as codes; a record with a value that no donor has is never shown, and tells nothing."""
     listed = np.ones(sample.table.num_rows, dtype=bool)
     for name, values in pool.values.items():
@@ -119,3 +131,36 @@ def _shown_codes(sample: Sample, pool: Pool) -> tuple[NDArray[np.int32], list[in
     return np.where(listed[:, None], codes, np.array(sizes, dtype=np.int32)), [
         size + 1 for size in sizes
     ]
+
+
+FAR = 0.5
+"""In spreads of the rows that the first copy was made of."""
+
+SURE = 4.0
+"""Standard errors of a mean: what is less may be chance."""
+
+
+def drift_notices(frozen: Frozen, numbers: Sequence[str], moments: Moments) -> tuple[Notice, ...]:
+    """A word on each number whose mean in these rows is far from the one that was frozen.
+
+    `moments` are those of `numbers`.
+    """
+    places = {name: place for place, name in enumerate(numbers)}
+    found = []
+    for name, mean, variance in zip(frozen.numeric, frozen.means, frozen.variances, strict=True):
+        place = places[name]
+        count = int(moments.counts[place])
+        if count == 0 or not variance > 0:
+            continue
+        away = abs(moments.means[place] - mean) / math.sqrt(variance)
+        if away > max(FAR, SURE / math.sqrt(count)):
+            found.append(Notice("rows-elsewhere", _sentence(name), column=name))
+    return tuple(found)
+
+
+def _sentence(name: str) -> str:
+    return (
+        f"In column {name!r} these rows lie elsewhere than the rows before them. Rows that came together stand"
+        " together in every copy, so that a row's place tells that much of it: the promise is about what it has"
+        " apart from the others of its part."
+    )

@@ -10,7 +10,7 @@ from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
 from app.service.attacks.released_sample import OriginalRows
 from app.service.copies.preview.report import Example
-from app.service.copies.preview.sides import Side
+from app.service.copies.preview.utility import Side
 from app.tables.stream import category_text
 
 EXAMPLES = 3

@@ -18,8 +18,13 @@ from app.numerics.threads import one_blas_thread
 from app.service.attacks.released_sample import OriginalRows, RowsWanted, original_rows
 from app.service.attacks.simulated_copy import Draws, Simulated, new_draws, simulated_copy
 from app.service.copies.preview.report import Risk, Utility
-from app.service.copies.preview.sides import Side, copied_side, original_side
-from app.service.copies.preview.utility import Questions, measured_utility
+from app.service.copies.preview.utility import (
+    Questions,
+    Side,
+    copied_side,
+    measured_utility,
+    original_side,
+)
 from app.store.blobs.store import BlobRows
 
 LEARNT_TARGETS = 6

@@ -16,7 +16,7 @@ from app.service.asking import Ask, work
 from app.service.attacks.promise import rows_to_attack
 from app.service.copies.advice import Advice, advise_each
 from app.service.copies.freezing.freeze import check_statistics
-from app.service.copies.freezing.part_rows import spread_runs
+from app.service.copies.freezing.rows import spread_runs
 from app.service.copies.preview.examples import examples
 from app.service.copies.preview.measuring import (
     LevelTask,
@@ -27,11 +27,10 @@ from app.service.copies.preview.measuring import (
     rows_to_measure,
     simulated,
 )
-from app.service.copies.preview.recommending import recommendations
-from app.service.copies.preview.report import LevelPreview, Preview
+from app.service.copies.preview.report import LevelPreview, Preview, recommendations
 from app.service.copies.preview.utility import questions
 from app.service.datasets.levels import checked_variance, chosen_variance
-from app.service.datasets.statistics import open_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.store.database.engine import reading

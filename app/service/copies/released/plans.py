@@ -16,8 +16,8 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from app.numerics.arrays import IntArray
 from app.service.asking import Ask
 from app.service.copies.making.pieces import Piece, gathered
 from app.service.copies.making.recipe import CopyRecipe
@@ -45,7 +45,7 @@ class FilePlan:
     id: str
     recipe: CopyRecipe
     pieces: tuple[Piece, ...]
-    retired: NDArray[np.int64]
+    retired: IntArray
 
     @property
     def first_row(self) -> int:
@@ -61,7 +61,8 @@ class FilePlan:
         """How many rows it has, without those withdrawn."""
         runs = [(piece.ordinal, piece.ordinal + piece.rows) for piece in self.pieces]
         left_out = [np.searchsorted(self.retired, run) for run in runs]
-        return _rows(self.pieces) - sum(int(last - first) for first, last in left_out)
+        rows = sum(piece.rows for piece in self.pieces)
+        return rows - sum(int(last - first) for first, last in left_out)
 
 
 def planned_files(
@@ -105,7 +106,7 @@ def _plan(release: Release, pieces: tuple[Piece, ...]) -> FilePlan:
     return FilePlan(_id(recipe, pieces, retired), recipe, pieces, retired)
 
 
-def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: NDArray[np.int64]) -> str:
+def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: IntArray) -> str:
     columns = [
         (column.name, str(output_type(column)), column.kind, column.lower, column.upper)
         for column in recipe.columns
@@ -118,7 +119,3 @@ def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: NDArray[np.int64
     digest = hashlib.sha256(json.dumps(said).encode())
     digest.update(retired.tobytes())
     return digest.hexdigest()[:32]
-
-
-def _rows(pieces: tuple[Piece, ...]) -> int:
-    return sum(piece.rows for piece in pieces)

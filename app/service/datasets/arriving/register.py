@@ -1,14 +1,18 @@
-"""Registering a table: its rows go to the blob store, what is said of it to the database."""
+"""Registering a table: its rows go to the blob store, what is said of it to the database.
+
+A blob is written so that the database can prove, at any later moment, that it is its own.
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 import pyarrow as pa
 from sqlalchemy import Connection
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvalidParameter, NameTaken
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Role, Storage
@@ -16,21 +20,49 @@ from app.service.access import require
 from app.service.asking import Ask, is_duplicate, new_id, work
 from app.service.datasets.arriving.ingest import ingest
 from app.service.datasets.arriving.report import TableReport, table_report
-from app.service.datasets.arriving.uploading import uploading
 from app.service.datasets.catalogue import with_versions
-from app.service.datasets.secrets import new_secret, part_digest, sealed_secret
-from app.service.datasets.seen_before.fingerprinting import Fingerprints, fingerprint_keys
+from app.service.datasets.secrets import (
+    Statistics,
+    new_secret,
+    part_digest,
+    seal_statistics,
+    sealed_secret,
+)
+from app.service.datasets.seen_before.fingerprinting import Fingerprints
 from app.service.datasets.seen_before.overlap import keep_sketches
 from app.service.datasets.seen_before.versions import enter_keys
-from app.service.datasets.statistics import Statistics, seal_statistics
 from app.service.jobs.progress import SILENT, Progress
 from app.service.naming import checked_name
 from app.service.resources import Resources
-from app.store.database.engine import reading
-from app.store.database.registered import datasets
+from app.store.blobs.store import Upload
+from app.store.database.engine import reading, writing
+from app.store.database.registered import datasets, loose_blobs
 from app.tables.reading_as import DateOrder
 from app.tables.stream import TableStream
 from app.tables.values.dates import with_dates
+
+
+@contextmanager
+def uploading(resources: Resources, blob: str, schema: pa.Schema) -> Iterator[Upload]:
+    """An upload whose name the database knows before its first byte is written.
+
+    The body commits the part that refers to the blob, which then is loose no more. Without that the
+    blob goes, and its name after it; what a crash or a lost connection leaves is the sweep's.
+    """
+
+    def announce() -> None:
+        with writing(resources.engine) as connection:
+            loose_blobs.add(connection, [blob], loose_blobs.Reason.UPLOAD, datetime.now(UTC))
+
+    try:
+        with resources.blobs.writer(blob, schema, announce) as upload:
+            yield upload
+    except BaseException:
+        with suppress(SQLAlchemyError, OSError):
+            if not resources.blobs.has(blob):
+                with writing(resources.engine) as connection:
+                    loose_blobs.forget(connection, blob)
+        raise
 
 
 def check_name(resources: Resources, ask: Ask, name: str) -> None:
@@ -66,13 +98,7 @@ def register_dataset(
     secret = new_secret()
     with (
         uploading(resources, blob, stream.schema) as writer,
-        Fingerprints(
-            fingerprint_keys(resources),
-            stream,
-            key_column=key_column,
-            dataset_secret=secret,
-            folder=resources.spool_dir,
-        ) as seen,
+        Fingerprints(resources, stream, key_column, secret) as seen,
     ):
         ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
         progress.tell("registering", 1, 2)

@@ -1,34 +1,86 @@
 """Fingerprints of rows and keys, taken while a table passes by on its way in.
 
-The keys of fingerprints follow from a secret of the service that is made once and kept sealed: a new
-master key seals it anew and changes no fingerprint. Keys in a data set's book are fingerprinted once
-more under the data set's own secret, so that two books cannot be compared.
+The keys of fingerprints follow from a secret of the service that is made once and kept sealed: a new master key
+seals it anew and changes no fingerprint. Keys in a data set's book are fingerprinted once more under the data
+set's own secret, so that two books cannot be compared. On their way there, however many they are, they lie as
+sorted runs in a file without a name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
-from app.numerics.fingerprints.siphash import KEY_BYTES, fingerprints
-from app.numerics.fingerprints.sketch import Sketch, with_rows
-from app.service.datasets.seen_before.key_runs import KeyRuns
+from app.numerics.arrays import Words
+from app.numerics.fingerprints import KEY_BYTES, Sketch, fingerprints, with_rows
 from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.engine import reading, writing
 from app.store.database.registered import sketches
 from app.tables.stream import TableStream
+
+RUN_KEYS = 2**20
+"""Keys held in memory: 8 MiB."""
+
+
+class KeyRuns:
+    """Gathers fingerprints in any order, and gives them back page by page."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` lets go of it
+        self._held: list[Words] = []
+        self._held_keys = 0
+        self._written: list[int] = []
+        self.keys = 0
+
+    def add(self, fingerprints: Words) -> None:
+        """Take some in."""
+        self._held.append(fingerprints)
+        self._held_keys += len(fingerprints)
+        self.keys += len(fingerprints)
+        if self._held_keys >= RUN_KEYS:
+            run = self._sorted()
+            self._file.write(run.tobytes())
+            self._written.append(len(run))
+            self._held, self._held_keys = [], 0
+
+    def pages(self, bits: int) -> Iterator[tuple[int, Words]]:
+        """For each of 2^bits pages that has any: its number and its fingerprints, ascending."""
+        runs = self._runs()
+        firsts = np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits) if bits else [0]
+        cuts = np.array([[*np.searchsorted(run, firsts), len(run)] for run in runs])
+        for number in np.flatnonzero(np.diff(cuts, axis=1).sum(axis=0)).tolist():
+            pieces = [
+                run[cut[number] : cut[number + 1]] for run, cut in zip(runs, cuts, strict=True)
+            ]
+            yield number, np.sort(np.concatenate(pieces))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _runs(self) -> list[Words]:
+        self._file.flush()
+        ends = np.cumsum([0, *self._written])
+        spilled = [
+            np.memmap(self._file, np.uint64, "r", offset=int(8 * start), shape=(length,))
+            for start, length in zip(ends[:-1], self._written, strict=True)
+        ]
+        return [*spilled, self._sorted()]
+
+    def _sorted(self) -> Words:
+        return np.sort(np.concatenate([np.empty(0, np.uint64), *self._held]))
+
 
 SECRET_BYTES = 32
 CONTEXT = f"service:{sketches.FINGERPRINTS}"
@@ -75,23 +127,18 @@ class Fingerprints:
     """Takes the fingerprints of a table's rows, and of its keys in `key_column`, as they pass."""
 
     def __init__(
-        self,
-        keys: FingerprintKeys,
-        stream: TableStream,
-        *,
-        key_column: str | None,
-        dataset_secret: bytes,
-        folder: Path,
+        self, resources: Resources, stream: TableStream, key_column: str | None, secret: bytes
     ) -> None:
+        """`secret` is the data set's."""
         names = [column.name for column in stream.columns]
-        self._keys = keys
+        self._keys = fingerprint_keys(resources)
         self._stream = stream
         self._names = sorted(names)  # the order of columns does not make rows different
         self._key_column = key_column if key_column in names else None
-        self._book_key = _derived(dataset_secret, "book")
+        self._book_key = _derived(secret, "book")
         self._rows = Sketch.none()
         self._key_sketch = Sketch.none()
-        self.runs = KeyRuns(folder)
+        self.runs = KeyRuns(resources.spool_dir)
 
     @property
     def stream(self) -> TableStream:
@@ -121,16 +168,9 @@ class Fingerprints:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.runs.close()
 
-
-Words = NDArray[np.uint64]
 
 MISSING = np.uint64(0x7FF8000000000000)
 WORD_BYTES = 8
@@ -156,11 +196,8 @@ def cell_words(cells: pa.Array, key: bytes) -> Words:
 
 def _text_words(cells: pa.Array, key: bytes) -> Words:
     coded = cells.dictionary_encode()
-    digests = b"".join(_digest(text, key) for text in coded.dictionary.to_pylist())
-    words = np.append(np.frombuffer(digests, "<u8").astype(np.uint64), MISSING)
+    texts = (text.encode() for text in coded.dictionary.to_pylist())
+    found = (hashlib.blake2b(text, digest_size=WORD_BYTES, key=key).digest() for text in texts)
+    words = np.append(np.frombuffer(b"".join(found), "<u8").astype(np.uint64), MISSING)
     places = coded.indices.fill_null(len(coded.dictionary))
     return np.asarray(words[places.to_numpy(zero_copy_only=False)])
-
-
-def _digest(text: str, key: bytes) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=WORD_BYTES, key=key).digest()

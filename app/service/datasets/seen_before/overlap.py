@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from app.errors import RowsOverlap
 from app.model import Notice
-from app.numerics.fingerprints.sketch import Overlap, Sketch, merged, overlap
+from app.numerics.fingerprints import Overlap, Sketch, merged, overlap
 from app.service.datasets.seen_before.fingerprinting import Sketches
 from app.service.resources import Resources
 from app.store.database.copies import history

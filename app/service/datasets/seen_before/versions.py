@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from app.errors import KeyRepeated
 from app.model import Level
-from app.service.datasets.seen_before.key_runs import KeyRuns
+from app.service.datasets.seen_before.fingerprinting import KeyRuns
 from app.store.database.registered import key_books
 from app.store.database.registered.key_books import KeyBook
 

@@ -18,7 +18,7 @@ from app.model import Role
 from app.service.asking import Ask, Work, new_id, work
 from app.service.resources import Resources
 from app.service.sharing.agreements import states
-from app.service.sharing.agreements.parties import acting_party, known_agreement
+from app.service.sharing.agreements.lookup import acting_party, known_agreement
 from app.service.sharing.agreements.record import keep_record
 from app.service.sharing.agreements.rules import rule_for
 from app.service.sharing.agreements.states import Message

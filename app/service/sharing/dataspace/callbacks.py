@@ -21,8 +21,7 @@ from app.service.jobs.enqueue import enqueue
 from app.service.jobs.kinds import Kind, Outcome, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
-from app.service.sharing.webhooks.addresses import AddressRefused, destination
-from app.service.sharing.webhooks.posting import posted
+from app.service.sharing.webhooks.posting import AddressRefused, destination, posted
 from app.service.sharing.webhooks.telling import PAUSES
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job

@@ -13,7 +13,7 @@ from app.errors import Conflict, Hidden, InvalidParameter, NotFound, WrongState
 from app.model import Role
 from app.service.asking import Ask, new_id, work
 from app.service.resources import Resources
-from app.service.sharing.agreements.parties import acting_party, known_agreement
+from app.service.sharing.agreements.lookup import acting_party, known_agreement
 from app.service.sharing.dataspace.callbacks import checked_callback
 from app.service.sharing.dataspace.catalog import PULL, PUSH, SHARE
 from app.service.sharing.dataspace.changing import change, move_soon

@@ -2,21 +2,24 @@
 
 A delivery is a row with its cause, planned under the agreement's lock, and a job in the same
 transaction. However often planning is begun again, one cause is planned once.
+
+Every few minutes it is looked after what is due, what was left lying, and what ends soon.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
-from app.agreement import ON_APPEND, ONCE, Agreement, Item, Terms, is_in_force
+from app.agreement import ON_APPEND, ONCE, Agreement, Item, State, Terms, is_in_force, term_end
 from app.service.asking import new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.kinds import Kind, Outcome
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
+from app.service.sharing.webhooks.telling import Event, tell
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.registered import datasets
@@ -108,3 +111,72 @@ def plan_one(resources: Resources, agreement_id: str) -> int:
 
 PLANNING = Kind(plan_for_rows, pauses=(5.0, 15.0, 30.0, 60.0, 120.0, 600.0, 600.0, 600.0))
 """How planning is done; one that is lost all the same is made good by the next round."""
+
+
+ROUND = "agreements-round"
+EVERY_SECONDS = 300.0
+AHEAD_DAYS = (1, 7, 30)
+"""How many days before the end it is told."""
+
+AT_ONCE, LEFT_LYING = 500, timedelta(minutes=5)
+
+
+def go_round(resources: Resources, _job: Job, progress: Progress) -> Outcome:
+    """Plan what is due, have deliveries that nobody makes made, and tell what ends soon."""
+    with reading(resources.engine) as connection:
+        now = moment(connection)
+        due = agreements.to_plan(connection, now)
+    for number, agreement_id in enumerate(due):
+        progress.tell("planning deliveries", number, len(due))
+        plan_one(resources, agreement_id)
+    with writing(resources.engine) as connection:
+        for delivery_id in deliveries.unfinished(connection, now - LEFT_LYING, AT_ONCE):
+            deliver_soon(resources, connection, delivery_id)
+    tell_of_ends(resources, now)
+    return Outcome()
+
+
+def tell_of_ends(resources: Resources, now: datetime) -> None:
+    """Tell the parties of agreements that end within 30, 7 or 1 days; of each of these once."""
+    after = ""
+    while True:
+        with reading(resources.engine) as connection:
+            found = agreements.page(connection, after=after, limit=AT_ONCE, state=State.FINALIZED)
+        for agreement in found:
+            mark = mark_of(agreement, now)
+            if mark is not None:
+                _tell_of_end(resources, agreement, *mark)
+        if len(found) < AT_ONCE:
+            return
+        after = found[-1].id
+
+
+def mark_of(agreement: Agreement, now: datetime) -> tuple[datetime, int] | None:
+    """The end of the present term and the days before it that are told of now, if any are."""
+    terms = agreement.terms
+    end = term_end(terms, now)
+    if end is None or now >= end or now < terms.starts_at:
+        return None
+    # Whoever agreed on ten days knows on the first of them that it is not thirty.
+    assert terms.ends_at is not None
+    began = end - (terms.ends_at - terms.starts_at)
+    for days in AHEAD_DAYS:
+        ahead = end - timedelta(days=days)
+        if ahead <= now and ahead > began:
+            return end, days
+    return None
+
+
+def _tell_of_end(resources: Resources, agreement: Agreement, end: datetime, days: int) -> None:
+    said = end.astimezone(UTC).isoformat()
+    facts = {"ends_at": said, "days": days, "renews": agreement.terms.renews}
+    with writing(resources.engine) as connection:
+        agreements.lock(connection, agreement.id)
+        known = agreements.one(connection, agreement.id)
+        if known is not None and known.state is State.FINALIZED:
+            cause = f"ends:{said}:{days}"
+            tell(resources, connection, known, Event.EXPIRING, cause, facts)
+
+
+ROUNDS = Kind(go_round, pauses=(5.0, 30.0), every=EVERY_SECONDS)
+"""How rounds are made."""

@@ -2,10 +2,15 @@
 
 The holder of a key sees the agreements in force in which it is the recipient; a key that is bound to
 one agreement sees that one. Whatever else there is does not exist for it.
+
+Schemas and tables are called as the owner calls them, where the protocol allows such a name. A name of the
+protocol has no space, slash or full stop, and is put into addresses as it is. What the owner called otherwise has
+a name that follows from its place alone: the data set's id, or `item-<number>`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -17,10 +22,23 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.service.access import live_grants
 from app.service.asking import Ask
 from app.service.resources import Resources
-from app.service.sharing.delta.names import schema_name, table_name
 from app.store.database.engine import moment, reading
 from app.store.database.sharing import shares
 from app.store.database.sharing.shares import ShareRow, TableRow
+
+SCHEMA = re.compile(r"(?!ds_)[\w-]{1,255}", re.IGNORECASE)
+TABLE = re.compile(r"(?!item-)[\w-]{1,255}", re.IGNORECASE)
+
+
+def schema_name(dataset_id: str, name: str) -> str:
+    """The name of a data set's schema."""
+    return name if SCHEMA.fullmatch(name) else dataset_id
+
+
+def table_name(row: TableRow) -> str:
+    """The name of a level's table."""
+    return row.item.level if TABLE.fullmatch(row.item.level) else f"item-{row.position}"
+
 
 T = TypeVar("T")
 

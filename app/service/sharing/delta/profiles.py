@@ -13,7 +13,7 @@ from app.agreement import Party, State, is_in_force
 from app.errors import Refusal, WrongState
 from app.service.asking import Ask, work
 from app.service.resources import Resources
-from app.service.sharing.agreements.parties import known_agreement, party_of
+from app.service.sharing.agreements.lookup import known_agreement, party_of
 from app.store.database.engine import moment
 from app.store.database.sharing import agreement_log, agreements, callers
 from app.store.database.sharing.agreement_log import Fact

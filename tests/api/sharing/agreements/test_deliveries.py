@@ -16,7 +16,7 @@ from app.agreement import Agreement, State, Terms
 from app.model import Caller
 from app.service.asking import Ask
 from app.service.resources import Resources
-from app.service.sharing.deliveries import delivering, planning, rounds
+from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.store.database import tables
 from app.store.database.engine import moment, reading, writing
@@ -281,7 +281,7 @@ def test_ends_are_told_thirty_seven_and_one_days_ahead(
     end = None if lasts is None else START + lasts * DAY
     terms = Terms((), "p", "", "", "", START, end, renews, "once", (), False)
     agreement = Agreement("ag", "p", "c", State.FINALIZED, 1, terms, None, START, START)
-    mark = rounds.mark_of(agreement, START + passed * DAY)
+    mark = planning.mark_of(agreement, START + passed * DAY)
     assert (None if mark is None else mark[1]) == days
 
 
@@ -295,7 +295,7 @@ def test_an_end_ahead_is_told_once(
         end = datetime.now(UTC) + 40 * DAY
         agreement = two.finalized(ends_at=end.isoformat())["id"]
         for ahead in (35, 25, 24, 6, 5, 0.5):
-            rounds.tell_of_ends(resources, end - ahead * DAY)
+            planning.tell_of_ends(resources, end - ahead * DAY)
         until(lambda: len(receiver.got) == 3)
     assert sorted(one["data"]["days"] for one in receiver.verified()) == [1, 7, 30]
     assert {one["data"]["agreement"] for one in receiver.verified()} == {agreement}

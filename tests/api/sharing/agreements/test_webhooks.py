@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.service.sharing.webhooks import telling
-from app.service.sharing.webhooks.addresses import AddressRefused, destination, is_public
+from app.service.sharing.webhooks.posting import AddressRefused, destination, is_public
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import parties
 from tests.api.sharing.agreements.receiving import (

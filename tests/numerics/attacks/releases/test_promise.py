@@ -18,9 +18,9 @@ from app.numerics.attacks.releases.findings import (
     verdict,
 )
 from app.numerics.attacks.releases.joint_linear import joint_linear, joint_linear_kept
-from app.numerics.attacks.releases.lattice import lattice_values, recovered_share, rounding
-from app.numerics.attacks.releases.promise import attacked_release
+from app.numerics.attacks.releases.promise import attacked_release, rounding
 from app.numerics.attacks.releases.trees import boosted_trees
+from app.numerics.copies.calibrating.univariate_error import lattice_values, recovered_share
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined
 from tests.numerics.attacks.schemes import (

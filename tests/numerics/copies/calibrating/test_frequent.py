@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.copies.calibrating.calibration import calibrated, recalibrated
-from app.numerics.copies.calibrating.frequent import frequent_categories, judged_categories
+from app.numerics.copies.calibrating.joining import frequent_categories, judged_categories
 
 
 def test_all_categories_remain_where_there_are_twice_as_many_rows() -> None:

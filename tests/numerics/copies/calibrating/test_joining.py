@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from app.numerics.copies.calibrating.applied import applied_variance
 from app.numerics.copies.calibrating.calibration import calibrated, recalibrated
-from app.numerics.copies.calibrating.frequent import LEAST
 from app.numerics.copies.calibrating.joining import (
+    LEAST,
     TELLING,
     joined_columns,
     telling_together,

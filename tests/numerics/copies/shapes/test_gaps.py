@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from app.numerics.copies.calibrating.applied import Calibration, applied_variance
 from app.numerics.copies.calibrating.association import association
 from app.numerics.copies.calibrating.calibration import calibrated, recalibrated
-from app.numerics.copies.shapes.gaps import paired_covariance, towards, within
-from app.numerics.copies.shapes.row_moments import row_moments
+from app.numerics.copies.shapes.row_moments import paired_covariance, row_moments, towards, within
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 
 Matrix = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.synthesis.columns.point_mass import at_mass, point_mass
+from app.numerics.synthesis.mixed import at_mass, point_mass
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from app.numerics.synthesis.columns.scores import (
     score_intervals,
     scores_of_ranks,
 )
-from app.numerics.utility.distances import kolmogorov_smirnov
+from app.numerics.utility.quality import kolmogorov_smirnov
 
 
 def test_equal_values_share_an_interval_as_wide_as_they_are_frequent() -> None:

@@ -10,8 +10,8 @@ import hashlib
 
 import numpy as np
 
+from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.mixed import synthesised
-from app.numerics.synthesis.published.methods import METHODS
 from tests.numerics.synthesis.test_mixed import people
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.decomposition import FastICA
 
+from app.numerics.synthesis.components import PART_ROWS, orthogonalised, unmixing
 from app.numerics.synthesis.moments import whitened
-from app.numerics.synthesis.published.ica import PART_ROWS, orthogonalised, unmixing
 
 
 def hidden_sources(n: int, seed: int) -> np.ndarray:

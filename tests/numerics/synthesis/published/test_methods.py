@@ -8,9 +8,9 @@ from scipy import stats
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.synthesis.published.components import shuffled
-from app.numerics.synthesis.published.methods import METHODS
-from app.numerics.utility.correlation import pearson, relative_bias, spearman
+from app.numerics.synthesis.components import shuffled
+from app.numerics.synthesis.methods import METHODS
+from app.numerics.utility.association import pearson, relative_bias, spearman
 
 EXACT = ("hybrid", "cholesky")
 PERMUTING = ("primp", "hybrid")

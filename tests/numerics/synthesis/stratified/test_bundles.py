@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.synthesis.published.hybrid import hybrid
+from app.numerics.synthesis.methods import hybrid
 from app.numerics.synthesis.stratified.bundles import bundled
 from app.numerics.synthesis.stratified.recipe import drawn, recipe
 from app.numerics.tables import MixedTable

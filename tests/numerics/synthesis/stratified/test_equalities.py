@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.published.hybrid import hybrid
-from app.numerics.synthesis.stratified.equalities import (
+from app.numerics.synthesis.methods import hybrid
+from app.numerics.synthesis.stratified.dependencies import (
     Equality,
     equalised,
     equalities,
@@ -14,7 +14,7 @@ from app.numerics.synthesis.stratified.equalities import (
 )
 from app.numerics.synthesis.stratified.recipe import drawn, recipe
 from app.numerics.tables import MixedTable
-from app.numerics.utility.distances import kolmogorov_smirnov
+from app.numerics.utility.quality import kolmogorov_smirnov
 
 
 def earnings(n: int = 800, seed: int = 1) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.published.hybrid import hybrid
+from app.numerics.synthesis.methods import hybrid
 from app.numerics.synthesis.stratified.mending import mendable, mended
 from app.numerics.synthesis.stratified.recipe import MOST_COMPARED, drawn, recipe
 from app.numerics.tables import MixedTable

@@ -12,13 +12,11 @@ from scipy.spatial.distance import cdist
 from app.errors import InvalidTable
 from app.numerics.synthesis.columns.scores import scores_of_ranks
 from app.numerics.synthesis.leakage import leakage
+from app.numerics.synthesis.methods import METHODS, hybrid, primp
 from app.numerics.synthesis.mixed import synthesised
-from app.numerics.synthesis.published.hybrid import hybrid
-from app.numerics.synthesis.published.methods import METHODS
-from app.numerics.synthesis.published.primp import primp
 from app.numerics.synthesis.stratified.recipe import STRATUM_PASSES, Recipe, drawn, recipe
 from app.numerics.tables import MixedTable
-from app.numerics.utility.distances import kolmogorov_smirnov
+from app.numerics.utility.quality import kolmogorov_smirnov
 from tests.numerics.synthesis.test_mixed import explained, people
 
 

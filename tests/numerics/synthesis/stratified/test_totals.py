@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.synthesis.published.hybrid import hybrid
-from app.numerics.synthesis.stratified.identities import Identity
+from app.numerics.synthesis.methods import hybrid
+from app.numerics.synthesis.stratified.identities import MOST_APART, Identity, balanced
 from app.numerics.synthesis.stratified.recipe import drawn, recipe
-from app.numerics.synthesis.stratified.totals import MOST_APART, balanced
 from app.numerics.tables import MixedTable
-from app.numerics.utility.distances import kolmogorov_smirnov
+from app.numerics.utility.quality import kolmogorov_smirnov
 
 INCOME = Identity(0, 5.0, ((1, 1.0), (2, -0.5)))
 

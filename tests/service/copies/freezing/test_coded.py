@@ -10,9 +10,9 @@ import pytest
 
 from app.model import Column, Kind, Storage
 from app.numerics.copies.calibrating.association import association
-from app.service.copies.freezing import sample as samples
+from app.service.copies.freezing import rows as samples
 from app.service.copies.freezing.pool import Pool
-from app.service.copies.freezing.sample import coded_values, sample_of
+from app.service.copies.freezing.rows import coded_values, sample_of
 
 CITIES = pa.array(["Linz", None, "Graz", "Linz", "Wien", "Steyr"], pa.large_string())
 COLUMNS = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.service.copies.freezing.part_rows import spread_runs
+from app.service.copies.freezing.rows import spread_runs
 
 
 def test_a_small_table_is_taken_whole() -> None:

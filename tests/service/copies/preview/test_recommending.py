@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from app.service.copies.advice import Advice
-from app.service.copies.preview.recommending import recommendations
 from app.service.copies.preview.report import (
     ColumnMoved,
     LevelPreview,
@@ -12,6 +11,7 @@ from app.service.copies.preview.report import (
     Recommendation,
     Risk,
     Utility,
+    recommendations,
 )
 
 

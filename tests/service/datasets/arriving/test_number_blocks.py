@@ -8,8 +8,8 @@ import pytest
 
 from app.errors import InvalidTable
 from app.model import BLOCK_ROWS
-from app.service.datasets.arriving import number_blocks
-from app.service.datasets.arriving.number_blocks import NumberBlocks
+from app.service.datasets.arriving import ingest
+from app.service.datasets.arriving.ingest import NumberBlocks
 
 
 @pytest.mark.parametrize("batch_rows", [1, 3, 7, 50, 1_000])
@@ -17,7 +17,7 @@ from app.service.datasets.arriving.number_blocks import NumberBlocks
 def test_where_batches_and_blocks_begin_does_not_matter(
     monkeypatch: pytest.MonkeyPatch, batch_rows: int, block_rows: int
 ) -> None:
-    monkeypatch.setattr(number_blocks, "BLOCK_BYTES", block_rows * 8 * 2)
+    monkeypatch.setattr(ingest, "BLOCK_BYTES", block_rows * 8 * 2)
     rng = np.random.default_rng(1)
     table = pa.table(
         {
@@ -43,7 +43,7 @@ def test_where_batches_and_blocks_begin_does_not_matter(
 def test_a_block_is_bounded_in_rows_and_in_bytes() -> None:
     assert NumberBlocks(["x"])._block.shape == (1, BLOCK_ROWS)
     wide = NumberBlocks([f"c{j}" for j in range(2_000)])._block
-    assert wide.nbytes <= number_blocks.BLOCK_BYTES
+    assert wide.nbytes <= ingest.BLOCK_BYTES
     assert wide.shape[1] > 2_000
 
 

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from app.errors import KeyRepeated
 from app.model import Caller, Column, Dataset, Kind, Level, Role, Storage
-from app.service.datasets.seen_before import key_runs, versions
-from app.service.datasets.seen_before.key_runs import KeyRuns
+from app.service.datasets.seen_before import fingerprinting, versions
+from app.service.datasets.seen_before.fingerprinting import KeyRuns
 from app.service.datasets.seen_before.versions import enter_keys, privacy_left
 from app.store.database.engine import open_engine, writing
 from app.store.database.registered import datasets, key_books
@@ -68,7 +68,7 @@ def book(connection: Connection) -> dict[int, int]:
 def test_the_book_counts_every_key_however_it_grows(
     connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_runs, "RUN_KEYS", 300)
+    monkeypatch.setattr(fingerprinting, "RUN_KEYS", 300)
     monkeypatch.setattr(versions, "PAGE_KEYS", 16)
     rng = np.random.default_rng(3)
     pool = some_keys(rng, 1_500)

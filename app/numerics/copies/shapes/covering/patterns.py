@@ -19,10 +19,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.arrays import FloatArray, Places
 from app.numerics.moments import Moments, complete_moments, moments_about
 
-Matrix = NDArray[np.float64]
-Places = NDArray[np.intp]
 Columns = tuple[int, ...]
 
 MOST_PATTERNS = 32
@@ -38,12 +37,12 @@ class Patterns:
     moments: Mapping[Columns, Moments] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, block: Matrix) -> Self:
+    def of(cls, block: FloatArray) -> Self:
         """The most frequent patterns of rows (n, d), missing cells NaN."""
         return cls.apart(block.copy(order="F"))[1]
 
     @classmethod
-    def apart(cls, block: Matrix) -> tuple[Moments, Self, Matrix]:
+    def apart(cls, block: FloatArray) -> tuple[Moments, Self, FloatArray]:
         """The moments of the complete rows, the most frequent patterns, and the rows of the others.
 
         The block is overwritten: its rows are sorted by pattern, so that every pattern is a run of them, and
@@ -81,7 +80,7 @@ class Patterns:
             )
         return whole, cls(found), rare
 
-    def of_cells(self, d: int) -> tuple[Moments, Matrix]:
+    def of_cells(self, d: int) -> tuple[Moments, FloatArray]:
         """Moments of all cells of these rows, of d columns, as `incomplete_moments` has them.
 
         What is known of each pattern is added up: a third of the time of looking at the rows again.
@@ -154,7 +153,7 @@ def _together(sets: Sequence[Moments]) -> Moments:
     return Moments(np.full((d, d), total), np.repeat(mean[:, None], d, axis=1), comoment)
 
 
-def _packed_gaps(block: Matrix) -> NDArray[np.uint8]:
+def _packed_gaps(block: FloatArray) -> NDArray[np.uint8]:
     """Which cells of rows (n, d) are missing, eight columns to a byte, (⌈d/8⌉, n)."""
     n, d = block.shape
     packed = np.zeros((-(-d // 8), n), dtype=np.uint8)
@@ -172,7 +171,9 @@ def _starts(packed: NDArray[np.uint8]) -> Places:
     return np.flatnonzero(first)
 
 
-def _centred_in_place(rows: Matrix, starts: Places, counts: Places) -> tuple[Matrix, Matrix]:
+def _centred_in_place(
+    rows: FloatArray, starts: Places, counts: Places
+) -> tuple[FloatArray, FloatArray]:
     """Means of runs of rows (d, n), by run (d, r), which the rows have lost afterwards, and the means of what is left."""
     with np.errstate(over="ignore", invalid="ignore"):
         means = np.add.reduceat(rows, starts, axis=1) / counts

@@ -32,21 +32,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.shape import shape_factor
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SmallParts:
     """All rows of small parts in the measure of a shape: A, G, N, and the largest uᵀu of a row, each under its own."""
 
-    squares: Matrix
-    expected: Matrix
-    counted: Matrix
+    squares: FloatArray
+    expected: FloatArray
+    counted: FloatArray
     largest: float
 
     @classmethod
@@ -63,7 +61,7 @@ class SmallParts:
             max(self.largest, other.largest),
         )
 
-    def under(self, before: Matrix, after: Matrix) -> SmallParts:
+    def under(self, before: FloatArray, after: FloatArray) -> SmallParts:
         """The same rows, and what hides them, in the measure of another shape; L of both."""
         unit = np.sqrt((after**2).sum(axis=1))[:, None]
         T = solve_triangular(after / unit, before / unit, lower=True)
@@ -71,7 +69,7 @@ class SmallParts:
             T @ self.squares @ T.T, T @ self.expected @ T.T, self.counted, self.largest
         )
 
-    def widened(self, L: Matrix, needed: int) -> Matrix | None:
+    def widened(self, L: FloatArray, needed: int) -> FloatArray | None:
         """S' by these rows, in the measure of L; None where it covers them, or they are fewer than `needed`."""
         d = len(self.squares)
         rows, U = np.linalg.eigh(self.counted)
@@ -98,7 +96,7 @@ class SmallParts:
         return bool(np.linalg.eigvalsh(limit - self.squares)[0] >= 0) if d else True
 
 
-def small_part(rows: Matrix, centre: Matrix, L: Matrix) -> SmallParts:
+def small_part(rows: FloatArray, centre: FloatArray, L: FloatArray) -> SmallParts:
     """Rows (n, d) of one small part, missing cells NaN, under the shape of this centre and factor."""
     d = len(L)
     deviation = rows - centre
@@ -114,7 +112,7 @@ def small_part(rows: Matrix, centre: Matrix, L: Matrix) -> SmallParts:
     return found
 
 
-def _of_pattern(x: Matrix, C: Matrix) -> SmallParts:
+def _of_pattern(x: FloatArray, C: FloatArray) -> SmallParts:
     """Rows that all have the same cells; C (o, d) is L of these, in the scale of the columns.
 
     x_o = C·z for the standard normals z of a row, and u is the expectation of z given x_o.

@@ -1,1 +1,0 @@
-"""What fails around the service: looked for, told apart, and what a log may say of it."""
