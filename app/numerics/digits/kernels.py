@@ -148,19 +148,17 @@ def _rounded_to_odd(g_high: np.uint64, g_low: np.uint64, c: np.uint64) -> np.uin
 
 
 @njit(nogil=True, error_model="numpy")
-def _shortest(fraction: np.uint64, row: np.uint64, powers: Words) -> np.uint64:
-    """d, for every normal double [giulietti2020, figure 7].
+def _power_of_two(row: np.uint64, powers: Words) -> np.uint64:
+    """d, where c is 2⁵² [giulietti2020, figure 7].
 
-    All is counted in quarters of 10^k: the double, and the ends of the interval that is read as it.
-    Below a power of two, in the second half of `powers`, the interval is half as long.
+    All is counted in quarters of 10^k: the double, and the ends of the interval that is read as it,
+    which is half as long below as above. Both ends belong to it, for c is even.
     """
-    c = fraction | _HIDDEN
-    near = np.uint64(fraction == _NONE)
+    quarters = _HIDDEN << _TWO
     g_high, g_low, h = powers[row], powers[row + _ONE], powers[row + _THREE]
-    value = _rounded_to_odd(g_high, g_low, c << _TWO << h)
-    odd = c & _ONE  # the ends are read as their even neighbour
-    least = _rounded_to_odd(g_high, g_low, ((c << _TWO) - _TWO + near) << h) + odd
-    most = _rounded_to_odd(g_high, g_low, ((c << _TWO) + _TWO) << h) - odd
+    value = _rounded_to_odd(g_high, g_low, quarters << h)
+    least = _rounded_to_odd(g_high, g_low, (quarters - _ONE) << h)
+    most = _rounded_to_odd(g_high, g_low, (quarters + _TWO) << h)
     d = value >> _TWO
     tenth = d // _TEN
     below, above = least <= tenth * _FORTY, tenth * _FORTY + _FORTY <= most
@@ -173,18 +171,16 @@ def _shortest(fraction: np.uint64, row: np.uint64, powers: Words) -> np.uint64:
 
 
 @njit(nogil=True, error_model="numpy")
-def _decimal(plain: np.uint64, powers: Words) -> tuple[np.uint64, np.int64]:
-    """d and the form, less one where d has 17 digits, of every double without its sign."""
+def _special(plain: np.uint64, powers: Words) -> tuple[np.uint64, np.int64]:
+    """What `_chosen` finds, of a power of two, of 0, and of what has no digits here."""
     if plain == _NONE:
         return _NONE, np.int64(1)
     if plain > _INFINITE:
         return _NONE, np.int64(_MISSING)
     if plain == _INFINITE or plain < _HIDDEN:
         return _NONE, np.int64(_OTHER)
-    fraction, row = plain & _FRACTION, plain >> _FRACTION_BITS << _THREE
-    if fraction == _NONE:
-        row += _POWERS_OF_TWO
-    return _shortest(fraction, row, powers), np.int64(powers[row + _FOUR]) + 16
+    row = (plain >> _FRACTION_BITS << _THREE) + _POWERS_OF_TWO
+    return _power_of_two(row, powers), np.int64(powers[row + _FOUR]) + 16
 
 
 @njit(nogil=True, error_model="numpy")
@@ -212,9 +208,12 @@ def _scaled(
 def _chosen(bits: Words, powers: Words, digits: Words, lower: Words, forms: Forms) -> None:
     """d in place of what `_scaled` has in `upper`, and the form, less one where d has 17 digits.
 
-    As `_shortest`, but the ends of the interval are known to 58 bits. That is enough, unless a tenth is
-    as near to an end as that. Without a tenth in the interval the whole number closest to the double is
-    taken: it is inside, for 10^k is no longer than the interval.
+    A tenth, a multiple of 10^(k+1), is taken where one is in the interval, and else the whole number
+    closest to the double: it is inside, for 10^k is no longer than the interval.
+
+    Departs from [giulietti2020, figure 7]: the ends of the interval are not multiplied out, but known to
+    58 bits. No double that is written here has a tenth so near to an end (tested for all of them), so it
+    matters neither what is cut off nor whether the end belongs to the interval.
     """
     for i in range(len(bits)):
         plain = bits[i] & _WITHOUT_SIGN
@@ -230,13 +229,8 @@ def _chosen(bits: Words, powers: Words, digits: Words, lower: Words, forms: Form
         up = under < half
         d = (tenth + np.uint64(up)) * _TEN if up | (over < half) else d
         form = np.int64(powers[row + _FOUR]) + 16
-        if (
-            (over - half + _TWO <= _FOUR)
-            | (under - half + _TWO <= _FOUR)
-            | (plain & _FRACTION == _NONE)
-            | (plain - _HIDDEN >= _INFINITE - _HIDDEN)
-        ):
-            d, form = _decimal(plain, powers)
+        if (plain & _FRACTION == _NONE) | (plain - _HIDDEN >= _INFINITE - _HIDDEN):
+            d, form = _special(plain, powers)
         digits[i] = d
         forms[i] = form
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.digits.kernels import DOUBLE, NUMBER_BYTES, OTHERS, SLACK_BYTES, WHOLE, lines
-from app.numerics.digits.powers import powers
+from app.numerics.digits.kernels import (
+    DOUBLE,
+    NUMBER_BYTES,
+    OTHERS,
+    SLACK_BYTES,
+    WHOLE,
+    lines,
+)
+from app.numerics.digits.powers import powers, scale
 
 Doubles = NDArray[np.float64]
 
@@ -58,6 +66,38 @@ def whole_numbers() -> Doubles:
     return np.concatenate([np.array(edges, float), np.arange(5_000.0), np.arange(5_000.0) + 0.5])
 
 
+def first_within(a: int, m: int, low: int, high: int) -> int | None:
+    """The least x ≥ 0 with low ≤ a·x mod m ≤ high, for 0 ≤ low ≤ high < m, by Euclid's steps."""
+    if low == 0:
+        return 0
+    a %= m
+    if a == 0:
+        return None
+    if -(-low // a) * a <= high:
+        return -(-low // a)
+    y = first_within(m % a, a, -high % a, -low % a)  # no multiple of a is between low and high
+    return None if y is None else -(-(low + m * y) // a)
+
+
+def has_an_end_close_to_a_tenth(q: int, units: int) -> bool:
+    """Whether (c + ½)·2^q is so near to a multiple of 10^(k+1), c any number from 2⁵² below 2⁵³.
+
+    `units` are of 2⁻⁵⁸ quarters of 10^k. With 2^q / 10^(k+1) = a / b and c = 2⁵² + x, the question is
+    whether (2⁵³ + 1)·a + 2·a·x is near to a multiple of 2·b.
+    """
+    ratio = Fraction(2) ** q / Fraction(10) ** (scale(q, near=False).k + 1)
+    a, m = ratio.numerator, 2 * ratio.denominator
+    width = m * units // (40 << 58)
+    low = -(2**53 + 1) * a % m - width
+    parts = [(max(low, 0), min(low + 2 * width, m - 1))]
+    if low < 0:
+        parts.append((low + m, m - 1))
+    if low + 2 * width >= m:
+        parts.append((0, low + 2 * width - m))
+    found = [first_within(2 * a, m, *part) for part in parts]
+    return any(x is not None and x < 2**52 for x in found)
+
+
 CASES = {
     "bits of plain numbers": random_bits(1, 1e-5, 9e15),
     "bits of small numbers": random_bits(2, 1e-85, 1e-4),
@@ -96,3 +136,20 @@ def test_whole_numbers_are_written_as_they_are() -> None:
     assert made is not None
     assert [line.split(",")[1] for line in made.decode().splitlines()] == [str(i) for i in whole]
     assert written(np.zeros(1), np.array([10**17])) is None
+
+
+def test_58_bits_tell_an_end_from_a_tenth() -> None:
+    """Of all doubles from 10⁻⁹¹ to 2⁵⁴; four bits less, or among larger ones, they would not."""
+    written_here = range(-356, 2)
+    assert not any(has_an_end_close_to_a_tenth(q, 4) for q in written_here)
+    assert any(has_an_end_close_to_a_tenth(q, 16) for q in written_here)
+    assert has_an_end_close_to_a_tenth(2, 0)
+
+
+def test_the_first_number_within_is_found() -> None:
+    for m in range(1, 24):
+        for a in range(m):
+            for low in range(m):
+                for high in range(low, m):
+                    tried = (x for x in range(m) if low <= a * x % m <= high)
+                    assert first_within(a, m, low, high) == next(tried, None)
