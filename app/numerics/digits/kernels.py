@@ -140,7 +140,7 @@ def _read_word(_context: Any, letters: Any, _at: Any) -> Any:
 
 @njit(nogil=True, error_model="numpy")
 def _rounded_to_odd(g_high: np.uint64, g_low: np.uint64, c: np.uint64) -> np.uint64:
-    """⌊g·c / 2¹²⁸⌋, its lowest bit set where that is not exact [giulietti2020, figure 8]."""
+    """⌊g·c / 2¹²⁸⌋, its lowest bit set where that is not exact [giulietti2020]."""
     below = g_high * c
     middle = below + _high_word(g_low, c)
     above: np.uint64 = _high_word(g_high, c) + np.uint64(middle < below)
@@ -149,7 +149,7 @@ def _rounded_to_odd(g_high: np.uint64, g_low: np.uint64, c: np.uint64) -> np.uin
 
 @njit(nogil=True, error_model="numpy")
 def _power_of_two(row: np.uint64, powers: Words) -> np.uint64:
-    """d, where c is 2⁵² [giulietti2020, figure 7].
+    """d, where c is 2⁵² [giulietti2020].
 
     All is counted in quarters of 10^k: the double, and the ends of the interval that is read as it,
     which is half as long below as above. Both ends belong to it, for c is even.
@@ -211,7 +211,7 @@ def _chosen(bits: Words, powers: Words, digits: Words, lower: Words, forms: Form
     A tenth, a multiple of 10^(k+1), is taken where one is in the interval, and else the whole number
     closest to the double: it is inside, for 10^k is no longer than the interval.
 
-    Departs from [giulietti2020, figure 7]: the ends of the interval are not multiplied out, but known to
+    Departs from [giulietti2020]: the ends of the interval are not multiplied out, but known to
     58 bits. No double that is written here has a tenth so near to an end (tested for all of them), so it
     matters neither what is cut off nor whether the end belongs to the interval.
     """
