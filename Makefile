@@ -19,7 +19,8 @@ demo: $(VENV)/.serve  ## the same, with a demonstration in it; the link that is 
 
 test: $(VENV)/.dev  ## every test, with its own PostgreSQL and Redis
 	@# Two workers on two cores: threads of BLAS would wait for each other, and burn time in it.
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@# And bytecode is kept: hundreds of processes begin here, and compile the service for seconds without.
+	env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check $(CODE)

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.spatial import cKDTree
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.shapes.shape import shape_factor
@@ -179,7 +179,7 @@ def shares(
             break
         there = kept
     errors = np.maximum(_standard_errors(target[there], D[there], weights), LEAST_ERROR)
-    chances = R * norm.sf(weights / errors)
+    chances = R * ndtr(-weights / errors)
     return [
         Share(float(w), float(s), float(min(1.0, chance)))
         for w, s, chance in zip(weights, errors, chances, strict=True)
