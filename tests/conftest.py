@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 import redis
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from psycopg.sql import SQL
 
 from tests import databases, servers
@@ -33,10 +33,13 @@ from tests.binaries import CannotStart
 # What one test compiles, others load, in this process and in those it starts.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".compiled"))
 
-# A suite that decides whether a change lands must not decide by luck. Luck has its own run:
+# A suite that decides whether a change lands must not decide by luck, nor by how busy the machine is: an
+# example has no time limit. Luck has its own run:
 # make test ARGS="--hypothesis-profile=exploring" draws other examples every time.
-settings.register_profile("landing", derandomize=True, print_blob=True)
-settings.register_profile("exploring", print_blob=True)
+settings.register_profile(
+    "exploring", print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("landing", settings.get_profile("exploring"), derandomize=True)
 settings.load_profile("landing")
 
 RUN = pytest.StashKey[servers.Run]()
