@@ -77,8 +77,7 @@ LONG = ("e2e", "browser", "trials")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Folders of long tests come first: at the end of a run no worker then waits for another."""
-    tests = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in LONG)
+    items.sort(key=lambda item: item.path.parent.name not in LONG)
 
 
 @pytest.fixture(scope="session")
