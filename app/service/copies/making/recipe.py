@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,9 +32,9 @@ from app.service.copies.chain import Chain
 from app.service.copies.freezing.frozen import Frozen, refuse_lost_noise
 from app.service.copies.freezing.pool import Pool
 from app.service.copies.freezing.shape import Shape
-from app.service.copies.making.records import records_shown
 from app.service.copies.typed_output import numbers, numbers_shown, output_type, passed_through
 from app.store.database.copies.history import HistoryNotWhole
+from app.tables.stream import category_text
 
 FloatArray = NDArray[np.float64]
 
@@ -167,7 +167,7 @@ def block(
     rows = Rows(index, first, first + originals.num_rows)
     shown = _numeric(recipe, own, originals, rows, known, keep)
     if recipe.pool is not None and recipe.recorded:
-        shown |= records_shown(
+        shown |= _records(
             recipe.pool,
             recipe.record,
             recipe.recorded,
@@ -213,6 +213,35 @@ def _numeric(
         column.name: numbers_shown(column, row, grid[column.name])
         for column, row in zip(wanted, values, strict=True)
     }
+
+
+def _records(
+    pool: Pool,
+    record: Sequence[Column],
+    wanted: Sequence[Column],
+    originals: pa.RecordBatch,
+    applied_variance: float,
+    *,
+    key: bytes,
+    start: int,
+) -> dict[str, pa.Array]:
+    """Those wanted of the columns of the record, for a part's rows from `start` on.
+
+    `originals` has all columns of the record: whether one is kept depends on all its values,
+    whichever of them are released.
+    """
+    values = {
+        column.name: category_text(originals.column(column.name))
+        if column.kind is Kind.CATEGORICAL
+        else originals.column(column.name)
+        for column in record
+    }
+    names = [column.name for column in wanted]
+    shown = pool.shown(values, names, applied_variance, key=key, start=start)
+    for column in wanted:
+        if column.kind.noised:
+            shown[column.name] = numbers_shown(column, numbers(shown[column.name]), None)
+    return shown
 
 
 def _binding(secret: bytes, part: Part, shape: Shape) -> bytes:
