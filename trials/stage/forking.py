@@ -19,7 +19,6 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
@@ -38,16 +37,21 @@ def main() -> None:
 
 
 def load() -> None:
-    """Import all that serving imports, early or late, and have the noise compiled."""
+    """Import all that serving imports, early or late, and have compiled what it compiles.
+
+    Compiled lines are compared with those of polars by each child: polars' threads, once begun here,
+    would be in no child, which would wait for them.
+    """
     for late in ("pandas", "polars", "uvicorn", "anyio._backends._asyncio", "encodings.cp437"):
         with suppress(ImportError):
             importlib.import_module(late)
     from app.main import openapi_document
-    from app.service.copies.compiling import compile_now
+    from app.numerics.copies.noise.steps import compile_steps
 
     openapi_document()  # what is made of the routes on the way is kept by the libraries
     make_routes()
-    compile_now(Path(os.environ["NUMBA_CACHE_DIR"]))
+    compile_steps()
+    importlib.import_module("app.numerics.digits.kernels")
     gc.freeze()  # what children never write to is theirs without being copied
 
 
