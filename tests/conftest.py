@@ -52,6 +52,22 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         config.stash[RUN] = servers.begin_run()
         config.stash[FOLDER] = config.stash[RUN].folder
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
+class FailuresAtOnce:
+    """Names what fails when it fails: a run that is ended from outside prints no summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(
+                f"{report.when} failed: {report.nodeid}\n{report.longreprtext}", red=True
+            )
 
 
 @pytest.hookimpl(optionalhook=True)
