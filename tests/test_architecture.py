@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def test_no_folder_is_a_heap() -> None:
     assert modules
     heaps = {folder: n for folder, n in modules.items() if n > MODULES_SIDE_BY_SIDE}
     assert heaps == {}
+
+
+def test_a_start_loads_no_large_package_before_its_use() -> None:
+    large = {"pandas", "scipy.ndimage", "scipy.optimize", "scipy.spatial", "scipy.stats", "sklearn"}
+    start = f"import sys, app.main; print(*sorted({large!r} & set(sys.modules)))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", start], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert loaded.split() == []
 
 
 def test_the_lock_names_no_registry() -> None:

@@ -39,8 +39,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.linalg import solve_triangular
-from scipy.spatial import cKDTree
 from scipy.special import ndtr
 
 from app.numerics.arrays import FloatArray, Places
@@ -111,7 +111,7 @@ def _whitened(rows: FloatArray, L: FloatArray) -> FloatArray:
 def _two_nearest(points: FloatArray, copies: FloatArray) -> tuple[FloatArray, Places]:
     """Distances and places of the two nearest, (m, 2) each."""
     if copies.shape[1] <= FEW_COLUMNS:
-        distances, places = cKDTree(copies).query(points, k=2)
+        distances, places = scipy.spatial.cKDTree(copies).query(points, k=2)
         return np.asarray(distances), np.asarray(places, dtype=np.intp)
     found = np.empty((len(points), 2))
     which = np.empty((len(points), 2), dtype=np.intp)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
+import scipy
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
@@ -190,6 +190,8 @@ def smoothed(probabilities: FloatArray, edges: FloatArray, smoothing_bins: float
         raise InvalidParameter("A smoothing is finite and above zero.", parameter="smoothing_bins")
     if width_if_uniform(edges) is None:
         raise InvalidParameter("Smoothing needs bins of equal width.", parameter="smoothing_bins")
-    blurred: FloatArray = ndimage.gaussian_filter1d(probabilities, smoothing_bins, mode="reflect")
+    blurred: FloatArray = scipy.ndimage.gaussian_filter1d(
+        probabilities, smoothing_bins, mode="reflect"
+    )
     blurred /= blurred.sum()
     return blurred

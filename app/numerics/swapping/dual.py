@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
+import scipy
 
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.classes import Classes
@@ -237,7 +237,7 @@ def _best_step(
     weight = deviation / 2 * radius / unit
     cost = np.concatenate([np.zeros(categories), [-1.0, weight, -weight]])
     bounds = [(0, 0)] + [(-1, 1)] * (categories - 1) + [(None, None)] * 3
-    result = linprog(cost, A_ub=matrix, b_ub=limits, bounds=bounds, method="highs")
+    result = scipy.optimize.linprog(cost, A_ub=matrix, b_ub=limits, bounds=bounds, method="highs")
     if result.x is None:  # step 0 is always feasible: only a fault of ours gets here
         raise ValueError(f"the planes were not solved: {result.message}")
     return result.x[:categories], -float(result.fun) * unit

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from app.numerics.arrays import FloatArray, IntArray
@@ -82,10 +82,10 @@ def best_within(
 
     unit = max(window, SMALLEST_UNIT)
     cost = np.concatenate([slack[option, of], -at.prices, at.prices]) / unit
-    result = milp(
+    result = scipy.optimize.milp(
         cost,
         integrality=np.ones(len(cost)),
-        bounds=Bounds(0, np.inf),
+        bounds=scipy.optimize.Bounds(0, np.inf),
         constraints=[
             _each_class_is_used_up(index, available[undecided], classes.categories),
             _groups_meet_their_quota(classes, amounts, option, of),
@@ -107,17 +107,17 @@ def best_within(
 
 def _each_class_is_used_up(
     index: IntArray, available: IntArray, categories: int
-) -> LinearConstraint:
+) -> scipy.optimize.LinearConstraint:
     """Σ of a class's options = its records."""
     columns = np.arange(len(index))
     shape = (len(available), len(index) + 2 * categories)
     used = coo_array((np.ones(len(index)), (index, columns)), shape=shape).tocsr()
-    return LinearConstraint(used, available, available)
+    return scipy.optimize.LinearConstraint(used, available, available)
 
 
 def _groups_meet_their_quota(
     classes: Classes, settled: IntArray, option: IntArray, of: IntArray
-) -> LinearConstraint:
+) -> scipy.optimize.LinearConstraint:
     """Σ changes of a group = its quota, less what is settled; only groups with a choice."""
     groups, row = np.unique(classes.group[of], return_inverse=True)
     changes = np.bincount(classes.group, settled[:-1].sum(axis=0), len(classes.quota))
@@ -128,12 +128,12 @@ def _groups_meet_their_quota(
         (np.ones(len(columns)), (row[columns], columns)),
         shape=(len(groups), len(of) + 2 * classes.categories),
     )
-    return LinearConstraint(matrix.tocsr(), missing, missing)
+    return scipy.optimize.LinearConstraint(matrix.tocsr(), missing, missing)
 
 
 def _deviation_is_excess(
     classes: Classes, settled: IntArray, option: IntArray, of: IntArray
-) -> LinearConstraint:
+) -> scipy.optimize.LinearConstraint:
     """arrivals - departures = δ⁺ - δ⁻ in every category."""
     categories = classes.categories
     changes = np.flatnonzero(option < categories)
@@ -145,15 +145,17 @@ def _deviation_is_excess(
     arrived = settled[:-1].sum(axis=1)
     left = np.bincount(classes.home, settled[:-1].sum(axis=0), categories)
     identity = eye_array(categories)
-    return LinearConstraint(
+    return scipy.optimize.LinearConstraint(
         hstack([excess, -identity, identity]).tocsr(), left - arrived, left - arrived
     )
 
 
-def _deviation_is_at_most(deviation: int, options: int, categories: int) -> LinearConstraint:
+def _deviation_is_at_most(
+    deviation: int, options: int, categories: int
+) -> scipy.optimize.LinearConstraint:
     """Σ (δ⁺ + δ⁻) ≤ D."""
     row = np.repeat([0.0, 1.0], [options, 2 * categories])
-    return LinearConstraint(csr_array(row[None, :]), 0, deviation)
+    return scipy.optimize.LinearConstraint(csr_array(row[None, :]), 0, deviation)
 
 
 LARGEST_CORE = 20_000

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import LinearConstraint, milp
+import scipy
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from app.numerics.arrays import Flags, FloatArray, IntArray
@@ -54,13 +54,13 @@ def category_moves(available: IntArray, changes: int) -> IntArray:
     no_slack = csr_array((categories, 2 * categories))
     is_move = np.repeat([1.0, 0.0], [len(source), 2 * categories])
     constraints = [
-        LinearConstraint(is_move[None, :], changes, changes),  # (1b)
-        LinearConstraint(hstack([leave - arrive, slack, -slack]), 0, 0),  # (1c)
-        LinearConstraint(hstack([leave, no_slack]), 0, available),  # (1d)
+        scipy.optimize.LinearConstraint(is_move[None, :], changes, changes),  # (1b)
+        scipy.optimize.LinearConstraint(hstack([leave - arrive, slack, -slack]), 0, 0),  # (1c)
+        scipy.optimize.LinearConstraint(hstack([leave, no_slack]), 0, available),  # (1d)
     ]
     is_slack = 1.0 - is_move
     smallest = round(float(is_slack @ _integer_solution(is_slack, constraints)))
-    constraints.append(LinearConstraint(is_slack[None, :], 0, smallest))
+    constraints.append(scipy.optimize.LinearConstraint(is_slack[None, :], 0, smallest))
     distance = np.concatenate([(target - source) % categories, np.zeros(2 * categories)])
     moves[source, target] = _integer_solution(distance, constraints)[: len(source)]
     return moves
@@ -103,8 +103,10 @@ def _incidence(category: IntArray, categories: int) -> csr_array:
     ).tocsr()
 
 
-def _integer_solution(cost: FloatArray, constraints: list[LinearConstraint]) -> IntArray:
-    result = milp(
+def _integer_solution(
+    cost: FloatArray, constraints: list[scipy.optimize.LinearConstraint]
+) -> IntArray:
+    result = scipy.optimize.milp(
         cost, constraints=constraints, integrality=np.ones(len(cost)), options={"mip_rel_gap": 0}
     )
     if result.x is None:  # (1) is always feasible: only a fault of ours gets here

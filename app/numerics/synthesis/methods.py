@@ -18,7 +18,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
-from scipy import linalg, special, stats
+import scipy
+from scipy import linalg, special
 
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
@@ -159,7 +160,7 @@ def lhs(
     between the original's, within its range. Fails as `moments` and `exact_seeds` do.
     """
     rows = rows or len(values)
-    target = moments(stats.rankdata(values, axis=0))
+    target = moments(scipy.stats.rankdata(values, axis=0))
     scores = special.ndtri(np.arange(1, rows + 1) / (rows + 1))
     seeds = exact_seeds(
         lambda: np.column_stack([rng.permutation(scores) for _ in range(target.rank)]),

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.tables import MixedTable
@@ -61,7 +61,7 @@ def spearman(values: FloatArray) -> FloatArray:
     """
     if np.isnan(values).any():
         return _pairwise(values, lambda x, y: float(spearman(np.column_stack([x, y]))[0, 1]))
-    return pearson(stats.rankdata(values, axis=0))
+    return pearson(scipy.stats.rankdata(values, axis=0))
 
 
 def kendall(values: FloatArray) -> FloatArray:
@@ -71,7 +71,7 @@ def kendall(values: FloatArray) -> FloatArray:
     raises every coefficient; tau-b leaves ties out. Without ties both are the same.
     """
     if np.isnan(values).any() or len(values) > DIRECT_ROWS:
-        return _pairwise(values, lambda x, y: float(stats.kendalltau(x, y).statistic))
+        return _pairwise(values, lambda x, y: float(scipy.stats.kendalltau(x, y).statistic))
     n, d = values.shape
     products = np.zeros((d, d))
     columns = np.ascontiguousarray(values.T)
@@ -162,7 +162,7 @@ def correlation_ratio(numbers: FloatArray, codes: Places) -> float:
     both = ~np.isnan(numbers) & (codes >= 0)
     if not both.any():
         return float("nan")
-    ranks, codes = stats.rankdata(numbers[both]), codes[both]
+    ranks, codes = scipy.stats.rankdata(numbers[both]), codes[both]
     centred = ranks - ranks.mean()
     total = float(centred @ centred)
     if total == 0:

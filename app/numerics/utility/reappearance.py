@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import spatial, stats
+import scipy
 
 from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.tables import MixedTable
@@ -68,7 +68,7 @@ def nearest_distances(
     nearest = np.full(records.records, np.inf)
     for start in range(0, released.records, BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        squares = spatial.distance.cdist(numbers, other_numbers[rows], "sqeuclidean")
+        squares = scipy.spatial.distance.cdist(numbers, other_numbers[rows], "sqeuclidean")
         for column, others in zip(labels.T, other_labels[rows].T, strict=True):
             squares += column[:, None] != others
         np.minimum(nearest, squares.min(axis=1), out=nearest)
@@ -82,7 +82,7 @@ def membership_area(members: FloatArray, others: FloatArray) -> float:
 
     The area under the curve, P{a member is nearer than another} + ½·P{as near}.
     """
-    ranks = stats.rankdata(np.concatenate([members, others]))
+    ranks = scipy.stats.rankdata(np.concatenate([members, others]))
     below = ranks[members.size :].sum() - others.size * (others.size + 1) / 2
     return float(below / (members.size * others.size))
 

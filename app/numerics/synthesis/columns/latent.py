@@ -32,7 +32,8 @@ that the other columns explain best.
 from __future__ import annotations
 
 import numpy as np
-from scipy import linalg, sparse, special, stats
+import scipy
+from scipy import linalg, sparse, special
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.synthesis.moments import centre_and_spread
@@ -91,7 +92,7 @@ def _filled_numbers(numeric: FloatArray) -> FloatArray:
     ranks = np.zeros_like(numeric)
     for column, values in enumerate(numeric.T):
         present = ~np.isnan(values)
-        ranks[present, column] = (stats.rankdata(values[present]) - 0.5) / present.sum() - 0.5
+        ranks[present, column] = (scipy.stats.rankdata(values[present]) - 0.5) / present.sum() - 0.5
     return ranks
 
 

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
@@ -182,7 +182,7 @@ def _followed(agreed: FloatArray, leader: FloatArray, follower: FloatArray) -> F
     first = np.searchsorted(stock, values)
     most = np.minimum(wanted, np.searchsorted(stock, values, side="right") - first)
     candidates = np.flatnonzero(np.isin(leader, values))
-    apart = np.abs(stats.rankdata(leader) - stats.rankdata(follower))
+    apart = np.abs(scipy.stats.rankdata(leader) - scipy.stats.rankdata(follower))
     apart[leader == follower] = 0.0
     candidates = candidates[np.lexsort((apart[candidates], leader[candidates]))]
     has = leader[candidates]

@@ -21,7 +21,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.threads import each_on_all_cores
@@ -111,7 +112,7 @@ def _trees(
             max_features=min(SPLIT_COLUMNS, features.shape[1]),
             random_state=seeds[place],
         )
-        scores = special.ndtri((stats.rankdata(values) - 0.5) / values.size)
+        scores = special.ndtri((scipy.stats.rankdata(values) - 0.5) / values.size)
         leaves = tree.fit(features, scores, sample_weight=weights).apply(features)
         counts = np.bincount(leaves, minlength=tree.tree_.node_count)
         return LeafTree(
