@@ -164,6 +164,8 @@ def visit(browser: Browser, live: Service) -> Iterator[Callable[..., Visitor]]:
                     color_scheme=look.scheme,
                     viewport=look.viewport(),
                     accept_downloads=True,
+                    # A browser with windows lets a click copy; the shell wants to be told.
+                    permissions=["clipboard-write"],
                 )
             )
             # What a page waits for on a busy machine is late, not missing.
