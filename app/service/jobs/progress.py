@@ -96,13 +96,12 @@ class Progress:
         try:
             yield
         finally:
-            # From here on none is raised; one that was may still come while this waits for the gate.
-            # Past it, what has not come is called off.
+            # From here on none is raised; one that was may still come until it is called off. `with`
+            # lets the gate go then too: Python looks for exceptions from outside only within the block.
             self._within = None
-            self._gate.acquire()
-            if self._end is not None:
-                _raise_in(threading.get_ident(), None)
-            self._gate.release()
+            with self._gate:
+                if self._end is not None:
+                    _call_off()
         self.look()
 
     @property
@@ -152,7 +151,25 @@ class Silent(Progress):
 SILENT: Progress = Silent()
 
 
-def _raise_in(thread: int, why: End | None) -> None:
-    """Raise in another thread as soon as it runs Python; None calls off what was not raised yet."""
-    exception = None if why is None else ctypes.py_object(why)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), exception)
+class _CalledOff(BaseException):
+    """Takes the place of an exception that was raised in this thread and has not come."""
+
+
+def _raise_in(thread: int, why: type[BaseException]) -> None:
+    """Raise in another thread as soon as it runs Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(why))
+
+
+def _call_off() -> None:
+    """Have nothing come any more that was raised in this thread.
+
+    One of our own takes its place and is caught. To raise nothing at all would do as well, but for a flag
+    of Python 3.11 and 3.12, which goes down only when an exception comes: while it is up, a thread under a
+    profiler or a debugger never gets on.
+    """
+    try:
+        _raise_in(threading.get_ident(), _CalledOff)
+        for _ in range(1_000):  # it comes at once, unless a destructor swallows it
+            pass
+    except _CalledOff:
+        pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -79,3 +81,58 @@ def test_an_end_that_was_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) 
         worker.join(0.02)
     assert swallowed.is_set()
     assert ended.is_set()
+
+
+CALLED_OFF = """
+import resource
+import threading
+from app.service.jobs.progress import Cancelled, Progress
+
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # a thread that turns in circles ends the process
+progress = Progress()
+try:
+    with progress.interruptible():
+        progress._end = Cancelled  # too late for an exception to come
+except Cancelled:
+    print("ended")
+threading.setprofile(lambda *_: None)
+thread = threading.Thread(target=sum, args=[range(9)])
+thread.start()
+thread.join()
+print("went on")
+"""
+
+
+def test_threads_go_on_under_a_profiler_after_an_end_that_did_not_come() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED_OFF], check=False, capture_output=True, text=True
+    )
+    assert done.stdout.split("\n") == ["ended", "went on", ""], done.stderr
+
+
+def test_an_end_that_comes_at_the_gate_leaves_it_open() -> None:
+    progress, inside, leave = Progress(), threading.Event(), threading.Event()
+    ends: list[type[BaseException]] = []
+
+    def work() -> None:
+        try:
+            with progress.interruptible():
+                inside.set()
+                leave.wait()
+        except Cancelled as end:
+            ends.append(type(end))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    inside.wait()
+    with progress._gate:  # as one has it who ends the work
+        progress._end = Cancelled
+        leave.set()
+        while progress._within is not None:
+            time.sleep(0.001)
+        time.sleep(0.05)  # until the work waits for the gate
+        assert worker.ident is not None
+        timing._raise_in(worker.ident, Cancelled)
+    worker.join()
+    assert ends == [Cancelled]
+    assert not progress._gate.locked()
