@@ -19,6 +19,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import indent
 from urllib.parse import urlsplit
 
 import psycopg
@@ -65,9 +66,8 @@ class FailuresAtOnce:
         terminal = self._config.pluginmanager.get_plugin("terminalreporter")
         if report.failed and terminal is not None:
             terminal.ensure_newline()
-            terminal.write_line(
-                f"{report.when} failed: {report.nodeid}\n{report.longreprtext}", red=True
-            )
+            terminal.write_line(f"{report.when} failed: {report.nodeid}", red=True)
+            terminal.write_line(indent(report.longreprtext, "  "))
 
 
 @pytest.hookimpl(optionalhook=True)
