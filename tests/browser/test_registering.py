@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from app.tables.media import MediaType
 from app.tables.writing import write_table
+from tests.api.datasets.test_hidden_cells import workbook
 from tests.browser.conftest import LOOKS, PATIENCE_MS, Look, Visitor
 from tests.browser.people import Person, household_table, parquet, person
 from tests.e2e.running import Service
@@ -128,6 +129,17 @@ def test_a_workbook_with_several_sheets_asks_which_and_keeps_to_it(
     with owner.client(live.url) as client:
         kept = client.get(f"/v1/datasets/{visitor.path().rpartition('/')[2]}").json()
     assert [column["name"] for column in kept["columns"]] == ["age", "rent"]
+
+
+def test_what_a_workbook_hides_is_told_before_it_is_kept(owner: Person, visit: Visit) -> None:
+    visitor = visit()
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    choose(visitor, "Filtered.xlsx", workbook(41, 5, 6))
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    told = visitor.page.get_by_text("2 rows, the first of them row 5")
+    expect(told).to_be_visible()
+    expect(told.locator(".badge")).to_have_text("mind")
+    visitor.check_accessible()
 
 
 def test_what_can_be_read_in_two_ways_is_asked_for_and_not_the_end(
