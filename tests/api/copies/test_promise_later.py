@@ -103,6 +103,39 @@ def test_small_parts_that_spread_a_little_further_are_hidden_by_more_noise(
     assert left(x, old[:, None]) < 0.9 * 0.5
 
 
+def three(rng: np.random.Generator, rows: int, spread: float) -> Matrix:
+    """Two numbers that go together and one by itself."""
+    x, own, z = spread * rng.normal(size=(3, rows))
+    return np.column_stack([100 + 10 * x, 8 * x + 6 * own, z])
+
+
+def test_rows_that_begin_to_spread_further_are_hidden_whatever_came_before(
+    admin: TestClient,
+) -> None:
+    """Parts like the first rows outweigh what later ones show; these are measured by themselves too."""
+    rng = np.random.default_rng(9)
+    names = ["x", "y", "z"]
+    own, shown, old = [], [], []
+    for number in range(5):
+        first = three(rng, 500, 1.0)
+        dataset = register(admin, numbers(first, names), columns=None, name=f"jump {number}")
+        copy = issue(admin, dataset, noise_variance=1.0)["id"]
+        came = []
+        for place in range(50):
+            part = three(rng, 15, 1.0 if place < 10 else 1.8)
+            if try_append(admin, dataset, numbers(part, names)).status_code == 201:
+                came.append(part)
+        assert len(came) > 40
+        own.append(np.vstack(came)[150:])
+        shown.append(matrix(rows_of(admin, copy))[650:])
+        old.append(own[-1] + noise_like_the_data(first, len(own[-1]), 1.0))
+    rows, seen = np.vstack(own), np.vstack(shown)
+    for column in range(3):
+        assert left(rows[:, column], seen) > SAMPLING * 0.5
+    # Noise of the first rows, which each part was near enough to, hides less.
+    assert left(rows[:, 0], np.vstack(old)) < 0.9 * 0.5
+
+
 def people(rng: np.random.Generator, rows: int, *, related: bool) -> tuple[pa.Table, Matrix]:
     """Ages, incomes and bands of age, which in a garbled pilot are those of other people."""
     age = rng.normal(45, 15, rows)

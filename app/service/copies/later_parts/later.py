@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.model import Part
+from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.covering.small_parts import SmallParts
+from app.numerics.copies.shapes.covering.windows import Windows
 
 FRESH = 8
 """Parts are judged again when an eighth of their rows is new: every row is read so often, not with each append."""
@@ -25,11 +27,13 @@ class Later:
 
     where:
         small  all small parts since the first copy, in the measure of the newest shape
+        last   the newest of their rows, by windows, in the same measure
         since  number of the first part that is still to be judged together with others
         asked  number after the newest of them that was judged with those before it
     """
 
     small: SmallParts
+    last: Windows
     since: int
     asked: int
 
@@ -40,13 +44,23 @@ class Later:
         if "squares" in kept:
             counted = kept.get("counted", kept["expected"])  # what was kept before has none
             small = SmallParts(kept["squares"], kept["expected"], counted, float(kept["largest"]))
+        last = Windows.empty(d)
+        if "last_squares" in kept:  # nor windows
+            last = Windows(kept["last_squares"], kept["last_counted"])
         if "since" not in kept:
-            return cls(small, part + 1, part + 1)
-        return cls(small, int(kept["since"]), int(kept["asked"]))
+            return cls(small, last, part + 1, part + 1)
+        return cls(small, last, int(kept["since"]), int(kept["asked"]))
 
     def arrays(self) -> dict[str, Any]:
         """What `read` reads."""
-        return {**asdict(self.small), "since": np.int64(self.since), "asked": np.int64(self.asked)}
+        last = {f"last_{name}": value for name, value in asdict(self.last).items()}
+        numbers = {"since": np.int64(self.since), "asked": np.int64(self.asked)}
+        return {**asdict(self.small), **last, **numbers}
+
+    def under(self, before: FloatArray, after: FloatArray) -> Later:
+        """The same in the measure of another shape; L of both."""
+        small, last = self.small.under(before, after), self.last.under(before, after)
+        return replace(self, small=small, last=last)
 
     def judging(
         self, before: Sequence[Part], new: Sequence[Part], least: int, enough: int

@@ -2,8 +2,8 @@
 
 A part of at least 10·(d+1) complete rows has a shape of its own, joined to the newest before it. A
 smaller one uses the newest as it is, if that covers its rows, and all small parts since the first copy together are
-covered by theirs; a shape made of a handful of rows would give them away. Where these are 10·(d+1) rows by now, and
-spread further than the newest shape, it has one that is joined to theirs. Rows that are not covered are refused, or wait sealed until so many have come together
+covered by theirs; a shape made of a handful of rows would give them away. Where these, or the last of them, are 10·(d+1)
+rows by now, and spread further than the newest shape, it has one that is joined to theirs. Rows that are not covered are refused, or wait sealed until so many have come together
 that they make a shape. What is known of a part's rows never changes the noise of a part that has some.
 """
 
@@ -21,8 +21,9 @@ from app.errors import RowsUncovered
 from app.model import Part
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
+from app.numerics.copies.shapes.covering.windows import Windows
 from app.numerics.copies.shapes.row_moments import RowMoments
-from app.numerics.copies.shapes.shape import rows_for_a_shape, shape_factor
+from app.numerics.copies.shapes.shape import joined, rows_for_a_shape, shape_factor
 from app.service.copies.freezing.frozen import Frozen
 from app.service.copies.freezing.rows import number_rows, part_batches, part_moments
 from app.service.copies.freezing.shape import (
@@ -71,10 +72,11 @@ def place(
         shape = _keep_following(resources, connection, dataset_id, part, newest, moments, known)
         check_relation(resources, connection, dataset_id, [part], NONE_RETIRED, frozen, shape)
         return part
-    small = _with_rows(resources, part, frozen.numeric, newest, later.small)
+    rows = _small_part(resources, part, frozen.numeric, newest)
+    small = later.small.merged(rows)
     if small.covered:
-        known = judging.together([part], newest, replace(later, small=small))
-        wider = small.widened(newest.factor, needed)
+        wider, last = _wider(small, later.last.merged(rows), newest, needed)
+        known = judging.together([part], newest, replace(later, small=small, last=last))
         if wider is None:
             use_shape(resources, connection, dataset_id, part.number, newest, known)
         else:
@@ -176,15 +178,27 @@ def _keep_shape(
         centre=centre,
         matrix=matrix,
         before=newest.hash,
-        later=replace(later, small=later.small.under(newest.factor, shape_factor(matrix))),
+        later=later.under(newest.factor, shape_factor(matrix)),
     )
 
 
-def _with_rows(
-    resources: Resources, part: Part, numeric: Sequence[str], newest: Shape, small: SmallParts
+def _small_part(
+    resources: Resources, part: Part, numeric: Sequence[str], newest: Shape
 ) -> SmallParts:
-    """The small parts with one more."""
+    """The rows of a small part in the measure of the newest shape."""
+    found = SmallParts.none(len(numeric))
     for batch in part_batches(resources.blobs, part, numeric, NONE_RETIRED):
         rows = number_rows(batch, numeric)
-        small = small.merged(small_part(rows, newest.centre, newest.factor))
-    return small
+        found = found.merged(small_part(rows, newest.centre, newest.factor))
+    return found
+
+
+def _wider(
+    small: SmallParts, last: Windows, newest: Shape, needed: int
+) -> tuple[FloatArray | None, Windows]:
+    """A shape for the next small part where all or the last of them spread further; and windows to go on with."""
+    of_all = small.widened(newest.factor, needed)
+    of_last, last = last.looked_at(newest.factor, needed)
+    if of_all is None or of_last is None:
+        return (of_last if of_all is None else of_all), last
+    return joined(of_last, of_all), last

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from app.model import Part
-from app.numerics.copies.shapes.covering.small_parts import SmallParts
+from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
+from app.numerics.copies.shapes.covering.windows import Windows
 from app.service.copies.later_parts.later import Later
 
-NOTHING = Later(SmallParts.none(1), 1, 1)
+NOTHING = Later(SmallParts.none(1), Windows.empty(1), 1, 1)
 LEAST, ENOUGH = 100, 2_000
 
 
@@ -52,8 +55,14 @@ def test_rows_are_read_again_when_an_eighth_is_new() -> None:
 
 
 def test_what_is_known_is_read_as_it_was_kept() -> None:
-    known = Later(SmallParts.none(2), 3, 7)
+    rows = small_part(np.array([[1.0, 2.0], [3.0, 5.0]]), np.zeros(2), np.eye(2))
+    known = Later(SmallParts.none(2).merged(rows), Windows.empty(2).merged(rows), 3, 7)
     again = Later.read(known.arrays(), 2, 9)
     assert (again.since, again.asked) == (3, 7)
-    # Of what an earlier version kept, the parts to come are judged.
+    assert again.small.largest == rows.largest
+    np.testing.assert_array_equal(again.small.squares, rows.squares)
+    np.testing.assert_array_equal(again.last.squares[3], rows.squares)
+    np.testing.assert_array_equal(again.last.counted[0], 2 * np.eye(2))
+    # Of what an earlier version kept, the parts to come are judged, and windows begin.
     assert Later.read({}, 2, 9).since == 10
+    assert not Later.read({}, 2, 9).last.counted.any()

@@ -63,8 +63,7 @@ class SmallParts:
 
     def under(self, before: FloatArray, after: FloatArray) -> SmallParts:
         """The same rows, and what hides them, in the measure of another shape; L of both."""
-        unit = np.sqrt((after**2).sum(axis=1))[:, None]
-        T = solve_triangular(after / unit, before / unit, lower=True)
+        T = measure(before, after)
         return SmallParts(
             T @ self.squares @ T.T, T @ self.expected @ T.T, self.counted, self.largest
         )
@@ -80,9 +79,7 @@ class SmallParts:
             return None
         root = U / np.sqrt(rows) @ U.T
         spread, V = np.linalg.eigh((1 + min(1.0, d / rows[0])) * root @ self.squares @ root)
-        unit = np.sqrt((L**2).sum(axis=1))
-        C = L / unit[:, None] @ V
-        return np.asarray(C * np.maximum(1.0, spread) @ C.T * np.outer(unit, unit))
+        return wider_shape(L, V * np.maximum(1.0, spread) @ V.T)
 
     @property
     def covered(self) -> bool:
@@ -94,6 +91,19 @@ class SmallParts:
         spread, U = np.linalg.eigh(self.expected)
         limit = U * (np.sqrt(np.maximum(spread, 0.0)) + reach) ** 2 @ U.T
         return bool(np.linalg.eigvalsh(limit - self.squares)[0] >= 0) if d else True
+
+
+def measure(before: FloatArray, after: FloatArray) -> FloatArray:
+    """T, from the measure of a shape to that of another; L of both."""
+    unit = np.sqrt((after**2).sum(axis=1))[:, None]
+    return np.asarray(solve_triangular(after / unit, before / unit, lower=True))
+
+
+def wider_shape(L: FloatArray, spread: FloatArray) -> FloatArray:
+    """L·spread·Lᵀ, in the scale of the columns."""
+    unit = np.sqrt((L**2).sum(axis=1))
+    C = L / unit[:, None]
+    return np.asarray(C @ spread @ C.T * np.outer(unit, unit))
 
 
 def small_part(rows: FloatArray, centre: FloatArray, L: FloatArray) -> SmallParts:
