@@ -43,9 +43,10 @@ def paired_covariance(
 
     Of XᵀX and of Σ X_j² over the rows that have column k, (d, d) both.
     """
-    spread = np.sqrt(squares * squares.T)
+    roots = np.sqrt(squares)  # of each first: squares of 10³⁰⁰ have no product
+    spread = roots * roots.T
     correlation = np.divide(products, spread, out=np.zeros_like(spread), where=spread > 0)
-    found = np.clip(correlation, -1.0, 1.0) * np.sqrt(np.outer(variances, variances))
+    found = np.clip(correlation, -1.0, 1.0) * np.outer(*2 * [np.sqrt(variances)])
     np.fill_diagonal(found, variances)
     return np.asarray(found)
 
