@@ -179,6 +179,36 @@ def test_appended_rows_count(service_on_each_database: Service) -> None:
     assert send(client, url, people(800, 900)).is_success
 
 
+def test_rows_that_are_there_already_are_told_without_a_key_column(admin: TestClient) -> None:
+    dataset = registered(admin, people(0, 500), "first")["id"]
+    url = f"/v1/datasets/{dataset}/rows"
+    assert send(admin, url, people(500, 600)).json()["warnings"] == []
+    (warning,) = send(admin, url, people(7, 8)).json()["warnings"]
+    assert (warning["type"], warning["share"], warning["dataset"]) == ("rows-again", 1.0, dataset)
+    retired = admin.request("DELETE", url, json={"rows": [40, 41, 42]})
+    assert retired.is_success, retired.text
+    assert send(admin, url, people(40, 43)).json()["warnings"][0]["type"] == "rows-again"
+    assert send(admin, url, people(590, 610)).json()["warnings"][0]["share"] == 0.5
+    assert send(admin, url, people(700, 704)).json()["warnings"] == []
+
+
+def test_rows_that_are_alike_by_nature_are_not_taken_for_the_same_again(admin: TestClient) -> None:
+    rng = np.random.default_rng(2)
+
+    def survey(rows: int) -> pa.Table:
+        answers = rng.integers(0, 5, (2, rows))
+        return pa.table(
+            {
+                "first": [f"a{one}" for one in answers[0]],
+                "second": [f"b{one}" for one in answers[1]],
+            }
+        )
+
+    dataset = registered(admin, survey(400), "survey")["id"]
+    for rows in (1, 30, 400):
+        assert send(admin, f"/v1/datasets/{dataset}/rows", survey(rows)).json()["warnings"] == []
+
+
 def test_what_was_released_is_remembered_when_its_data_set_is_removed(
     service_on_each_database: Service,
 ) -> None:

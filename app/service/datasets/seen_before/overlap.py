@@ -28,6 +28,8 @@ from app.store.database.registered import sketches
 
 TOLD, REFUSED = 0.2, 0.5
 FEWEST_FOREIGN_ROWS = 100
+BY_CHANCE = 1e-3
+"""How likely rows may be to be alike by nature that are taken for the same ones again."""
 NOTHING = Sketches(Sketch.none(), None)
 
 
@@ -68,19 +70,43 @@ def extend_sketches(
     *,
     allow_overlap: bool,
 ) -> tuple[Notice, ...]:
-    """The same for appended rows: what counts is the data set with them, and is told when it is new."""
+    """The same for appended rows: what counts is the data set with them, and is told when it is new.
+
+    A further notice where the data set has these rows already; by its key column that is known exactly
+    (`versions`), without one by all values.
+    """
     before = _opened(resources, dataset_id, sketches.one(connection, dataset_id))
+    again = () if before.keys is not None else _again(before.rows, found.rows, dataset_id)
     after = Sketches(
         merged(before.rows, found.rows),
         None if before.keys is None or found.keys is None else merged(before.keys, found.keys),
     )
     if _same(before.rows, after.rows) and _same(before.keys, after.keys):
-        return ()  # most rows of a large table are not in its sketch
+        return again  # most rows of a large table are not in its sketch
     notices = _compared(
         resources, connection, dataset_id, owner, before, after, allow_overlap=allow_overlap
     )
     sketches.put(connection, dataset_id, _sealed(resources, dataset_id, after))
-    return notices
+    return (*again, *notices)
+
+
+def _again(known: Sketch, appended: Sketch, dataset_id: str) -> tuple[Notice, ...]:
+    """A notice where more rows are there already than rows of this table are alike by nature."""
+    found = overlap(known, appended)
+    alike = float(known.counts[known.counts > 1].sum() / max(known.counts.sum(), 1))
+    common = round(found.share * found.rows)
+    if found.share - alike <= TOLD or alike**common > BY_CHANCE:
+        return ()
+    return (
+        Notice(
+            "rows-again",
+            f"About {found.share:.0%} of these rows are in the data set already, also if they were retired."
+            " Each has noise of its own every time it comes, which averages out: k times leave v/k. Append only"
+            " rows that are new; a key column has them refused.",
+            share=found.share,
+            dataset=dataset_id,
+        ),
+    )
 
 
 def forget_sketches(connection: Connection, dataset_id: str) -> None:
@@ -109,7 +135,7 @@ def _compared(
         if new > REFUSED >= old and not allow_overlap:
             raise RowsOverlap(
                 f"{_sentence(shared)} Copies of both would have noise of their own, which averages"
-                " out. Append to that data set instead, or say allow_overlap=true.",
+                " out. Append only rows that are new to that data set instead, or say allow_overlap=true.",
                 parameter="allow_overlap",
                 share=new,
                 dataset=shared.dataset,
