@@ -1,6 +1,6 @@
 """What is known of the rows since the first copy, for the parts to come: it lies beside the newest shape.
 
-Noise is not bound to it. It decides only what is accepted.
+Noise is not bound to it. It decides what is accepted, and which shape a part to come gets.
 """
 
 from __future__ import annotations
