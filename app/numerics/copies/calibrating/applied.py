@@ -91,14 +91,18 @@ def left_shares(calibration: Calibration, a: FloatArray) -> tuple[FloatArray, Fl
     The share of variance left, and the share recovered: each is exact to rounding where it is small.
     """
     d = len(calibration.k)
+    left = np.concatenate([_numbers_left(calibration, a[:d]), _facts_left(calibration, a[d:])])
     found = np.concatenate([_numbers_found(calibration, a[:d]), _facts_found(calibration, a[d:])])
-    return left_share(calibration, a), found
+    return left, found
 
 
-def left_share(calibration: Calibration, a: FloatArray) -> FloatArray:
-    """The first of the two."""
-    d = len(calibration.k)
-    return np.concatenate([_numbers_left(calibration, a[:d]), _facts_left(calibration, a[d:])])
+def left_everywhere(c: Calibration, variances: FloatArray) -> FloatArray:
+    """The share left of each where all have the same variance, at each of these (g,): (g, d + f)."""
+    a = variances[:, None]
+    without = (a * c.k / (c.k + a)) @ c.weights.T
+    with_record = (a * c.given_k / (c.given_k + a)) @ c.given_weights.T
+    facts = (1 - (1 / (c.k + a)) @ c.facts) * a
+    return np.asarray(np.hstack([a * without + with_record, facts]) / (1 + a))
 
 
 def own_variances(calibration: Calibration, v: float) -> FloatArray:
@@ -133,8 +137,9 @@ def kept_level(calibration: Calibration, a: float) -> float:
     """The largest v ≤ a of which a keeps the promise for all: a(v) ≤ a for every v up to it, and for no other."""
     if not calibration.facts.shape[1]:
         return a
-    everywhere = np.full(len(calibration.k) + calibration.facts.shape[1], a)
-    left = left_share(calibration, everywhere).min(initial=worst_direction(calibration, a)[0])
+    left = left_everywhere(calibration, np.array([a])).min(
+        initial=worst_direction(calibration, a)[0]
+    )
     odds = float(left / (1 - left)) if left < 1 else a
     return min(a, odds, calibration.learnt.kept(a))
 

@@ -217,10 +217,12 @@ def _effects(counts: FloatArray, sizes: Sequence[int]) -> int:
 def indicators(codes: Codes, sizes: Sequence[int]) -> sparse.csr_matrix:
     """Z of codes (n, c) below `sizes`."""
     n, c = codes.shape
-    firsts = np.cumsum([0, *sizes])
+    firsts = np.cumsum(
+        [0, *sizes], dtype=np.int32
+    )  # as wide as codes: wider ones are checked and cut again
     places = (codes + firsts[:-1]).ravel()
-    row_starts = np.arange(n + 1) * c
-    return sparse.csr_matrix((np.ones(n * c), places, row_starts), shape=(n, firsts[-1]))
+    row_starts = np.arange(n + 1, dtype=np.int32) * np.int32(c)
+    return sparse.csr_matrix((np.ones(n * c), places, row_starts), shape=(n, int(firsts[-1])))
 
 
 def _together(codes: Codes, sizes: Sequence[int]) -> Together:

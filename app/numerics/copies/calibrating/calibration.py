@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.numerics.arrays import Codes, Flags, FloatArray, Places
-from app.numerics.copies.calibrating.applied import Calibration, left_share
+from app.numerics.copies.calibrating.applied import Calibration, left_everywhere
 from app.numerics.copies.calibrating.association import (
     Association,
     association,
@@ -81,7 +81,7 @@ def calibrated(
 
 def rows_shape(numbers: FloatArray) -> FloatArray:
     """S of the rows alone, (d, d)."""
-    return covariance_shape(row_moments(numbers.copy(order="F"), overwrite=True))
+    return covariance_shape(row_moments(np.asfortranarray(numbers)))
 
 
 def recalibrated(
@@ -215,12 +215,19 @@ def _learnt(
         numbers=X[:, noised],
         left=R[:, noised] - R[:, travelling] @ told,
         cells=cells,
-        facts=Z[judged][:, listed].toarray(),
+        facts=_facts_of_rows(rows.codes[judged], rows.sizes, listed),
     )
-    columns = len(noised) + len(by_lines.fact_columns)
-    lines = np.array([left_share(by_lines, np.full(columns, a)) for a in GRID])
+    lines = left_everywhere(by_lines, GRID)
     seen = rows.numbers[judged][:, noised]
     return learnt(attacked, S, seen, lines, len(noised) + places)
+
+
+def _facts_of_rows(codes: Codes, sizes: Sequence[int], listed: Places) -> FloatArray:
+    """Indicators of the listed categories, (n, f), of codes (n, c) below `sizes`."""
+    firsts = np.cumsum([0, *sizes])
+    columns = np.searchsorted(firsts, listed, side="right") - 1
+    same = codes.T[columns] == (listed - firsts[columns])[:, None]
+    return np.asarray(same.T.astype(np.float64))
 
 
 def _cells(

@@ -189,17 +189,14 @@ class RowMoments:
         return self.complete.covariance()
 
 
-def row_moments(block: FloatArray, *, overwrite: bool = False) -> RowMoments:
-    """The moments of one block of rows, shape (n, d), missing cells NaN.
-
-    Rows that may be overwritten take less time: asking the system for memory costs as much as the sums.
-    """
+def row_moments(block: FloatArray) -> RowMoments:
+    """The moments of one block of rows, shape (n, d), missing cells NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         gaps = np.isnan(block.sum(axis=0)).any()
     if not gaps:
         present = block_moments(block)
         return RowMoments(len(block), present, present, _own_squares(present))
-    complete, patterns, rare = Patterns.apart(block if overwrite else block.copy(order="F"))
+    complete, patterns, rare = Patterns.apart(block)
     d = block.shape[1]
     whole = int(complete.count[0, 0])
     with np.errstate(over="ignore", invalid="ignore"):

@@ -103,7 +103,7 @@ def number_rows(batch: pa.RecordBatch, names: Sequence[str]) -> FloatArray:
 
 def batch_moments(batch: pa.RecordBatch, names: Sequence[str]) -> RowMoments:
     """The moments of the numbers of a batch."""
-    return row_moments(number_rows(batch, names), overwrite=True)
+    return row_moments(number_rows(batch, names))
 
 
 @dataclass(frozen=True, repr=False)

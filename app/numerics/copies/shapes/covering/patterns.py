@@ -39,22 +39,19 @@ class Patterns:
     @classmethod
     def of(cls, block: FloatArray) -> Self:
         """The most frequent patterns of rows (n, d), missing cells NaN."""
-        return cls.apart(block.copy(order="F"))[1]
+        return cls.apart(block)[1]
 
     @classmethod
     def apart(cls, block: FloatArray) -> tuple[Moments, Self, FloatArray]:
         """The moments of the complete rows, the most frequent patterns, and the rows of the others.
 
-        The block is overwritten: its rows are sorted by pattern, so that every pattern is a run of them, and
-        lose their means.
+        Rows are sorted by pattern, so that every pattern is a run of them, and lose their means.
         """
         n, d = block.shape
         packed = _packed_gaps(block)
         order = np.lexsort(packed) if d else np.arange(n)
-        rows = block.T
-        for own in (*packed, *rows):
-            own[...] = own.take(order)
-        starts = _starts(packed)
+        rows = block.T.take(order, axis=1)
+        starts = _starts(packed.take(order, axis=1))
         counts = np.diff(starts, append=n)
         present = ~np.isnan(rows[:, starts])
         complete = np.asarray(present.all(axis=0))
@@ -153,16 +150,17 @@ def _together(sets: Sequence[Moments]) -> Moments:
     return Moments(np.full((d, d), total), np.repeat(mean[:, None], d, axis=1), comoment)
 
 
-def _packed_gaps(block: FloatArray) -> NDArray[np.uint8]:
-    """Which cells of rows (n, d) are missing, eight columns to a byte, (⌈d/8⌉, n)."""
+def _packed_gaps(block: FloatArray) -> NDArray[np.uint16]:
+    """Which cells of rows (n, d) are missing, sixteen columns to a word, (⌈d/16⌉, n): as many bits are sorted by counting."""
     n, d = block.shape
-    packed = np.zeros((-(-d // 8), n), dtype=np.uint8)
+    packed = np.zeros((-(-d // 16), n), dtype=np.uint16)
     for column in range(d):
-        packed[column // 8] |= np.isnan(block[:, column]).view(np.uint8) << (column % 8)
+        missing = np.isnan(block[:, column]).astype(np.uint16)
+        packed[column // 16] |= missing << np.uint16(column % 16)
     return packed
 
 
-def _starts(packed: NDArray[np.uint8]) -> Places:
+def _starts(packed: NDArray[np.uint16]) -> Places:
     """Where in sorted rows (b, n) other ones begin."""
     first = np.zeros(packed.shape[1], dtype=bool)
     first[:1] = True
