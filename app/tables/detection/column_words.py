@@ -8,145 +8,21 @@ import unicodedata
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 IDENTIFYING = frozenset(
-    [
-        "id",
-        "uuid",
-        "guid",
-        "key",
-        "email",
-        "mail",
-        "phone",
-        "telephone",
-        "mobile",
-        "cell",
-        "fax",
-        "ssn",
-        "iban",
-        "bic",
-        "passport",
-        "name",
-        "surname",
-        "forename",
-        "lastname",
-        "firstname",
-        "fullname",
-        "username",
-        "login",
-        "userid",
-        "customerid",
-        "patientid",
-        "personid",
-        "employeeid",
-        "nickname",
-        "maidenname",
-        "middlename",
-        "initials",
-        "signature",
-        "licence",
-        "license",
-        "plate",
-        "vin",
-        "imei",
-        "mac",
-        "ip",
-        "url",
-        "website",
-        "homepage",
-        "street",
-        "address",
-        "nino",
-        "nhs",
-        "bsn",
-        "pesel",
-        "dni",
-        "nie",
-        "nif",
-        "nir",
-        "cpf",
-        "steuerid",
-        "sozialversicherungsnummer",
-        "vorname",
-        "nachname",
-        "familienname",
-        "zuname",
-        "rufname",
-        "geburtsname",
-        "kundennummer",
-        "personalnummer",
-        "kundennr",
-        "personalnr",
-        "patientennummer",
-        "versicherungsnummer",
-        "rentenversicherungsnummer",
-        "telefon",
-        "handy",
-        "mobil",
-        "telefonnummer",
-        "handynummer",
-        "mobilnummer",
-        "kontonummer",
-        "strasse",
-        "anschrift",
-        "adresse",
-        "hausnummer",
-        "ausweis",
-        "nom",
-        "prenom",
-        "nomdefamille",
-        "telephone",
-        "portable",
-        "courriel",
-        "adresse",
-        "rue",
-        "identifiant",
-        "matricule",
-        "numerosecu",
-        "secu",
-        "nombre",
-        "apellido",
-        "apellidos",
-        "telefono",
-        "movil",
-        "correo",
-        "direccion",
-        "calle",
-        "domicilio",
-        "cedula",
-        "nome",
-        "cognome",
-        "cellulare",
-        "indirizzo",
-        "codicefiscale",
-        "sobrenome",
-        "apelido",
-        "endereco",
-        "morada",
-        "telemovel",
-        "naam",
-        "voornaam",
-        "achternaam",
-        "telefoonnummer",
-        "adres",
-        "straat",
-        "huisnummer",
-        "burgerservicenummer",
-        "imie",
-        "nazwisko",
-        "telefon",
-        "komorka",
-        "ulica",
-        "numerdowodu",
-        "namn",
-        "fornamn",
-        "efternamn",
-        "personnummer",
-        "telefonnummer",
-        "gatuadress",
-        "epost",
-        "navn",
-        "fornavn",
-        "etternavn",
-    ]
+    """
+    id uuid guid key email mail phone telephone mobile cell fax ssn iban bic passport name surname
+    forename lastname firstname fullname username login userid customerid patientid personid
+    employeeid nickname maidenname middlename initials signature licence license plate vin imei
+    mac ip url website homepage street address nino nhs bsn pesel dni nie nif nir cpf steuerid
+    sozialversicherungsnummer vorname nachname familienname zuname rufname geburtsname
+    kundennummer personalnummer kundennr personalnr patientennummer versicherungsnummer
+    rentenversicherungsnummer telefon handy mobil telefonnummer handynummer mobilnummer
+    kontonummer strasse anschrift adresse hausnummer ausweis nom prenom nomdefamille portable
+    courriel rue identifiant matricule numerosecu secu nombre apellido apellidos telefono movil
+    correo direccion calle domicilio cedula nome cognome cellulare indirizzo codicefiscale
+    sobrenome apelido endereco morada telemovel naam voornaam achternaam telefoonnummer adres
+    straat huisnummer burgerservicenummer imie nazwisko komorka ulica numerdowodu namn fornamn
+    efternamn personnummer gatuadress epost navn fornavn etternavn
+    """.split()
 )
 """Last words of names such as customer_id, eMail, last_name, Telefon-Nr."""
 
@@ -154,92 +30,28 @@ TRAILING = frozenset(["number", "no", "nr", "num", "numero", "address", "nummer"
 """Words that add nothing behind one of those: phone_number, email_address."""
 
 BIRTH = frozenset(
-    [
-        "birth",
-        "birthdate",
-        "birthday",
-        "dob",
-        "dateofbirth",
-        "born",
-        "geburtsdatum",
-        "geburtstag",
-        "geboren",
-        "geb",
-        "naissance",
-        "datenaissance",
-        "nacimiento",
-        "nascita",
-        "nascimento",
-        "geboortedatum",
-        "geboorte",
-        "urodzenia",
-        "fodelsedatum",
-        "fodd",
-    ]
+    """
+    birth birthdate birthday dob dateofbirth born geburtsdatum geburtstag geboren geb naissance
+    datenaissance nacimiento nascita nascimento geboortedatum geboorte urodzenia fodelsedatum fodd
+    """.split()
 )
 PLACES = frozenset(
-    [
-        "lat",
-        "latitude",
-        "lon",
-        "lng",
-        "long",
-        "longitude",
-        "breitengrad",
-        "laengengrad",
-        "latitud",
-        "longitud",
-    ]
+    """
+    lat latitude lon lng long longitude breitengrad laengengrad latitud longitud
+    """.split()
 )
 SENSITIVE = frozenset(
-    [
-        "diagnosis",
-        "diagnose",
-        "icd",
-        "religion",
-        "race",
-        "ethnicity",
-        "ethnic",
-        "disability",
-        "hiv",
-        "pregnant",
-        "pregnancy",
-        "sexuality",
-        "orientation",
-        "union",
-        "party",
-        "political",
-        "gesundheit",
-        "konfession",
-        "religione",
-        "religion",
-        "salary",
-        "income",
-        "gehalt",
-        "einkommen",
-        "salaire",
-        "salario",
-        "stipendio",
-        "health",
-        "disease",
-        "medication",
-    ]
+    """
+    diagnosis diagnose icd religion race ethnicity ethnic disability hiv pregnant pregnancy
+    sexuality orientation union party political gesundheit konfession religione salary income
+    gehalt einkommen salaire salario stipendio health disease medication
+    """.split()
 )
 LOCATING = frozenset(
-    [
-        "zip",
-        "zipcode",
-        "postcode",
-        "postal",
-        "plz",
-        "postleitzahl",
-        "cp",
-        "codepostal",
-        "cap",
-        "codigopostal",
-        "kodpocztowy",
-        "postnummer",
-    ]
+    """
+    zip zipcode postcode postal plz postleitzahl cp codepostal cap codigopostal kodpocztowy
+    postnummer
+    """.split()
 )
 
 
