@@ -38,7 +38,7 @@ from app.model import ColumnWish, Kind
 from app.service.copies.later_parts.placing import Uncovered
 from app.service.datasets import catalogue, columns, levels, rows
 from app.service.datasets.arriving import register
-from app.tables.columns.kinds import wished_storage
+from app.tables.columns import wished_storage
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"], route_class=Route)
 

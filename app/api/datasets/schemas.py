@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
 from app.service.datasets.arriving.report import ColumnReport, TableReport
-from app.tables.reading_as import Decimal, Header
+from app.tables.stream import Decimal, Header
 
 AllowVersionsHere = Annotated[
     bool,

@@ -16,11 +16,9 @@ from app.model import Storage
 from app.service.asking import Ask
 from app.service.datasets.arriving.importing import imported
 from app.service.resources import Resources
-from app.tables.bodies.encoding import Readable
-from app.tables.formats.csv import Rewound
+from app.tables.bodies.encoding import Readable, Rewound
 from app.tables.reading import read_batches
-from app.tables.reading_as import ReadingWishes
-from app.tables.stream import TableStream
+from app.tables.stream import ReadingWishes, TableStream
 
 LONGEST_FORM = 16_384
 

@@ -17,7 +17,7 @@ from app.service.datasets.read_again import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.store.database.registered import datasets
-from app.tables.columns.kinds import as_wished, refuse_unknown
+from app.tables.columns import as_wished, refuse_unknown
 from app.tables.stream import category_text
 
 

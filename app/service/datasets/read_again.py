@@ -32,10 +32,9 @@ from app.service.datasets.secrets import (
 from app.service.resources import Resources
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets, loose_blobs
-from app.tables.columns.kinds import refuse_unknown
+from app.tables.columns import refuse_unknown
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.reading_as import Decimal
-from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
+from app.tables.stream import ARROW_TYPE, Decimal, TableColumn, TableStream
 from app.tables.values.dates import DateForm, as_dates, days_of, found_form
 
 

@@ -40,8 +40,7 @@ from app.service.sharing.deliveries.planning import rows_came
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
-from app.tables.reading_as import DateOrder, ReadingWishes
-from app.tables.stream import TableColumn, TableStream
+from app.tables.stream import DateOrder, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 

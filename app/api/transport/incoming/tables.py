@@ -28,7 +28,7 @@ from app.service.asking import Ask
 from app.service.resources import Resources
 from app.tables.media import OFFERED, MediaType
 from app.tables.reading import read_table
-from app.tables.reading_as import DateOrder, Decimal, Header, ReadingWishes
+from app.tables.stream import DateOrder, Decimal, Header, ReadingWishes
 
 NAMED_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
 

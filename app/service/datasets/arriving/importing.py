@@ -22,8 +22,7 @@ from app.service.resources import Resources
 from app.store.blobs.row_blocks import row_blocks
 from app.store.sources import SourceFile
 from app.tables.reading import NO_WISHES, read_batches
-from app.tables.reading_as import FOUND_OUT, ReadingWishes
-from app.tables.stream import TableColumn, TableStream
+from app.tables.stream import FOUND_OUT, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import PLAIN, refuse_other_unit
 
 

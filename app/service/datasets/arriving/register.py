@@ -37,8 +37,7 @@ from app.service.resources import Resources
 from app.store.blobs.store import Upload
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets, loose_blobs
-from app.tables.reading_as import DateOrder
-from app.tables.stream import TableStream
+from app.tables.stream import DateOrder, TableStream
 from app.tables.values.dates import with_dates
 
 
