@@ -18,8 +18,7 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
-from app.service.access import owned
-from app.service.asking import Ask
+from app.service.asking import Ask, owned
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
 from app.service.datasets.arriving.register import blob_name, uploading
 from app.service.datasets.secrets import (

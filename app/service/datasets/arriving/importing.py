@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits, Notice, Role, Storage
-from app.service.access import require
-from app.service.asking import Ask
+from app.service.asking import Ask, require
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.store.blobs.row_blocks import row_blocks
