@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.model import BLOCK_ROWS, Kind, Limits
-from app.store.blobs import row_blocks
+from app.store.blobs.store import BLOCK_BYTES
 from app.tables import reading, writing
 from app.tables.bodies import encoding
 from app.tables.columns import NEARLY_UNIQUE_SHARE
@@ -43,7 +43,7 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f" {NEARLY_UNIQUE_SHARE:.0%}".replace("%", " %"),
     ]
     told += [
-        f"Any {BLOCK_ROWS:,} consecutive rows may take at most {row_blocks.BLOCK_BYTES // 2**30} GiB",
+        f"Any {BLOCK_ROWS:,} consecutive rows may take at most {BLOCK_BYTES // 2**30} GiB",
         f"the texts of one column in them {plain.TEXT_BYTES // MEBIBYTE} MiB",
         f"may take {reading.WHOLE_BYTES // 2**30} GiB and {limits.stateless_rows:,} rows",
     ]

@@ -18,7 +18,7 @@ from app.model import Limits, Notice, Role, Storage
 from app.service.asking import Ask, require
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
-from app.store.blobs.row_blocks import row_blocks
+from app.store.blobs.store import row_blocks
 from app.store.sources import SourceFile
 from app.tables.reading import NO_WISHES, read_batches
 from app.tables.stream import FOUND_OUT, ReadingWishes, TableColumn, TableStream
