@@ -341,3 +341,9 @@ class LevelList(BaseModel):
     """The levels of a data set, the least perturbed first."""
 
     levels: list[LevelView]
+
+
+class SourceForm(Form):
+    """Where a table lies: a file, a folder, or a pattern of files, below a root for imports."""
+
+    source: str = Field(max_length=4_000, examples=["s3://bucket/people/*.parquet"])
