@@ -45,7 +45,8 @@ def authenticate(
     if caller is None:
         refuse_address(resources, address)
         raise Unauthenticated("The key is unknown or was revoked.")
-    if caller.binding not in (None, *bindings):
+    bound = Binding.SHARE if caller.transfer is None else Binding.TRANSFER
+    if caller.agreement is not None and bound not in bindings:
         raise Refusal("This key is good for the copies of one agreement, and for nothing else.")
     if not running:
         raise Refusal(NOT_RUNNING)

@@ -104,7 +104,7 @@ class GivenKey:
         return self.key
 
 
-class Client(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
+class KeyClient(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
     """Asks for one blob after the other.
 
     Arrow never lets go of a client: it and its half in C++ hold each other. One for every blob that is
@@ -127,7 +127,7 @@ class Client(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
         return self.keys
 
 
-_idle: list[Client] = []
+_idle: list[KeyClient] = []
 """Clients that nobody has at present; as many as were ever lent at once."""
 
 
@@ -137,7 +137,7 @@ def _factory(keys: BlobKeys | GivenKey) -> Iterator[pe.CryptoFactory]:
     try:
         client = _idle.pop()
     except IndexError:
-        client = Client()
+        client = KeyClient()
     client.keys = keys
     try:
         yield pe.CryptoFactory(lambda _config: client)
