@@ -45,10 +45,10 @@ from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import answers, document, problems
+from app.api.transport.downloads import Ranges
 from app.api.transport.incoming.arriving import Patience
-from app.api.transport.incoming.turns import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
+from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
 from app.api.transport.observing import Observing
-from app.api.transport.ranges import Ranges
 from app.errors import ClusterUnavailable
 from app.portal import answers as portal_answers
 from app.portal import rooms

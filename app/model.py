@@ -265,13 +265,6 @@ class Caller:
     agreement: str | None = None
     transfer: str | None = None
 
-    @property
-    def binding(self) -> Binding | None:
-        """What the key is bound to; None for a key that stands for its holder."""
-        if self.agreement is None:
-            return None
-        return Binding.SHARE if self.transfer is None else Binding.TRANSFER
-
 
 @dataclass(frozen=True)
 class Session:

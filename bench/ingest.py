@@ -32,7 +32,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from app.model import BLOCK_ROWS
-from app.store.blobs.row_blocks import row_blocks
+from app.store.blobs.store import row_blocks
 from bench.measure import Ratio, Series, record
 
 ROWS, COLUMNS = 5_000_000, 10

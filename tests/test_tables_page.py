@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.model import BLOCK_ROWS, Kind, Limits
-from app.store.blobs import row_blocks
+from app.store.blobs.store import BLOCK_BYTES
 from app.tables import reading, writing
 from app.tables.bodies import encoding
-from app.tables.columns import kinds
+from app.tables.columns import NEARLY_UNIQUE_SHARE
 from app.tables.detection import personal
-from app.tables.dialect import tokens
+from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats import archive, arrow_message, csv, json
 from app.tables.media import MediaType
 from app.tables.values import cells, plain
@@ -20,7 +20,7 @@ MEBIBYTE = 2**20
 
 
 def test_every_format_kind_and_spelling_is_on_the_page() -> None:
-    named = [*MediaType, *Kind, *filter(None, tokens.MISSING_NUMBERS)]
+    named = [*MediaType, *Kind, *filter(None, MISSING_NUMBERS)]
     assert [word for word in named if f"`{word}`" not in PAGE] == []
 
 
@@ -40,10 +40,10 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"more than {limits.columns:,} columns",
         f"more than {limits.categories:,} different values",
         f"text of {personal.FEWEST} or more values of which at least"
-        f" {kinds.NEARLY_UNIQUE_SHARE:.0%}".replace("%", " %"),
+        f" {NEARLY_UNIQUE_SHARE:.0%}".replace("%", " %"),
     ]
     told += [
-        f"Any {BLOCK_ROWS:,} consecutive rows may take at most {row_blocks.BLOCK_BYTES // 2**30} GiB",
+        f"Any {BLOCK_ROWS:,} consecutive rows may take at most {BLOCK_BYTES // 2**30} GiB",
         f"the texts of one column in them {plain.TEXT_BYTES // MEBIBYTE} MiB",
         f"may take {reading.WHOLE_BYTES // 2**30} GiB and {limits.stateless_rows:,} rows",
     ]

@@ -69,7 +69,7 @@ MENDED = {
         "It is, for every operation; `tests/test_openapi.py`."
     ),
     "Memory grew with every blob that was opened, so with parts times downloads: 519 and 585 MiB in two quarters of the first ten minutes of load, 472, 506, 536 and 562 in those above. Arrow never lets go of a client for keys, and each opening made one: 20,000 openings took 13 MiB, for good.": (
-        "Clients are lent and used again: 20,000 openings take 1 MiB; `tests/store/blobs/test_blobs.py`. Readings of a data set that stays as it is were flat (448 MiB after 100 rounds, 451 after 800). The ten minutes above are from before it."
+        "Clients are lent and used again: 20,000 openings take 1 MiB; `tests/store/blobs/test_store.py`. Readings of a data set that stays as it is were flat (448 MiB after 100 rounds, 451 after 800). The ten minutes above are from before it."
     ),
     "Memory of what is kept of copies was bounded by the bytes of their values alone: a kept batch of two rows and five columns is 80 bytes of values and takes 4,600, and its name said every part of the data set in full, so that each append and download left more.": (
         "Both are counted, and a name is a hash; `tests/store/caches/test_hot_blocks.py`, `tests/api/copies/test_kept_copies.py`."

@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import Refusal
 from app.model import LogEntry, LogFilter, Role
-from app.service.access import overseen, require
-from app.service.asking import Ask
+from app.service.asking import Ask, overseen, require
 from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.audit_log import Fact

@@ -11,10 +11,8 @@ from sqlalchemy import Connection
 from app.errors import NotFound, RateLimited, Refusal, Unauthenticated
 from app.model import Binding, Caller, Role
 from app.service import logs
-from app.service.access import live_grants, visible
-from app.service.asking import Ask
+from app.service.asking import Ask, live_grants, released_columns, visible
 from app.service.copies import lookup
-from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement, party_of
 from app.store.database import audit_log
@@ -47,7 +45,8 @@ def authenticate(
     if caller is None:
         refuse_address(resources, address)
         raise Unauthenticated("The key is unknown or was revoked.")
-    if caller.binding not in (None, *bindings):
+    bound = Binding.SHARE if caller.transfer is None else Binding.TRANSFER
+    if caller.agreement is not None and bound not in bindings:
         raise Refusal("This key is good for the copies of one agreement, and for nothing else.")
     if not running:
         raise Refusal(NOT_RUNNING)

@@ -12,7 +12,7 @@ from email.message import Message
 from enum import StrEnum
 
 from app.errors import UnsupportedMediaType
-from app.tables.reading_as import Header, ReadingWishes
+from app.tables.stream import Header, ReadingWishes
 
 
 class Source(StrEnum):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from app.errors import NotAcceptable
 from app.model import BLOCK_ROWS
-from app.store.blobs.row_blocks import row_blocks
+from app.store.blobs.store import row_blocks
 from app.tables.csv_lines import Drain, csv_header, csv_lines
 from app.tables.formats.workbook import write_workbook
 from app.tables.media import MediaType

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from app.api.transport.incoming.turns import UPLOADS_AT_ONCE
+from app.api.transport.incoming.tables import UPLOADS_AT_ONCE
 from tests.e2e.running import ADMIN_KEY, Service, serving
 
 THREADS = 40

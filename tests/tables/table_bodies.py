@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from app.model import Limits, Storage
 from app.tables.media import MediaType
 from app.tables.reading import read_batches
-from app.tables.reading_as import FOUND_OUT, ReadingWishes
+from app.tables.stream import FOUND_OUT, ReadingWishes
 
 LIMITS = Limits()
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import DomainError
-from app.tables.reading_as import Decimal, Header, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadingWishes
 from tests.tables.table_bodies import read
 
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "windows-1252"]

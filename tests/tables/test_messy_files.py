@@ -11,7 +11,7 @@ import pytest
 
 from app.errors import DomainError
 from app.tables.reading import read_batches
-from app.tables.reading_as import Decimal, Header, ReadAs, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadAs, ReadingWishes
 from app.tables.values.dates import days_of, found_form
 from tests.tables.messy_files import FILES, Messy
 from tests.tables.table_bodies import LIMITS

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidTable
-from app.tables.reading_as import Header, ReadingWishes
+from app.tables.stream import Header, ReadingWishes
 from tests.tables.messy_files import workbook
 from tests.tables.table_bodies import read
 

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 
 from app.errors import InvalidParameter, TooLarge
 from app.model import Limits, Storage
-from app.tables.dialect.tokens import MISSING_NUMBERS
+from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.media import MediaType
 from app.tables.reading import read_batches, read_table
-from app.tables.reading_as import Decimal, Header, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadingWishes
 from tests.tables.table_bodies import (
     BODIES,
     LIMITS,

@@ -17,7 +17,7 @@ from app.api.transport.answers import preferred
 from app.errors import NotAcceptable
 from app.tables import writing
 from app.tables.media import OFFERED, MediaType
-from app.tables.reading_as import Decimal, Header, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadingWishes
 from app.tables.writing import CHUNK_BYTES, Batches, write_batches, write_table
 from tests.tables.table_bodies import read, tables
 

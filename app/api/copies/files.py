@@ -19,11 +19,17 @@ from app.api.transport.dependencies import (
     key_id_of,
     request_id_of,
 )
-from app.api.transport.downloads import is_unchanged, streamed, watched
+from app.api.transport.downloads import (
+    is_unchanged,
+    pieces_of,
+    range_of,
+    streamed,
+    wants_range,
+    watched,
+)
 from app.api.transport.forms import Form
 from app.api.transport.once import CopyRoute
 from app.api.transport.problems import PROBLEM_ANSWER
-from app.api.transport.ranges import pieces_of, range_of, wants_range
 from app.errors import LinkRefused
 from app.service.asking import Ask
 from app.service.copies.released.files import open_file

@@ -20,12 +20,11 @@ from app.api.copies.schemas import (
 from app.api.transport import downloads
 from app.api.transport.answers import accepted_table
 from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
-from app.api.transport.downloads import RANGED
+from app.api.transport.downloads import RANGED, Ranges, wants_range
 from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableHere
 from app.api.transport.once import CopyRoute, Route
 from app.api.transport.paging import PageHere
 from app.api.transport.problems import PROBLEM_ANSWER
-from app.api.transport.ranges import Ranges, wants_range
 from app.model import Role
 from app.service.copies import issue, lookup, tracing
 from app.service.copies.making import checksum

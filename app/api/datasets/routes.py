@@ -1,11 +1,15 @@
 """/v1/datasets: register, show, list, remove; what is said of columns; rows, which are only ever added or retired; and
 levels, the names for noise variances.
+
+A table is sent, or named by where it lies: `{"source": "folder/*.parquet"}`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
+import orjson
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,18 +31,37 @@ from app.api.datasets.schemas import (
     RegisteredView,
     RetiredView,
     RetireForm,
+    SourceForm,
 )
-from app.api.datasets.sources import TABLE_OR_SOURCE, incoming_table
 from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.incoming.tables import BodyHere, ReadingHere
+from app.api.transport.incoming.tables import TABLE_BODY, BodyHere, ReadingHere
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.errors import InvalidParameter
-from app.model import ColumnWish, Kind
+from app.model import ColumnWish, Kind, Storage
+from app.service.asking import Ask
 from app.service.copies.later_parts.placing import Uncovered
 from app.service.datasets import catalogue, columns, levels, rows
 from app.service.datasets.arriving import register
-from app.tables.columns.kinds import wished_storage
+from app.service.datasets.arriving.importing import imported
+from app.service.resources import Resources
+from app.tables.bodies.encoding import Readable, Rewound
+from app.tables.columns import wished_storage
+from app.tables.reading import read_batches
+from app.tables.stream import ReadingWishes, TableStream
+
+LONGEST_FORM = 16_384
+
+
+def _with_source(body: dict[str, Any]) -> dict[str, Any]:
+    """What a route that takes a table says of its body, with the other thing that it takes."""
+    content = dict(body["requestBody"]["content"])
+    table = content["application/json"]["schema"]
+    content["application/json"] = {"schema": {"anyOf": [table, SourceForm.model_json_schema()]}}
+    return {"requestBody": {**body["requestBody"], "content": content}}
+
+
+TABLE_OR_SOURCE = _with_source(TABLE_BODY)
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"], route_class=Route)
 
@@ -172,6 +195,50 @@ def _wishes(text: str | None) -> dict[str, ColumnWish]:
 
 def _wish(said: Kind | ColumnForm) -> ColumnWish:
     return said.wish() if isinstance(said, ColumnForm) else ColumnWish(kind=said)
+
+
+def incoming_table(
+    request: Request,
+    resources: Resources,
+    ask: Ask,
+    body: Readable,
+    *,
+    wished: Mapping[str, Storage],
+    wishes: ReadingWishes,
+) -> TableStream:
+    """The table of a request, sent or imported."""
+    content_type = request.headers.get("content-type")
+    if (content_type or "").partition(";")[0].strip().lower() == "application/json":
+        head = body.read(LONGEST_FORM)
+        source = _source(head)
+        if source is not None:
+            return imported(resources, ask, source, wished=wished, wishes=wishes)
+        body = Rewound(head, body)
+    return read_batches(
+        body,
+        content_type,
+        request.headers.get("content-encoding"),
+        resources.limits,
+        resources.spool_dir,
+        wished=wished,
+        wishes=wishes,
+    )
+
+
+def _source(head: bytes) -> str | None:
+    """The source that the body names; None when it is a table itself, or not JSON."""
+    try:
+        said: Any = orjson.loads(head)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(said, dict) or "source" not in said or "columns" in said:
+        return None
+    try:
+        return SourceForm.model_validate(said, strict=True).source
+    except ValidationError:
+        raise InvalidParameter(
+            'an import is {"source": "…"} and nothing beside it', parameter="source"
+        ) from None
 
 
 levels_router = APIRouter(

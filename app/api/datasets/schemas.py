@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
 from app.service.datasets.arriving.report import ColumnReport, TableReport
-from app.tables.reading_as import Decimal, Header
+from app.tables.stream import Decimal, Header
 
 AllowVersionsHere = Annotated[
     bool,
@@ -341,3 +341,9 @@ class LevelList(BaseModel):
     """The levels of a data set, the least perturbed first."""
 
     levels: list[LevelView]
+
+
+class SourceForm(Form):
+    """Where a table lies: a file, a folder, or a pattern of files, below a root for imports."""
+
+    source: str = Field(max_length=4_000, examples=["s3://bucket/people/*.parquet"])

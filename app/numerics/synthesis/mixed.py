@@ -9,6 +9,10 @@ values. No record, and no combination of its categories, is copied.
 Numbers of which many are one and the same value (no gain, forty hours, zero children) are kept apart where types are
 enforced, since a method that mixes components smears such a value over its neighbours: whether a cell holds it
 becomes a category, and the number behind it is drawn like a missing one, from what the other columns say.
+
+Users of synthetic tables expect ages to be whole and shares to stay below one: type, bounds and rounding of a column are
+found in the original and enforced. Each of the three acts on a value alone, so nothing else of the original gets in; the
+bounds are the smallest and the largest original value, which the release thereby tells.
 """
 
 from __future__ import annotations
@@ -19,7 +23,6 @@ import numpy as np
 
 from app.errors import InvalidTable
 from app.numerics.arrays import Flags, FloatArray, Places
-from app.numerics.synthesis.columns.enforcement import enforced, rule_of
 from app.numerics.synthesis.columns.latent import as_numbers, category_orders, cut
 from app.numerics.synthesis.components import refuse_single_direction
 from app.numerics.synthesis.methods import Method, Synthesis
@@ -28,6 +31,9 @@ from app.numerics.tables import MixedTable
 
 LEAST_SHARE = 0.4
 """A value held by fewer of the cells present is one value among others."""
+
+MOST_DECIMALS = 10
+"""A column that needs more decimals is taken as not rounded."""
 
 
 def point_mass(values: FloatArray) -> float | None:
@@ -45,6 +51,37 @@ def point_mass(values: FloatArray) -> float | None:
 def at_mass(values: FloatArray, mass: float) -> Places:
     """1 where a cell holds the mass, 0 where it holds another number, −1 where it is missing, (n,)."""
     return np.where(np.isnan(values), -1, values == mass).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the values of one column have in common; `decimals` is None for a column not rounded."""
+
+    least: float
+    most: float
+    decimals: int | None
+
+
+def rule_of(values: FloatArray) -> Rule:
+    """The rule that `values` (n,), NaN for missing, keep. Raises ValueError when none is present."""
+    present = values[~np.isnan(values)]
+    if not present.size:
+        raise ValueError("a column without values has no rule")
+    return Rule(float(present.min()), float(present.max()), _decimals(present))
+
+
+def enforced(values: FloatArray, rule: Rule) -> FloatArray:
+    """`values` (n,) rounded and kept within bounds; the bounds themselves are rounded already."""
+    rounded = values if rule.decimals is None else np.round(values, rule.decimals)
+    return np.clip(rounded, rule.least, rule.most)
+
+
+def _decimals(present: FloatArray) -> int | None:
+    # A few values rule out most candidates; the first one that fits them all is the answer.
+    for decimals in range(MOST_DECIMALS + 1):
+        if all(np.array_equal(np.round(part, decimals), part) for part in (present[:100], present)):
+            return decimals
+    return None
 
 
 @dataclass(frozen=True)

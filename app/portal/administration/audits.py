@@ -13,7 +13,7 @@ from app.portal.owner.audits import MOST, audit_page
 from app.portal.owner.overview import After, page_of_datasets
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.access import require
+from app.service.asking import require
 from app.service.attacks.audit import newest_audits, read_audit
 from app.service.datasets import catalogue, levels
 from app.service.sharing import recipients

@@ -14,7 +14,7 @@ from app.errors import InvalidParameter
 from app.model import Role
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.access import require
+from app.service.asking import require
 from app.service.health import Condition, Probe, Probes
 from app.service.jobs.watching import cancel_job, list_jobs
 from app.service.resources import Resources

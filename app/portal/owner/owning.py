@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.model import Dataset, Role
 from app.portal.visits import read_form
-from app.service.access import require
+from app.service.asking import require
 from app.service.datasets.catalogue import show_owned
 
 PREFIX = "/portal/owned"

@@ -27,10 +27,9 @@ from app.service.datasets.arriving import register
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedFile
 from app.tables.bodies.encoding import Readable
-from app.tables.columns.kinds import wished_storage
+from app.tables.columns import wished_storage
 from app.tables.reading import read_batches
-from app.tables.reading_as import FOUND_OUT, ReadingWishes
-from app.tables.stream import TableStream
+from app.tables.stream import FOUND_OUT, ReadingWishes, TableStream
 
 CHUNK_BYTES = 2**20
 WAITING = "upload"

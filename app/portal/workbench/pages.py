@@ -25,7 +25,7 @@ from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
 from app.tables.media import MediaType
-from app.tables.reading_as import FOUND_OUT
+from app.tables.stream import FOUND_OUT
 from app.tables.writing import write_batches
 
 router = APIRouter(prefix="/portal/workbench", route_class=Page, include_in_schema=False)

@@ -33,7 +33,7 @@ from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import callers
 from app.tables.media import MediaType
 from app.tables.reading import read_table
-from app.tables.reading_as import FOUND_OUT, ReadingWishes
+from app.tables.stream import FOUND_OUT, ReadingWishes
 from app.tables.writing import write_batches
 
 KIND = "workbench"

@@ -18,8 +18,7 @@ from app.model import HistoryEntry
 from app.numerics.attacks.battery import Attack
 from app.numerics.attacks.releases.findings import verdict
 from app.service import results
-from app.service.access import overseen, owned
-from app.service.asking import Ask, Once, new_id, work
+from app.service.asking import Ask, Once, new_id, overseen, owned, work
 from app.service.attacks.audited_rows import audited_rows
 from app.service.attacks.findings import Audit, AuditedCopy
 from app.service.attacks.promise import rows_to_attack

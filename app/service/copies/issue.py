@@ -18,8 +18,7 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.noise.definition import RECIPE
 from app.numerics.copies.path import sequential_order
-from app.service.access import grant_for, visible
-from app.service.asking import Ask, new_id, work
+from app.service.asking import Ask, grant_for, new_id, visible, work
 from app.service.copies.advice import Advice, advise_each
 from app.service.copies.chain import whole_chain
 from app.service.copies.freezing.freeze import frozen_now, look_ahead

@@ -16,11 +16,9 @@ from sqlalchemy import Connection
 from app.errors import Conflict, Hidden, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.tracing import SLOTS, free_slot, slot_variance
-from app.service.access import grant_for, live_grants, overseen, visible
-from app.service.asking import Ask
+from app.service.asking import Ask, grant_for, live_grants, overseen, released_columns, visible
 from app.service.copies.chain import Chain, whole_chain
 from app.service.copies.freezing.frozen import Frozen, open_frozen
-from app.service.datasets.catalogue import released_columns
 from app.service.resources import Resources
 from app.store.database.copies import history, slots
 from app.store.database.copies.history import HistoryNotWhole

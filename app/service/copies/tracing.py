@@ -12,8 +12,7 @@ from app.errors import Conflict, InvalidTable
 from app.model import Caller, Dataset, HistoryEntry, Kind, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import Matches, Share, matched_rows, shares
-from app.service.access import overseen
-from app.service.asking import Ask, work
+from app.service.asking import Ask, overseen, work
 from app.service.copies.freezing.rows import number_rows
 from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.lookup import released_history

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from app.errors import Hidden, NotFound, Refusal
-from app.model import Column, Dataset, Grant, Kind, Role, Versions
-from app.service.access import live_grants, owned, owned_and_locked, visible
-from app.service.asking import Ask, work
+from app.model import Dataset, Role
+from app.service.asking import (
+    Ask,
+    live_grants,
+    owned,
+    owned_and_locked,
+    released_columns,
+    visible,
+    work,
+)
 from app.service.copies.released.room import remove_objects
-from app.service.datasets.seen_before.overlap import forget_sketches
-from app.service.datasets.seen_before.versions import privacy_left
+from app.service.datasets.seen_before.comparing import forget_sketches, with_versions
 from app.service.resources import Resources
 from app.store.database.engine import moment, reading, writing
-from app.store.database.registered import datasets, key_books, levels, loose_blobs
+from app.store.database.registered import datasets, loose_blobs
 
 
 def show_dataset(resources: Resources, ask: Ask, dataset_id: str) -> Dataset:
@@ -98,32 +103,6 @@ def remove_dataset(resources: Resources, ask: Ask, dataset_id: str) -> None:
             for blob in blobs:
                 loose_blobs.forget(connection, blob)
     remove_objects(resources, dataset_id)
-
-
-def with_versions(connection: Connection, found: Sequence[Dataset]) -> list[Dataset]:
-    """The data sets with what is known of versions of their keys, for those who answer for them."""
-    known: list[Dataset] = []
-    for dataset in found:
-        book = None if dataset.key_column is None else key_books.one(connection, dataset.id)
-        if book is None:
-            known.append(dataset)
-            continue
-        left = {
-            level.name: privacy_left(level, book.most_versions)
-            for level in levels.of(connection, dataset.id)
-        }
-        known.append(replace(dataset, versions=Versions(book.most_versions, left)))
-    return known
-
-
-def released_columns(dataset: Dataset, grant: Grant | None) -> tuple[Column, ...]:
-    """The columns that can leave: no identifiers, and for a recipient those of its grant."""
-    return tuple(
-        column
-        for column in dataset.columns
-        if column.kind is not Kind.IDENTIFIER
-        and (grant is None or grant.columns is None or column.name in grant.columns)
-    )
 
 
 def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:

@@ -11,13 +11,12 @@ from sqlalchemy import Connection
 
 from app.errors import DatasetFrozen, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Storage
-from app.service.access import owned_and_locked
-from app.service.asking import Ask, work
+from app.service.asking import Ask, owned_and_locked, work
 from app.service.datasets.read_again import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.store.database.registered import datasets
-from app.tables.columns.kinds import as_wished, refuse_unknown
+from app.tables.columns import as_wished, refuse_unknown
 from app.tables.stream import category_text
 
 

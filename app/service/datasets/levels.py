@@ -8,10 +8,8 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, LevelIssued, NotFound
 from app.model import Level
-from app.service.access import live_grants, owned_and_locked, visible
-from app.service.asking import Ask, work
+from app.service.asking import Ask, checked_name, live_grants, owned_and_locked, visible, work
 from app.service.copies.advice import Advice, advise
-from app.service.naming import checked_name
 from app.service.resources import Resources
 from app.store.database.engine import moment, reading
 from app.store.database.registered import levels

@@ -18,8 +18,7 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
-from app.service.access import owned
-from app.service.asking import Ask
+from app.service.asking import Ask, owned
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
 from app.service.datasets.arriving.register import blob_name, uploading
 from app.service.datasets.secrets import (
@@ -32,10 +31,9 @@ from app.service.datasets.secrets import (
 from app.service.resources import Resources
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets, loose_blobs
-from app.tables.columns.kinds import refuse_unknown
+from app.tables.columns import refuse_unknown
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.reading_as import Decimal
-from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
+from app.tables.stream import ARROW_TYPE, Decimal, TableColumn, TableStream
 from app.tables.values.dates import DateForm, as_dates, days_of, found_form
 
 

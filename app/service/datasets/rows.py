@@ -15,8 +15,7 @@ from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, InvalidTable, NotFound
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
-from app.service.access import owned, owned_and_locked
-from app.service.asking import Ask, work
+from app.service.asking import Ask, owned, owned_and_locked, work
 from app.service.copies.freezing.frozen import Frozen, open_frozen
 from app.service.copies.later_parts.placing import Uncovered, place
 from app.service.copies.later_parts.relating import drift_notices
@@ -31,17 +30,15 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
+from app.service.datasets.seen_before.comparing import enter_keys, extend_sketches
 from app.service.datasets.seen_before.fingerprinting import Fingerprints
-from app.service.datasets.seen_before.overlap import extend_sketches
-from app.service.datasets.seen_before.versions import enter_keys
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import rows_came
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
-from app.tables.reading_as import DateOrder, ReadingWishes
-from app.tables.stream import TableColumn, TableStream
+from app.tables.stream import DateOrder, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 

@@ -17,8 +17,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Dataset, Grant, HistoryEntry, Level, Role
-from app.service.access import require
-from app.service.asking import Ask, work
+from app.service.asking import Ask, require, work
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.datasets.arriving.register import check_name, register_dataset
 from app.service.datasets.catalogue import describe_dataset, remove_dataset

@@ -23,10 +23,8 @@ from app.numerics.indicator.scheme import (
     estimated_shares,
     totals_of,
 )
-from app.service.access import require
-from app.service.asking import Ask, new_id, work
+from app.service.asking import Ask, checked_name, new_id, require, work
 from app.service.distributions.perturb import described, perturbation_of
-from app.service.naming import checked_name
 from app.service.resources import Resources
 from app.store.database import surveys
 from app.store.database.engine import reading

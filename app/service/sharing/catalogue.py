@@ -8,8 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Column, Dataset, Level
-from app.service.asking import Ask
-from app.service.datasets.catalogue import released_columns
+from app.service.asking import Ask, released_columns
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Dataset, Grant, Kind, Role
-from app.service.access import overseen, owned_and_locked
-from app.service.asking import Ask, work
+from app.service.asking import Ask, overseen, owned_and_locked, work
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.registered import levels

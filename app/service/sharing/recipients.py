@@ -9,9 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
 from app.model import Caller, Role
-from app.service.access import require
-from app.service.asking import Ask, Work, is_duplicate, new_id, work
-from app.service.naming import checked_name
+from app.service.asking import Ask, Work, checked_name, is_duplicate, new_id, require, work
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import callers, sessions

@@ -15,8 +15,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound, Unauthenticated
 from app.model import Caller, Role, Session
-from app.service.access import require
-from app.service.asking import Ask, Work, new_id, work
+from app.service.asking import Ask, Work, new_id, require, work
 from app.service.permission import Holder, authenticate, refuse_address
 from app.service.resources import Resources
 from app.store.database.engine import reading, writing

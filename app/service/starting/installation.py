@@ -20,14 +20,13 @@ from app.model import Caller, Role
 from app.service.asking import new_id
 from app.service.logs import record_upkeep
 from app.service.resources import Resources
-from app.store.blobs.keys import Mark
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation
 from app.store.database.engine import reading, writing
 from app.store.database.installation import Installation
 from app.store.database.registered import datasets
 from app.store.database.sharing import callers, sessions
-from app.store.vault import MASTER_KEY_BYTES, SealBroken, Vault
+from app.store.vault import MASTER_KEY_BYTES, Mark, SealBroken, Vault
 
 
 def known_installation(engine: Engine, master_key: bytes) -> Installation:

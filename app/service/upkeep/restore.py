@@ -15,11 +15,11 @@ from app.service.logs import record_upkeep
 from app.service.starting.installation import opened_vault
 from app.service.upkeep.backup import CHUNK_BYTES, FORMAT, MANIFEST, Tell, digest_of, read_row
 from app.store.blobs.job_files import FOLDER as JOBS
-from app.store.blobs.keys import Mark
 from app.store.blobs.store import Place
 from app.store.database.engine import reading, wait_as_long_as_it_takes, writing
 from app.store.database.installation import Installation
 from app.store.database.migrations import migrate
+from app.store.vault import Mark
 
 ROWS_AT_ONCE = 1_000
 MADE_BY_MIGRATIONS = ("audit_head",)

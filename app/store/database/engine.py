@@ -1,8 +1,8 @@
-"""The database engine, and the two ways to use it: reading and writing.
+"""The database engine, the two ways to use it, reading and writing, and moments as both databases keep them.
 
 SQLite runs in WAL mode and every writer begins with BEGIN IMMEDIATE, so two writers queue instead
 of failing halfway. On PostgreSQL a writer of a data set takes the lock of its row
-(`store.datasets.locked`). Leaving the block without an error commits; an error rolls back.
+(`lock` of `registered/datasets.py`). Leaving the block without an error commits; an error rolls back.
 
 Rights begin and end by one clock: the database's, which all processes share.
 
@@ -31,7 +31,16 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import psycopg
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import (
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    TypeDecorator,
+    create_engine,
+    event,
+    text,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import NullPool, QueuePool
 
@@ -214,3 +223,20 @@ def moment(connection: Connection) -> datetime:
         return now.astimezone(UTC)
     said = connection.execute(text("SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now')")).scalar_one()
     return datetime.fromisoformat(str(said)).replace(tzinfo=UTC)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment in UTC; SQLite forgets the zone and gets it back here."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is not None and value.tzinfo is None:
+            raise ValueError("a moment needs a zone")
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

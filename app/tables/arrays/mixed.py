@@ -13,8 +13,7 @@ from app.errors import InvalidTable
 from app.model import Kind, Limits, Storage
 from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
-from app.tables.columns.kinds import Facts, column_of
-from app.tables.columns.look import ColumnLook, LookedAt
+from app.tables.columns import ColumnLook, Facts, LookedAt, column_of
 from app.tables.stream import TableColumn
 
 LARGEST_NUMBER = 1e150

@@ -1,27 +1,19 @@
-"""Why a column tells people apart, by its name or by a sample of its values; and further warnings.
+"""Why a column tells people apart: by its name, by a sample of its values, or by what stands within them.
 
 A form is believed when at least `NEARLY_ALL` of the values have it, and a check digit when they are also more
-than chance would give; names of people are believed when many different ones occur.
+than chance would give; names of people are believed when many different ones occur. Words of names are known in
+English and in a few other languages.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from app.tables.detection.check_digits import CHECKS, LONGEST, without_marks
-from app.tables.detection.column_words import (
-    BIRTH,
-    LOCATING,
-    PLACES,
-    SENSITIVE,
-    identifying_word,
-    one_of,
-)
-from app.tables.detection.forms import FORMS, is_capitalised, is_person, is_phone, is_street
+from app.tables.detection.check_digits import CHECKS, LONGEST, iban, without_marks
 from app.tables.detection.given_names import GIVEN_NAMES
-from app.tables.detection.times import holding_times
 
 NEARLY_ALL = 0.8
 ENOUGH = 3
@@ -38,6 +30,79 @@ LONG_CODE = 7
 
 FEWEST = 5
 """Among fewer values, being different is no sign."""
+
+WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+IDENTIFYING = frozenset(
+    """
+    id uuid guid key email mail phone telephone mobile cell fax ssn iban bic passport name surname
+    forename lastname firstname fullname username login userid customerid patientid personid
+    employeeid nickname maidenname middlename initials signature licence license plate vin imei
+    mac ip url website homepage street address nino nhs bsn pesel dni nie nif nir cpf steuerid
+    sozialversicherungsnummer vorname nachname familienname zuname rufname geburtsname
+    kundennummer personalnummer kundennr personalnr patientennummer versicherungsnummer
+    rentenversicherungsnummer telefon handy mobil telefonnummer handynummer mobilnummer
+    kontonummer strasse anschrift adresse hausnummer ausweis nom prenom nomdefamille portable
+    courriel rue identifiant matricule numerosecu secu nombre apellido apellidos telefono movil
+    correo direccion calle domicilio cedula nome cognome cellulare indirizzo codicefiscale
+    sobrenome apelido endereco morada telemovel naam voornaam achternaam telefoonnummer adres
+    straat huisnummer burgerservicenummer imie nazwisko komorka ulica numerdowodu namn fornamn
+    efternamn personnummer gatuadress epost navn fornavn etternavn
+    """.split()
+)
+"""Last words of names such as customer_id, eMail, last_name, Telefon-Nr."""
+
+TRAILING = frozenset(["number", "no", "nr", "num", "numero", "address", "nummer", "1", "2"])
+"""Words that add nothing behind one of those: phone_number, email_address."""
+
+BIRTH = frozenset(
+    """
+    birth birthdate birthday dob dateofbirth born geburtsdatum geburtstag geboren geb naissance
+    datenaissance nacimiento nascita nascimento geboortedatum geboorte urodzenia fodelsedatum fodd
+    """.split()
+)
+PLACES = frozenset(
+    """
+    lat latitude lon lng long longitude breitengrad laengengrad latitud longitud
+    """.split()
+)
+SENSITIVE = frozenset(
+    """
+    diagnosis diagnose icd religion race ethnicity ethnic disability hiv pregnant pregnancy
+    sexuality orientation union party political gesundheit konfession religione salary income
+    gehalt einkommen salaire salario stipendio health disease medication
+    """.split()
+)
+LOCATING = frozenset(
+    """
+    zip zipcode postcode postal plz postleitzahl cp codepostal cap codigopostal kodpocztowy
+    postnummer
+    """.split()
+)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column name, small and without accents."""
+    plain = name.replace("ß", "ss").replace("ł", "l").replace("ø", "o").replace("æ", "ae")
+    ascii_ = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
+    return [word.lower() for word in WORD_OF_NAME.findall(ascii_)]
+
+
+def identifying_word(name: str) -> str | None:
+    """The word by which a name says that its column tells people apart."""
+    words = words_of(name)
+    joined = "".join(words)
+    if joined in IDENTIFYING:
+        return joined
+    while len(words) > 1 and words[-1] in TRAILING:
+        words.pop()
+    return words[-1] if words and words[-1] in IDENTIFYING else None
+
+
+def one_of(name: str, known: frozenset[str]) -> str | None:
+    """The first word of the name that is known, or the whole name without gaps."""
+    words = words_of(name)
+    return next((word for word in [*words, "".join(words)] if word in known), None)
 
 
 def named_for_people(name: str) -> str | None:
@@ -142,3 +207,152 @@ def _names(values: Sequence[str]) -> str | None:
 
 def _words(text: str) -> list[str]:
     return [word.strip(",.").casefold() for word in text.replace("-", " ").split()]
+
+
+EMAIL = re.compile(r"[^@\s<>]+@[^@\s<>]+\.[A-Za-z]{2,}")
+URL = re.compile(r"(https?://|www\.)\S+", re.IGNORECASE)
+IP4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.|$)){4}(?::\d+)?")
+GROUPS = r"[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{1,4}){0,6}"
+IP6 = re.compile(
+    r"(?:(?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}"
+    rf"|(?:{GROUPS})?::(?:{GROUPS})?(?::?(?:\d{{1,3}}\.){{3}}\d{{1,3}})?)(?:%\w+)?(?:/\d{{1,3}})?"
+)
+"""Eight groups, or fewer with :: for those left out. A time has two or three, and never ::."""
+
+MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
+UUID = re.compile(r"\{?[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\}?")
+DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
+SSN = re.compile(r"(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}")
+PAIR = re.compile(
+    r"\(?\s*-?\d{1,2}\.\d{2,}\s*°?\s*[NS]?\s*[,; ]\s*-?\d{1,3}\.\d{2,}\s*°?\s*[EW]?\s*\)?"
+)
+PHONE = re.compile(r"(\+|00)?[\d(][\d\s().\-/]{5,20}\d(\s*(x|ext\.?)\s*\d{1,5})?")
+PHONE_SIGNS = re.compile(r"^\+|^00[1-9]|^\(?0\d|[\s().\-/]")
+WORDS = r"[A-ZÀ-ÞŁŚŻŹĆŠČŽĐĞİŞŐŰŒ][\w’'ʼ\-]*\.?"
+PERSON = re.compile(
+    rf"((Dr|Prof|Mr|Mrs|Ms|Herr|Frau|Mme|Sr|Sra|Dott)\.?\s+)?{WORDS}"
+    rf"(\s+(van|von|de|den|der|del|della|di|da|dos|du|la|le|el|ten|ter|y|e|af|zu|{WORDS}))*\s+{WORDS}"
+    rf"|{WORDS}(\s+{WORDS})*,\s+{WORDS}(\s+{WORDS})*"
+)
+WORD = re.compile(WORDS)
+STREET = re.compile(
+    r"(straße|strasse|str\.|gasse|weg|platz|allee|ufer|ring|damm|steig|\bstreet|\bst\.?|\broad|\brd\.?|"
+    r"\bavenue|\bave\.?|\blane|\bln\.?|\bdrive|\bdr\.?|\bcourt|\bboulevard|\bblvd\.?|\bclose|\bway|"
+    r"\brue|\bchemin|\bimpasse|\bquai|\bplace|\ballée|\bvia|\bviale|\bpiazza|\bcorso|\bcalle|\bavenida|"
+    r"\bpaseo|\bplaza|straat|laan|plein|gracht|\bulica|\bul\.|\baleja|\bal\.|gatan|vägen|gata|väg)"
+    r"(?=\W|\d|$)",
+    re.IGNORECASE,
+)
+HOUSE = re.compile(r"\b\d{1,5}\s?[A-Za-z]?\b")
+
+FORMS: dict[str, re.Pattern[str]] = {
+    "e-mail addresses": EMAIL,
+    "web addresses": URL,
+    "IP addresses": IP4,
+    "IPv6 addresses": IP6,
+    "addresses of network cards": MAC,
+    "UUIDs": UUID,
+    "digests, which stand for something else one to one": DIGEST,
+    "US social security numbers": SSN,
+    "coordinates": PAIR,
+}
+"""Forms that a value either has or not, by their name in a sentence."""
+
+
+def is_phone(text: str) -> bool:
+    """Seven to fifteen digits, with a sign that a plain number has not."""
+    stripped = text.strip()
+    number = sum(character.isdigit() for character in stripped)
+    return (
+        7 <= number <= 15
+        and PHONE.fullmatch(stripped) is not None
+        and PHONE_SIGNS.search(stripped) is not None
+        and not re.fullmatch(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*", stripped)
+        and not re.fullmatch(r"-?\d+\.\d+", stripped)
+    )
+
+
+def is_street(text: str) -> bool:
+    """A street with the number of a house."""
+    return HOUSE.search(text) is not None and STREET.search(text) is not None
+
+
+def is_person(text: str) -> bool:
+    """Two or more capitalised words, as a name has."""
+    return PERSON.fullmatch(text.strip()) is not None
+
+
+def is_capitalised(text: str) -> bool:
+    """One capitalised word."""
+    return WORD.fullmatch(text.strip()) is not None
+
+
+FRACTION = r"(?:[.,:]\d{1,9})?"
+CLOCK = rf"\d{{1,5}}:[0-5]\d(?::[0-5]\d{FRACTION})?"
+ZONE = r"(?: ?[AaPp]\.?[Mm]\.?)?(?: ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
+UNITS = r"(?:d|days?|h|hrs?|hours?|std|m|mins?|minutes?|s|secs?|seconds?|sek)\.?"
+TIME = re.compile(
+    rf"T?{CLOCK}{ZONE}"
+    rf"|[+-]?\d{{1,6}} days?,? {CLOCK}"
+    r"|P(?=[\dT])(?:\d{1,6}D)?(?:T(?=\d)(?:\d{1,6}H)?(?:\d{1,6}M)?(?:\d{1,6}(?:[.,]\d{1,9})?S)?)?"
+    rf"|\d{{1,6}} ?{UNITS}(?:,? ?\d{{1,6}} ?{UNITS}){{1,3}}",
+    re.IGNORECASE,
+)
+"""Times of day and durations: 12:30, 12:30:45, 1:05 pm, 26:15:00, PT1H30M, 1h 30m, 2 days, 3:00:00.
+
+They tell nobody apart by their form. They are kept as text, which their owner should know: a number of
+minutes would have noise.
+"""
+
+TIMES_NOTE = (
+    "It holds times of day or durations, kept as text: send them as numbers, such as minutes, to have"
+    " noise added."
+)
+
+
+def holding_times(sample: Sequence[str]) -> bool:
+    """Whether nearly all texts are times of day or durations."""
+    found = sum(TIME.fullmatch(text.strip()) is not None for text in sample)
+    return bool(sample) and found >= NEARLY_ALL * len(sample)
+
+
+EMAIL_WITHIN = re.compile(r"[\w.+%-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}\.[^\W\d_]{2,24}")
+PHONE_WITHIN = re.compile(r"(?<![\w+])\+[1-9](?:[ .()/-]{0,2}\d){7,14}(?!\d)")
+IBAN_WITHIN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+
+
+def _has_email(text: str) -> bool:
+    return "@" in text and EMAIL_WITHIN.search(text) is not None
+
+
+def _has_phone(text: str) -> bool:
+    return "+" in text and PHONE_WITHIN.search(text) is not None
+
+
+def _has_iban(text: str) -> bool:
+    return any(iban(without_marks(found)) for found in IBAN_WITHIN.findall(text))
+
+
+WITHIN: dict[str, Callable[[str], bool]] = {
+    "e-mail addresses": _has_email,
+    "phone numbers": _has_phone,
+    "IBANs": _has_iban,
+}
+"""What is looked for inside longer texts: a note that says whom to write to tells whose row it is.
+
+Only forms that hardly anything else has, since one value that has one is told. No pattern takes more than a bounded
+look from each character.
+"""
+
+
+def personal_within(counts: Mapping[str, int]) -> dict[str, float]:
+    """What the values hold, by its name in a sentence, with the share of cells that have it.
+
+    `counts` says how often each value occurs.
+    """
+    cells = sum(counts.values())
+    found = {
+        what: sum(count for text, count in counts.items() if has(text))
+        for what, has in WITHIN.items()
+    }
+    return {what: count / cells for what, count in found.items() if count}

@@ -18,14 +18,21 @@ import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
 from app.model import Limits, Storage
-from app.tables.bodies.charset import UTF8, Transcoded, found_charset
-from app.tables.bodies.encoding import Readable
-from app.tables.dialect.header import column_names
-from app.tables.dialect.text import TextDialect, found_dialect
-from app.tables.dialect.tokens import MISSING_NUMBERS
+from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, found_charset
+from app.tables.dialect.records import TextDialect, column_names, found_dialect
+from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.reading_as import FOUND_OUT, Decimal, Header, ReadAs, ReadingWishes
-from app.tables.stream import ARROW_TYPE, TableColumn, TableStream, read_ahead
+from app.tables.stream import (
+    ARROW_TYPE,
+    FOUND_OUT,
+    Decimal,
+    Header,
+    ReadAs,
+    ReadingWishes,
+    TableColumn,
+    TableStream,
+    read_ahead,
+)
 from app.tables.values.cells import (
     checked_names,
     first_inexact,
@@ -43,28 +50,6 @@ WIDE, LONGEST_BLOCK = 64, 16
 
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)")
 RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
-
-
-class Rewound:
-    """A body whose beginning was looked at, from the beginning."""
-
-    closed = False
-
-    def __init__(self, head: bytes, rest: Readable) -> None:
-        self._head = io.BytesIO(head)
-        self._rest = rest
-        self.quotes = 0
-
-    def read(self, size: int, /) -> bytes:
-        found = self._head.read(size) or self._rest.read(size)
-        self.quotes += found.count(b'"')
-        return found
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """The body belongs to the request, which closes it."""
 
 
 @dataclass(frozen=True)

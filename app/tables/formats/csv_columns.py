@@ -10,22 +10,20 @@ import pyarrow.compute as pc
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Storage
-from app.tables.dialect.decimals import (
+from app.tables.dialect.spelling import (
     CURRENCY_OR_PERCENT,
-    SpelledColumn,
-    found_decimal,
-    spelled,
-    without_marks,
-)
-from app.tables.dialect.tokens import (
     MISSING_NUMBERS,
     SIGN,
     USUAL_MARKS,
+    SpelledColumn,
+    found_decimal,
     is_total,
     marked_pattern,
     plain_pattern,
+    spelled,
+    without_marks,
 )
-from app.tables.reading_as import Decimal
+from app.tables.stream import Decimal
 from app.tables.values.cells import first_inexact
 from app.tables.values.dates import COMPACT
 from app.tables.values.units import PERCENT, PLAIN, different_units

@@ -16,11 +16,10 @@ from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits, Storage
-from app.tables.dialect.tokens import MISSING_NUMBERS
+from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.archive import DAMAGED, Bytes
 from app.tables.formats.csv import read_csv
 from app.tables.media import Source
-from app.tables.reading_as import Header, ReadingWishes
 from app.tables.sheets.error_cells import failures
 from app.tables.sheets.far_apart import cells_lie_far_apart
 from app.tables.sheets.hidden_cells import hidden_notices
@@ -31,7 +30,7 @@ from app.tables.sheets.shown_ods import shown_in_ods
 from app.tables.sheets.shown_units import with_units
 from app.tables.sheets.tried_apart import can_be_held
 from app.tables.sheets.unsaved_formulas import TOKEN, unsaved_formula
-from app.tables.stream import TableStream
+from app.tables.stream import Header, ReadingWishes, TableStream
 
 MOST_ROWS = 5
 """So many rows are named where something is wrong with them."""

@@ -21,8 +21,7 @@ from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables.bodies.encoding import FREE_BYTES, RATIO
 from app.tables.formats.archive import UNPACKED_BYTES
 from app.tables.media import Source
-from app.tables.reading_as import ReadAs
-from app.tables.stream import TableStream
+from app.tables.stream import ReadAs, TableStream
 from app.tables.values.cells import checked_names
 from app.tables.values.normalising import normalised
 

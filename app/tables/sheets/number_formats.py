@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 
-from app.tables.dialect.tokens import CURRENCY
+from app.tables.dialect.spelling import CURRENCY
 from app.tables.values.units import PLAIN
 
 SHARE = "shown as %"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app.model import Storage
-from app.tables.dialect.decimals import CURRENCY_OR_PERCENT
+from app.tables.dialect.spelling import CURRENCY_OR_PERCENT
 from app.tables.sheets.number_formats import SHARE
 from app.tables.sheets.sheet import Cell, Sheet, cell_name
 from app.tables.sheets.shown import Shown

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidTable
 from app.model import Storage
-from app.tables.reading_as import DateOrder
-from app.tables.stream import TableStream
+from app.tables.stream import DateOrder, TableStream
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: what any format can write."""

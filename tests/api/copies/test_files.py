@@ -338,7 +338,7 @@ def test_the_right_is_asked_for_while_a_file_is_served(
     service: Service, admin: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "CHECKED_BYTES", 1)
-    monkeypatch.setattr("app.api.transport.ranges.CHUNK_BYTES", 400)
+    monkeypatch.setattr("app.api.transport.downloads.CHUNK_BYTES", 400)
     dataset = register(admin, mixed_table(250))
     copy = issue(admin, dataset, level="b")["id"]
     recipient, client = granted(service, dataset)

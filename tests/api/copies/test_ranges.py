@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.transport import ranges
-from app.api.transport.ranges import WrittenFile
+from app.api.transport import downloads
+from app.api.transport.downloads import WrittenFile
 from app.store.blobs.store import BlobStore
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import CSV, PARQUET, append, content, issue, mixed_table, register
@@ -84,7 +84,7 @@ def test_a_range_outside_is_refused(admin: TestClient, copy: str, asked: str) ->
 def test_the_longest_unused_files_are_closed(
     admin: TestClient, copy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranges, "MOST_KEPT", 2)
+    monkeypatch.setattr(downloads, "MOST_KEPT", 2)
     gc.collect()  # what earlier tests left
     before = files_without_a_name()
     for columns in ("age", "income", "score", "city", "batch"):

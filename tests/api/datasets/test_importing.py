@@ -20,7 +20,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.errors import StorageFull
-from app.store.blobs.row_blocks import RowDigest
+from app.store.blobs.store import RowDigest
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
 from app.store.sources import SourceFile

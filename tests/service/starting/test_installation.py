@@ -134,9 +134,9 @@ def test_a_key_that_is_neither_changes_nothing(tmp_path: Path) -> None:
 def test_the_store_and_the_master_key_are_enough_to_read_rows(tmp_path: Path) -> None:
     """The mark carries the wrapped key: a lost database does not take the rows with it."""
     from app.service.starting.installation import opened_vault
-    from app.store.blobs.keys import Mark
     from app.store.blobs.store import BlobStore
     from app.store.database.installation import Installation
+    from app.store.vault import Mark
 
     url, home = f"sqlite:///{tmp_path}/one.sqlite", tmp_path / "home"
     service = Service(url, home, MASTER_KEY=OLD)

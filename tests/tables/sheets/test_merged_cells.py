@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidTable
-from app.tables.reading_as import Header, ReadingWishes
+from app.tables.stream import Header, ReadingWishes
 from tests.tables.binary_workbook import Cells
 from tests.tables.old_workbook import old_workbook
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx

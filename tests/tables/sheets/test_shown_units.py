@@ -13,8 +13,8 @@ import pytest
 from app.errors import InvalidTable
 from app.model import Storage
 from app.tables.reading import read_batches
-from app.tables.reading_as import Header, ReadingWishes
 from app.tables.sheets import shown
+from app.tables.stream import Header, ReadingWishes
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx
 from tests.tables.table_bodies import LIMITS
 

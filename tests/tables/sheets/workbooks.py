@@ -11,8 +11,7 @@ import openpyxl
 from openpyxl.worksheet.worksheet import Worksheet
 
 from app.tables.reading import read_batches
-from app.tables.reading_as import FOUND_OUT, ReadingWishes
-from app.tables.stream import TableStream
+from app.tables.stream import FOUND_OUT, ReadingWishes, TableStream
 from tests.tables.table_bodies import LIMITS
 
 Formatted = tuple[object, str]

@@ -2,16 +2,22 @@
 
 A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
 stateless method never lies on the disk in clear.
+
+Uploads take turns: so many at once, of one caller no more than its share, and nobody for long. An upload holds a thread
+until its sender is done, and Starlette has 40: the rest are for others. A free turn goes to the waiting caller that has
+the fewest under way, so that one with many slow senders keeps its own waiting and not everybody.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
+import anyio
 import pyarrow as pa
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -22,15 +28,33 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from app.api.transport.dependencies import AskHere, ResourcesHere, replay_of
 from app.api.transport.incoming.arriving import RequestBody, request_body
 from app.api.transport.incoming.places import message_of, place_of
-from app.api.transport.incoming.turns import Turns
-from app.errors import InvalidParameter, TooLarge, UnsupportedMediaType
+from app.errors import Busy, InvalidParameter, TooLarge, UnsupportedMediaType
 from app.service.asking import Ask
 from app.service.resources import Resources
 from app.tables.media import OFFERED, MediaType
 from app.tables.reading import read_table
-from app.tables.reading_as import DateOrder, Decimal, Header, ReadingWishes
+from app.tables.stream import DateOrder, Decimal, Header, ReadingWishes
+
+UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 24, 8
+WAITING_SECONDS = 60.0
+"""How long a request waits for its turn until it is told to come again."""
+
+COME_AGAIN_SECONDS = 10
 
 NAMED_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
+
+EXTENSIONS = {
+    ".csv": MediaType.CSV,
+    ".parquet": MediaType.PARQUET,
+    ".arrow": MediaType.ARROW,
+    ".arrows": MediaType.ARROW,
+    ".json": MediaType.JSON,
+    ".xlsx": MediaType.XLSX,
+}
+FORM_BYTES = 512 * 2**20
+"""A form is held in memory, so it may be no larger than this, whatever the upload limit."""
+
+T = TypeVar("T")
 
 
 def reading_wishes(
@@ -79,18 +103,63 @@ def reading_wishes(
 
 ReadingHere = Annotated[ReadingWishes, Depends(reading_wishes)]
 
-T = TypeVar("T")
 
-EXTENSIONS = {
-    ".csv": MediaType.CSV,
-    ".parquet": MediaType.PARQUET,
-    ".arrow": MediaType.ARROW,
-    ".arrows": MediaType.ARROW,
-    ".json": MediaType.JSON,
-    ".xlsx": MediaType.XLSX,
-}
-FORM_BYTES = 512 * 2**20
-"""A form is held in memory, so it may be no larger than this, whatever the upload limit."""
+class Turns:
+    """Turns in one event loop."""
+
+    def __init__(self, at_once: int, of_one: int, waiting_seconds: float = WAITING_SECONDS) -> None:
+        self._at_once = at_once
+        self._of_one = of_one
+        self._waiting_seconds = waiting_seconds
+        self._under_way: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[anyio.Event]] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncIterator[None]:
+        """Wait for a turn and hold it; Busy when that takes too long."""
+        called = anyio.Event()
+        self._waiting.setdefault(caller, deque()).append(called)
+        self._call()
+        try:
+            with anyio.move_on_after(self._waiting_seconds):
+                await called.wait()
+            if not called.is_set():
+                raise Busy(
+                    f"All turns for uploads were taken for {self._waiting_seconds:g} seconds.",
+                    seconds=COME_AGAIN_SECONDS,
+                )
+            yield
+        finally:
+            if called.is_set():
+                self._under_way[caller] -= 1
+                if not self._under_way[caller]:
+                    del self._under_way[caller]
+            else:
+                self._leave(caller, called)
+            self._call()
+
+    def _call(self) -> None:
+        """Give the free turns away."""
+        while self._under_way.total() < self._at_once:
+            least = min(
+                (c for c in self._waiting if self._under_way[c] < self._of_one),
+                key=lambda caller: self._under_way[caller],
+                default=None,
+            )
+            if least is None:
+                return
+            called = self._waiting[least][0]
+            self._leave(least, called)
+            self._under_way[least] += 1
+            called.set()
+
+    def _leave(self, caller: str, called: anyio.Event) -> None:
+        queue = self._waiting[caller]
+        queue.remove(called)
+        if not queue:
+            del self._waiting[caller]
+        else:
+            self._waiting.move_to_end(caller)  # among equals, those who waited longest go first
 
 
 async def get_body(

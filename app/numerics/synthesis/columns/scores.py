@@ -19,7 +19,7 @@ import numpy as np
 from scipy import special
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.synthesis.columns.enforcement import MOST_DECIMALS
+from app.numerics.synthesis.mixed import MOST_DECIMALS
 
 
 def score_intervals(values: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import Flags, FloatArray, Places
-from app.numerics.synthesis.columns.enforcement import rule_of
 from app.numerics.synthesis.columns.latent import category_orders
+from app.numerics.synthesis.mixed import rule_of
 from app.numerics.synthesis.stratified.dependencies import Dependency, dependencies
 from app.numerics.synthesis.stratified.identities import Identity, identities
 from app.numerics.tables import MixedTable

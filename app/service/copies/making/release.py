@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry
 from app.numerics.copies.path import Rows
-from app.service.asking import Ask, work
+from app.service.asking import Ask, released_columns, work
 from app.service.copies.freezing.pool import open_pool
 from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.lookup import downloadable, released_history
@@ -32,7 +32,6 @@ from app.service.copies.making.pieces import Batch, Piece, batches, cut, within
 from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
 from app.service.copies.making.scheduling import Downloads
 from app.service.copies.typed_output import output_type
-from app.service.datasets.catalogue import released_columns
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.blobs.store import BlobStore

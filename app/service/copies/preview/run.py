@@ -11,8 +11,7 @@ from sqlalchemy import Connection
 from app.errors import InvalidParameter, NotFound, NotReleasable
 from app.model import Dataset
 from app.numerics.threads import one_blas_thread
-from app.service.access import owned
-from app.service.asking import Ask, work
+from app.service.asking import Ask, owned, work
 from app.service.attacks.promise import rows_to_attack
 from app.service.copies.advice import Advice, advise_each
 from app.service.copies.freezing.freeze import check_statistics

@@ -20,11 +20,10 @@ from urllib.parse import urlencode
 from app.errors import LinkRefused, NotFound, Refusal, Unauthenticated
 from app.model import Caller
 from app.service import logs
-from app.service.asking import Ask, work
+from app.service.asking import Ask, released_columns, work
 from app.service.copies.lookup import downloadable
 from app.service.copies.making.release import Selection
 from app.service.copies.released.files import CopyFile, released_files
-from app.service.datasets.catalogue import released_columns
 from app.service.jobs.progress import SILENT, Progress
 from app.service.permission import NOT_RUNNING, is_running
 from app.service.resources import Resources

@@ -22,8 +22,7 @@ from app.service.copies.making.recipe import block
 from app.service.copies.released.plans import FilePlan
 from app.service.spreading import require_wanted
 from app.store.blobs.released import NewFile
-from app.store.blobs.row_blocks import row_blocks
-from app.store.blobs.store import BlobRows
+from app.store.blobs.store import BlobRows, row_blocks
 from app.tables.writing import rows_in_a_group, text_columns
 
 Statistics = dict[str, dict[str, Any]]

@@ -15,15 +15,13 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits, Notice, Role, Storage
-from app.service.access import require
-from app.service.asking import Ask
+from app.service.asking import Ask, require
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
-from app.store.blobs.row_blocks import row_blocks
+from app.store.blobs.store import row_blocks
 from app.store.sources import SourceFile
 from app.tables.reading import NO_WISHES, read_batches
-from app.tables.reading_as import FOUND_OUT, ReadingWishes
-from app.tables.stream import TableColumn, TableStream
+from app.tables.stream import FOUND_OUT, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import PLAIN, refuse_other_unit
 
 

@@ -23,10 +23,15 @@ from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
 from app.service.jobs.progress import SILENT, Progress
-from app.tables.columns.kinds import Facts, column_of, refuse_unknown
-from app.tables.columns.look import ColumnLook, LookedAt, repeating_columns
-from app.tables.dialect.decimals import NUMBERS_FROM
-from app.tables.dialect.tokens import is_number
+from app.tables.columns import (
+    ColumnLook,
+    Facts,
+    LookedAt,
+    column_of,
+    refuse_unknown,
+    repeating_columns,
+)
+from app.tables.dialect.spelling import NUMBERS_FROM, is_number
 from app.tables.stream import TableColumn, TableStream
 
 BLOCK_BYTES = 32 * 2**20

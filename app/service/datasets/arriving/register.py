@@ -16,11 +16,9 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvalidParameter, NameTaken
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Role, Storage
-from app.service.access import require
-from app.service.asking import Ask, is_duplicate, new_id, work
+from app.service.asking import Ask, checked_name, is_duplicate, new_id, require, work
 from app.service.datasets.arriving.ingest import ingest
 from app.service.datasets.arriving.report import TableReport, table_report
-from app.service.datasets.catalogue import with_versions
 from app.service.datasets.secrets import (
     Statistics,
     new_secret,
@@ -28,17 +26,14 @@ from app.service.datasets.secrets import (
     seal_statistics,
     sealed_secret,
 )
+from app.service.datasets.seen_before.comparing import enter_keys, keep_sketches, with_versions
 from app.service.datasets.seen_before.fingerprinting import Fingerprints
-from app.service.datasets.seen_before.overlap import keep_sketches
-from app.service.datasets.seen_before.versions import enter_keys
 from app.service.jobs.progress import SILENT, Progress
-from app.service.naming import checked_name
 from app.service.resources import Resources
 from app.store.blobs.store import Upload
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets, loose_blobs
-from app.tables.reading_as import DateOrder
-from app.tables.stream import TableStream
+from app.tables.stream import DateOrder, TableStream
 from app.tables.values.dates import with_dates
 
 

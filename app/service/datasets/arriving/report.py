@@ -14,10 +14,9 @@ from datetime import date, timedelta
 
 from app.model import Column, Kind, Storage
 from app.service.datasets.arriving.ingest import Ingested
-from app.tables.columns.look import ColumnLook
-from app.tables.detection.personal import warnings_about
-from app.tables.detection.within_texts import personal_within
-from app.tables.reading_as import ReadAs
+from app.tables.columns import ColumnLook
+from app.tables.detection.personal import personal_within, warnings_about
+from app.tables.stream import ReadAs
 
 RARE = 5
 """A category with fewer rows is rare: it singles out whoever has it."""

@@ -9,8 +9,7 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, AgreementEntry, Party, State
 from app.errors import Hidden, NotFound, Refusal
 from app.model import Role
-from app.service.access import overseen
-from app.service.asking import Ask
+from app.service.asking import Ask, overseen
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.registered import datasets

@@ -8,8 +8,7 @@ from datetime import timedelta
 from app.agreement import Agreement, Rule, length
 from app.errors import Hidden, InvalidParameter, NotFound
 from app.model import Role
-from app.service.access import owned, require
-from app.service.asking import Ask, new_id, work
+from app.service.asking import Ask, new_id, owned, require, work
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import callers, rules

@@ -23,8 +23,7 @@ from app.agreement import (
 )
 from app.errors import Hidden, InvalidParameter, WrongState
 from app.model import Dataset
-from app.service.access import owned
-from app.service.asking import Ask
+from app.service.asking import Ask, owned
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.grants import check_columns
 from app.store.database.registered import datasets, levels

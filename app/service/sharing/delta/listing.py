@@ -19,8 +19,7 @@ from sqlalchemy import Connection
 
 from app.agreement import Item
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
-from app.service.access import live_grants
-from app.service.asking import Ask
+from app.service.asking import Ask, live_grants
 from app.service.resources import Resources
 from app.store.database.engine import moment, reading
 from app.store.database.sharing import shares

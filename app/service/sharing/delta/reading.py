@@ -14,12 +14,11 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, InvalidParameter
 from app.model import Column, Dataset, Grant
-from app.service.asking import Ask
+from app.service.asking import Ask, released_columns
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.making.release import Selection
 from app.service.copies.released.files import released_files
 from app.service.copies.released.links import SignedFiles, sign_files
-from app.service.datasets.catalogue import released_columns
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import (

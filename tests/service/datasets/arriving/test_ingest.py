@@ -11,7 +11,7 @@ import pytest
 from app.errors import InvalidParameter, InvalidTable
 from app.model import ColumnWish, Kind, Limits, Storage
 from app.service.datasets.arriving.ingest import Ingested, ingest
-from app.tables.columns.kinds import wished_storage
+from app.tables.columns import wished_storage
 from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
 
 Cells = Sequence[object]

@@ -1,14 +1,18 @@
-"""Blobs appear whole or not at all, are unreadable without their key, and orphans are told from uploads."""
+"""Blobs appear whole or not at all, are unreadable without their key, and orphans are told from uploads; their rows come in
+blocks, and have one digest however they were cut.
+"""
 
 from __future__ import annotations
 
 import gc
+import math
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +20,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import fs
 
-from app.errors import InvalidTable
+from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS
 from app.store.blobs import bucket
 from app.store.blobs.bucket import BlobBucket
 from app.store.blobs.folder import BlobFolder
-from app.store.blobs.store import BlobStore
+from app.store.blobs.store import BLOCK_BYTES, BlobStore, RowBlocks, RowDigest, row_blocks
 from app.store.vault import SealBroken, Vault
 
 VAULT = Vault(bytes(range(32)))
@@ -85,7 +91,7 @@ def clients_of_arrow() -> int:
 def test_row_groups_have_exactly_a_block_of_rows(tmp_path: Path, batch_rows: int) -> None:
     store = BlobStore(BlobFolder(tmp_path), VAULT)
     put(store, "b", batch_rows=batch_rows)
-    from app.store.blobs.keys import decryption
+    from app.store.vault import decryption
 
     with decryption(VAULT, "b") as properties:
         file = pq.ParquetFile(tmp_path / "b.parquet", decryption_properties=properties)
@@ -291,7 +297,7 @@ def test_of_two_marks_the_first_stays_unless_it_is_replaced(store: BlobStore) ->
 
 UPLOADER = """
 import sys
-from tests.store.blobs.test_blobs import TABLE, VAULT, BlobFolder, BlobStore, Path
+from tests.store.blobs.test_store import TABLE, VAULT, BlobFolder, BlobStore, Path
 with BlobStore(BlobFolder(Path(sys.argv[1])), VAULT).writer("b", TABLE.schema) as upload:
     for batch in TABLE.to_batches():
         upload.write(batch)
@@ -373,3 +379,108 @@ def test_the_check_fails_where_blobs_cannot_be_kept(tmp_path: Path) -> None:
     (tmp_path / "blobs").rmdir()
     with pytest.raises(OSError, match="No such file"):
         store.place.check()
+
+
+HUNDRED_ROWS = pa.table({"x": [float(i) for i in range(100)]})
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, 10, 33, 100])
+def test_blocks_have_so_many_rows_and_the_last_the_rest(batch_rows: int) -> None:
+    blocks = list(row_blocks(iter(HUNDRED_ROWS.to_batches(max_chunksize=batch_rows)), 30))
+    assert [block.num_rows for block in blocks] == [30, 30, 30, 10]
+    assert pa.concat_tables(blocks).equals(HUNDRED_ROWS)
+
+
+def test_rows_that_fill_their_blocks_leave_no_rest() -> None:
+    blocks = list(row_blocks(iter(HUNDRED_ROWS.to_batches(max_chunksize=7)), 50))
+    assert [block.num_rows for block in blocks] == [50, 50]
+
+
+def test_what_is_held_back_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.store.blobs.store.BLOCK_BYTES", 400)
+    blocks = RowBlocks(100)
+    batches = HUNDRED_ROWS.to_batches(max_chunksize=25)
+    assert list(blocks.add(batches[0])) == []
+    assert list(blocks.add(batches[1])) == []
+    with pytest.raises(TooLarge) as refused:
+        list(blocks.add(batches[2]))
+    assert refused.value.fields == {"limit_bytes": 400}
+
+
+def test_the_limit_is_of_what_is_held_and_not_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.store.blobs.store.BLOCK_BYTES", 400)
+    batches = iter(HUNDRED_ROWS.to_batches(max_chunksize=25))
+    assert len(list(row_blocks(batches, 50))) == 2
+
+
+def test_the_largest_allowed_number_of_columns_fits() -> None:
+    row = 8 + 1 / 8
+    assert 2_000 * row * BLOCK_ROWS < BLOCK_BYTES
+
+
+DIGESTED = pa.table(
+    {
+        "x": pa.array([1.0, None, -2.5, 0.0, 1e300], pa.float64()),
+        "word": pa.array(["a", "", None, "bc", "ü"], pa.string()),
+        "y": pa.array([0.5] * 5, pa.float64()),
+    }
+)
+
+
+def digest(table: pa.Table, rows: int = 1_000) -> str:
+    taken = RowDigest(table.schema)
+    for batch in table.to_batches(max_chunksize=rows):
+        taken.add(batch)
+    return taken.digest().hex()
+
+
+def test_the_digest_of_a_table_holds_for_ever() -> None:
+    assert digest(DIGESTED) == KNOWN
+
+
+KNOWN = "766012756761e9f0cc7870dd148f1153c7d2c0d18955487cc00c7a2b3e615982"
+
+
+@given(st.lists(st.integers(0, 5), max_size=6))
+def test_batches_do_not_matter(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), 5]
+    taken = RowDigest(DIGESTED.schema)
+    for first, last in pairwise(places):
+        for batch in DIGESTED.slice(first, last - first).to_batches():
+            taken.add(batch)
+    assert taken.digest().hex() == digest(DIGESTED)
+
+
+def test_how_arrow_keeps_texts_and_gaps_does_not_matter() -> None:
+    large = DIGESTED.set_column(1, "word", DIGESTED["word"].cast(pa.large_string()))
+    assert digest(large) == digest(DIGESTED)
+    spelled = np.array([1.0, math.nan, -2.5, 0.0, 1e300])
+    spelled.view(np.uint64)[1] |= np.uint64(1 << 63 | 5)  # another NaN
+    gaps = DIGESTED.set_column(0, "x", pa.array(spelled))
+    assert digest(gaps) == digest(DIGESTED)
+    hidden = pa.array(["a", "", "hidden", "bc", "ü"])  # a text where the bitmap says: missing
+    masked = pa.StringArray.from_buffers(
+        5, hidden.buffers()[1], hidden.buffers()[2], DIGESTED["word"].chunk(0).buffers()[0]
+    )
+    assert digest(DIGESTED.set_column(1, "word", masked)) == digest(DIGESTED)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        DIGESTED.slice(0, 4),
+        DIGESTED.take([0, 1, 2, 4, 3]),
+        DIGESTED.select(["word", "x", "y"]),
+        DIGESTED.rename_columns(["x", "ward", "y"]),
+        DIGESTED.set_column(0, "x", pa.array([1.0, None, -2.5, -0.0, 1e300])),
+        DIGESTED.set_column(0, "x", pa.array([1.0, 0.0, -2.5, 0.0, 1e300])),
+        DIGESTED.set_column(1, "word", pa.array(["a", None, "", "bc", "ü"])),
+        DIGESTED.set_column(1, "word", pa.array(["a", "b", None, "c", "ü"])),
+        DIGESTED.set_column(2, "y", pa.array(["0.5"] * 5)),
+    ],
+    ids=["fewer", "order", "columns", "name", "sign", "gap", "empty", "cut", "type"],
+)
+def test_any_other_rows_have_another_digest(other: pa.Table) -> None:
+    assert digest(other) != digest(DIGESTED)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from app.api.transport.incoming.turns import Turns
+from app.api.transport.incoming.tables import Turns
 from app.errors import Busy
 
 

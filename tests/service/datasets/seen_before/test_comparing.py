@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 
 from app.errors import KeyRepeated
 from app.model import Caller, Column, Dataset, Kind, Level, Role, Storage
-from app.service.datasets.seen_before import fingerprinting, versions
+from app.service.datasets.seen_before import comparing, fingerprinting
+from app.service.datasets.seen_before.comparing import enter_keys, privacy_left
 from app.service.datasets.seen_before.fingerprinting import KeyRuns
-from app.service.datasets.seen_before.versions import enter_keys, privacy_left
 from app.store.database.engine import open_engine, writing
 from app.store.database.registered import datasets, key_books
 from app.store.database.sharing import callers
@@ -69,7 +69,7 @@ def test_the_book_counts_every_key_however_it_grows(
     connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fingerprinting, "RUN_KEYS", 300)
-    monkeypatch.setattr(versions, "PAGE_KEYS", 16)
+    monkeypatch.setattr(comparing, "PAGE_KEYS", 16)
     rng = np.random.default_rng(3)
     pool = some_keys(rng, 1_500)
     pool[:3] = [0, 2**64 - 1, 2**63]
