@@ -107,8 +107,8 @@ class RowsUncovered(Conflict):
     slug = "rows-uncovered"
     title = "The rows lie too far outside what the frozen noise covers"
     remedy = (
-        "Append as many complete rows at once as `rows_needed` says, or let these wait for more by"
-        " `uncovered=wait`."
+        "Append as many rows at once as `rows_needed` says, or let these wait for more by `uncovered=wait`. All must have the"
+        " columns that any of them has: what counts is `fewest_values`, the values of the column with the fewest."
     )
 
 

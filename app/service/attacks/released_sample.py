@@ -19,7 +19,7 @@ from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.records import kept_share, uniforms
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.numerics.copies.shapes.shape import covariance_shape, joined, rows_for_a_shape
+from app.numerics.copies.shapes.shape import covariance_shape, enough_for_a_shape, joined
 from app.service.asking import Ask
 from app.service.copies.freezing.frozen import open_frozen
 from app.service.copies.freezing.rows import RowSource, part_batches
@@ -257,7 +257,7 @@ def _shapes_to_be(
     found = {}
     for part in np.unique(places).tolist():
         moments = row_moments(values[places == part])
-        if moments.complete_rows >= rows_for_a_shape(len(numbers)) and len(numbers):
+        if enough_for_a_shape(moments) and len(numbers):
             shape = joined(shape, covariance_shape(moments))
         found[part] = shape
     return found

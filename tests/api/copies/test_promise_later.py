@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
@@ -101,6 +102,46 @@ def test_small_parts_that_spread_a_little_further_are_hidden_by_more_noise(
     # The pilot's own noise, which each part was near enough to, hides less.
     old = x + np.concatenate(spreads) * rng.normal(size=len(x))
     assert left(x, old[:, None]) < 0.9 * 0.5
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts", "variance"), [(500, 4, 1.25), (100, 8, 1.5), (15, 60, 1.5), (500, 2, 4.0)]
+)
+def test_rows_that_all_lack_a_column_are_hidden_by_noise_of_their_own(
+    admin: TestClient, rows: int, parts: int, variance: float
+) -> None:
+    """None of them is complete, and in one direction none says anything; in the others they are as many as they are."""
+    rng = np.random.default_rng(10)
+    own, shown = [], []
+    for number in range(3):
+        first = rng.normal(size=(1_000, 3))
+        dataset = register(admin, numbers(first, PAY), columns=None, name=f"without {number}")
+        copy = issue(admin, dataset, noise_variance=1.0)["id"]
+        for _ in range(parts):
+            part = np.sqrt(variance) * rng.normal(size=(rows, 3))
+            part[:, 2] = np.nan
+            if try_append(admin, dataset, numbers(part, PAY)).status_code == 201:
+                own.append(part[:, :2])
+        shown.append(matrix(rows_of(admin, copy), PAY[:2])[1_000:])
+    x, seen = np.vstack(own), np.vstack(shown)
+    assert len(x) > 2.7 * rows * parts
+    for column in x.T:
+        assert left(column, seen) > SAMPLING * 0.5
+    # The noise of the first rows, which is what they had before.
+    old = x + rng.normal(size=x.shape)
+    assert left(x[:, 0], old) < SAMPLING * 0.5
+
+
+def test_rows_that_lack_a_column_do_not_wait_for_ever(admin: TestClient) -> None:
+    rng = np.random.default_rng(11)
+    dataset = register(admin, numbers(rng.normal(size=(500, 3)), PAY), columns=None)
+    issue(admin, dataset, noise_variance=1.0)
+    for came, waits in ((30, True), (10, False)):
+        part = 9 * rng.normal(size=(came, 3))
+        part[:, 2] = np.nan
+        answer = try_append(admin, dataset, numbers(part, PAY), uncovered="wait").json()
+        assert answer["waiting"] is waits
+    assert (answer["rows"], answer["waiting_rows"]) == (540, 0)
 
 
 def three(rng: np.random.Generator, rows: int, spread: float) -> Matrix:

@@ -130,6 +130,14 @@ class RowMoments:
         """n_c; every row is complete where there is no column."""
         return int(self.complete.count[0, 0]) if self.columns else self.rows
 
+    @property
+    def fewest_values(self) -> int:
+        """Of a column that has some: so many rows, at least, each variance is made of. All rows where there is no column."""
+        values = np.diag(self.present.count)
+        if self.columns and not values.any():
+            return 0
+        return int(values[values > 0].min(initial=self.rows))
+
     def merged(self, other: RowMoments) -> RowMoments:
         """Of both sets of rows together; V gains δ_jk²·n·n'/N, in the words of `moments`."""
         ours, theirs = self.present, other.present

@@ -150,11 +150,20 @@ def relative_spectrum(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def rows_for_a_shape(d: int) -> int:
-    """10·(d+1): complete rows that a part needs for a shape of its own.
+    """10·(d+1): rows that a part needs for a shape of its own.
 
     One made of a handful of rows would itself give them away.
     """
     return 10 * (d + 1)
+
+
+def enough_for_a_shape(moments: RowMoments) -> bool:
+    """Whether so many rows have each of the columns that they have at all.
+
+    Departs from DESIGN.md, which counts complete rows: rows that all lack a column would never have a shape of their own,
+    however many come. Where few are complete, K_I and its λ are what bounds them.
+    """
+    return moments.fewest_values >= rows_for_a_shape(moments.columns)
 
 
 def _scaled(matrix: FloatArray, unit: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from app.numerics.arrays import IntArray
 from app.numerics.copies.calibrating.applied import Calibration
 from app.numerics.copies.calibrating.calibration import calibrated, rows_shape
 from app.numerics.copies.shapes.row_moments import RowMoments
-from app.numerics.copies.shapes.shape import covariance_shape, rows_for_a_shape, without_spread
+from app.numerics.copies.shapes.shape import covariance_shape, enough_for_a_shape, without_spread
 from app.numerics.threads import one_blas_thread
 from app.service.copies.freezing.frozen import Frozen, keep_frozen, open_frozen
 from app.service.copies.freezing.pool import keep_pool
@@ -229,7 +229,7 @@ def _freeze_shapes(
     several = len(look.moments) > 1
     found: list[Shape] = []
     for part, moments in zip(look.of.parts, look.moments, strict=True):
-        enough = moments.complete_rows >= rows_for_a_shape(len(look.numeric))
+        enough = enough_for_a_shape(moments)
         if found and not enough:
             use_shape(resources, connection, dataset_id, part.number, found[-1])
             continue

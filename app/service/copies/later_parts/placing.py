@@ -1,7 +1,7 @@
 """Where a part that comes after the first copy gets the shape of its noise from.
 
-A part of at least 10·(d+1) complete rows has a shape of its own, joined to the newest before it. A
-smaller one uses the newest as it is, if that covers its rows, and all small parts since the first copy together are
+A part of at least 10·(d+1) rows in every column that it has values of has a shape of its own, joined to the newest before
+it. A smaller one uses the newest as it is, if that covers its rows, and all small parts since the first copy together are
 covered by theirs; a shape made of a handful of rows would give them away. Where these, or the last of them, are 10·(d+1)
 rows by now, and spread further than the newest shape, it has one that is joined to theirs. Rows that are not covered are refused, or wait sealed until so many have come together
 that they make a shape. What is known of a part's rows never changes the noise of a part that has some.
@@ -23,7 +23,12 @@ from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
 from app.numerics.copies.shapes.covering.windows import Windows
 from app.numerics.copies.shapes.row_moments import RowMoments
-from app.numerics.copies.shapes.shape import joined, rows_for_a_shape, shape_factor
+from app.numerics.copies.shapes.shape import (
+    enough_for_a_shape,
+    joined,
+    rows_for_a_shape,
+    shape_factor,
+)
 from app.service.copies.freezing.frozen import Frozen
 from app.service.copies.freezing.rows import number_rows, part_batches, part_moments
 from app.service.copies.freezing.shape import (
@@ -67,7 +72,7 @@ def place(
     newest, later = newest_shape(resources, connection, dataset_id, parts)
     moments = part_moments(resources, part, frozen.numeric, NONE_RETIRED)
     judging = _Judging(resources, connection, dataset_id, parts, frozen)
-    if moments.complete_rows >= needed:
+    if enough_for_a_shape(moments):
         known = judging.together([part], newest, later, shaped=True)
         shape = _keep_following(resources, connection, dataset_id, part, newest, moments, known)
         check_relation(resources, connection, dataset_id, [part], NONE_RETIRED, frozen, shape)
@@ -86,10 +91,12 @@ def place(
     if uncovered is Uncovered.REFUSE:
         raise RowsUncovered(
             f"These rows lie so far outside the rows before them, or spread so much further than they"
-            f" with those of small parts before, that the frozen noise would not hide them. {needed} complete rows at once would be accepted; these are"
-            f" {moments.complete_rows}.",
+            f" with those of small parts before, that the frozen noise would not hide them. {needed} rows at once would be accepted that all have"
+            f" the columns which they have at all; here a column has {moments.fewest_values} values. Or say"
+            f" uncovered=wait, and they are kept unreleased until so many have come.",
             rows_needed=needed,
             complete_rows=moments.complete_rows,
+            fewest_values=moments.fewest_values,
         )
     waiting = [one for one in parts if one.waiting]
     retired = np.array(datasets.retired(connection, dataset_id, 0, part.first_row), dtype=np.int64)
@@ -98,7 +105,7 @@ def place(
         (part_moments(resources, one, frozen.numeric, retired) for one in waiting),
         moments,
     )
-    if together.complete_rows < needed:
+    if not enough_for_a_shape(together):
         return replace(part, waiting=True)
     together_parts = [*waiting, part]
     known = judging.together(together_parts, newest, later, shaped=True)

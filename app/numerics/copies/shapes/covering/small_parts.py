@@ -24,6 +24,9 @@ them. Else a harmless large part before each small one would make every small pa
 What may be chance in a few rows is a shortfall in many. So once there are enough rows for a shape, and they spread
 further than the newest one by more than √d, which is what normal rows do on average, the next shape is joined to
 theirs: R = N^-½·A·N^-½, grown by λ = d/n as in every shape (`shape.py`), and S' = L·(I ∨ (1+λ)·R)·Lᵀ.
+
+Rows that all lack a column say nothing in a direction, and N is 0 there. Looked at are the directions along the axes of N of which
+enough rows say something; d is how many these are.
 """
 
 from __future__ import annotations
@@ -70,16 +73,20 @@ class SmallParts:
 
     def widened(self, L: FloatArray, needed: int) -> FloatArray | None:
         """S' by these rows, in the measure of L; None where it covers them, or they are fewer than `needed`."""
-        d = len(self.squares)
         rows, U = np.linalg.eigh(self.counted)
-        if not d or rows[0] + 0.5 < needed:  # counted with rounding
+        enough = rows + 0.5 >= needed  # counted with rounding
+        rows, U = rows[enough], U[:, enough]
+        if not len(rows):
             return None
-        chance = U * (np.sqrt(rows) + math.sqrt(d)) ** 2 @ U.T
-        if np.linalg.eigvalsh(chance - self.squares)[0] >= 0:
+        squares = U.T @ self.squares @ U
+        k = len(rows)
+        chance = np.diag((np.sqrt(rows) + math.sqrt(k)) ** 2)
+        if np.linalg.eigvalsh(chance - squares)[0] >= 0:
             return None
-        root = U / np.sqrt(rows) @ U.T
-        spread, V = np.linalg.eigh((1 + min(1.0, d / rows[0])) * root @ self.squares @ root)
-        return wider_shape(L, V * np.maximum(1.0, spread) @ V.T)
+        R = squares / np.sqrt(np.outer(rows, rows))
+        spread, V = np.linalg.eigh((1 + min(1.0, k / rows[0])) * R)
+        further = U @ V * np.sqrt(np.maximum(spread - 1.0, 0.0))
+        return wider_shape(L, np.eye(len(L)) + further @ further.T)
 
     @property
     def covered(self) -> bool:

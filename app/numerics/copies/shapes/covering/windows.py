@@ -32,6 +32,9 @@ from app.numerics.copies.shapes.shape import joined
 LENGTHS = 8
 """From 10·(d+1) rows to 128 times as many; what shows only in more is left to all small parts together."""
 
+RARELY = 1 / 8
+"""Of the rows that say something along one axis: a window is not kept open for an axis of which fewer do."""
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -63,8 +66,8 @@ class Windows:
         if not d:
             return None, self
         full = [
-            np.linalg.eigvalsh(counted)[0] + 0.5 >= needed * 2**length  # counted with rounding
-            for length, counted in enumerate(self.counted)
+            any(rows[:1] + 0.5 >= needed * 2**length)  # counted with rounding
+            for length, (rows, _) in enumerate(map(_seen, self.counted))
         ]
         pairs = zip(self.squares[full], self.counted[full], strict=True)
         spreads = [spread for pair in pairs if (spread := _beyond_chance(*pair)) is not None]
@@ -73,13 +76,18 @@ class Windows:
         return (wider_shape(L, reduce(joined, spreads, np.eye(d))) if spreads else None), goes_on
 
 
+def _seen(counted: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """How many rows say something along each axis of N, (k,), and the axes, (d, k): those of which hardly any do are left out."""
+    rows, U = np.linalg.eigh(counted)
+    often = rows > RARELY * rows[-1]
+    return rows[often], U[:, often]
+
+
 def _beyond_chance(squares: FloatArray, counted: FloatArray) -> FloatArray | None:
     """What the rows of a full window may come from, in their measure; None where that may be the shape they have."""
-    d = len(squares)
-    rows, U = np.linalg.eigh(counted)
-    root = U / np.sqrt(rows) @ U.T
-    R = root @ squares @ root
-    n = rows[0]
-    if np.linalg.eigvalsh(R)[-1] <= (1 + (math.sqrt(d) + 1) / math.sqrt(n)) ** 2:
+    rows, U = _seen(counted)
+    R = U.T @ squares @ U / np.sqrt(np.outer(rows, rows))
+    k, n = len(rows), rows[0]
+    if np.linalg.eigvalsh(R)[-1] <= (1 + (math.sqrt(k) + 1) / math.sqrt(n)) ** 2:
         return None
-    return np.asarray((1 + math.sqrt(d / n)) ** 2 * (R + R.T) / 2)
+    return np.asarray(U @ ((1 + math.sqrt(k / n)) ** 2 * (R + R.T) / 2) @ U.T)
