@@ -139,6 +139,17 @@ class KeyRepeated(Conflict):
     )
 
 
+class RowsAgain(Conflict):
+    """Most of the rows are in the data set already, with all their values; retired rows count too."""
+
+    slug = "rows-again"
+    title = "Most of these rows are in the data set already"
+    remedy = (
+        "Append only rows that are new, or say `allow_versions=true` where other people have the same values, or to"
+        " accept what rows that come again cost: k times leave v/k of a level's variance."
+    )
+
+
 class WrongState(Conflict):
     """The agreement is not in a state in which this party may say this, or has just changed."""
 

@@ -14,6 +14,8 @@ fingerprints kept, both sketches know every row of their tables: there rows are 
 | τ | the largest fingerprint that both sketches would have kept |
 | c_A(f), c_B(f) | how often f occurs in each table |
 | share | Σ_{f ≤ τ} min(c_A, c_B) over the smaller of Σ_{f ≤ τ} c_A and Σ_{f ≤ τ} c_B |
+| m | the largest c_A(f) among the f that both have |
+| alike | Σ c_A over 1 < c_A ≤ m + 1, over Σ c_A: how likely a further row of A is to equal one that has come m times at most |
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from app.numerics.arrays import IntArray, Words
 
@@ -159,3 +162,50 @@ def overlap(first: Sketch, second: Sketch) -> Overlap:
     both = int(np.minimum(first.counts[ours], second.counts[theirs]).sum())
     rows = min(int(first.counts[first_near].sum()), int(second.counts[second_near].sum()))
     return Overlap(both / rows if rows else 0.0, rows)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Rows that come to a table which has them already.
+
+    where:
+        share      of the rows that come, those that the table has
+        alike      the share that would be so by nature
+        by_chance  how likely so many different rows are to be alike by nature; a row that comes many
+                   times at once counts once, since such rows may well come together
+    """
+
+    share: float
+    alike: float
+    by_chance: float
+
+
+def repeats(known: Sketch, coming: Sketch) -> Repeats:
+    """How many of the rows that come the table has, beside how many it would have by nature.
+
+    The rows of the table are taken for draws from what the coming ones are drawn from. Then of those that have come
+    m times or less a further row is one with the probability `alike`: each row left out in turn is a further row, and
+    equals one that has come c - 1 times where its own fingerprint has come c times.
+    """
+    reach = min(known.reach, coming.reach)
+    near = coming.fingerprints <= reach
+    rows, times = coming.fingerprints[near], coming.counts[near]
+    _, there, again = np.intersect1d(
+        known.fingerprints, rows, assume_unique=True, return_indices=True
+    )
+    if not len(again):
+        return Repeats(0.0, 0.0, 1.0)
+    most = known.counts[there].max()
+    alike = known.counts[(known.counts > 1) & (known.counts <= most + 1)].sum() / known.counts.sum()
+    # P(at least so many of n), n independent draws.
+    by_chance = special.bdtrc(len(again) - 1, len(rows), alike)
+    return Repeats(float(times[again].sum() / times.sum()), float(alike), float(by_chance))
+
+
+def with_new(known: Sketch, coming: Sketch) -> Sketch:
+    """As `merged`, but rows that were known count no more often than before."""
+    together = merged(known, coming)
+    counts = together.counts.copy()
+    kept = np.isin(known.fingerprints, together.fingerprints)
+    counts[np.isin(together.fingerprints, known.fingerprints)] = known.counts[kept]
+    return Sketch(together.fingerprints, counts, together.whole)

@@ -27,6 +27,7 @@ from tests.api.dsp.told import told_of_transfers
 EXAMPLES = Path(__file__).resolve().parents[2] / "app" / "api" / "examples.json"
 CSV = "text/csv"
 JSON = "application/json"
+OCTETS = "application/octet-stream"
 PARQUET = "application/vnd.apache.parquet"
 
 PEOPLE = "person,age,income,city\n" + "".join(
@@ -76,8 +77,8 @@ class Teller:
             sent["json"] = json_body
             example |= {"content_type": JSON, "body": json_body}
         if table is not None:
-            sent |= {"content": table, "headers": {"Content-Type": CSV}}
-            example |= {"content_type": CSV, "body": table}
+            sent |= {"content": table, "headers": {"Content-Type": OCTETS}}
+            example |= {"content_type": OCTETS, "body": table}
         if form is not None:
             properties = known["requestBody"]["content"]["multipart/form-data"]["schema"]
             tables = {name for name, part in properties["properties"].items() if "format" in part}

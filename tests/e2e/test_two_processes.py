@@ -121,4 +121,5 @@ def rotate_key(service: Service, address: str) -> httpx2.Response:
 
 
 def append(service: Service, dataset: str) -> httpx2.Response:
-    return service.client.post(f"/v1/datasets/{dataset}/rows", content=TABLE, headers=CSV)
+    address = f"/v1/datasets/{dataset}/rows?allow_versions=true"
+    return service.client.post(address, content=TABLE, headers=CSV)

@@ -28,6 +28,7 @@ from app.api.transport.downloads import (
     watched,
 )
 from app.api.transport.forms import Form
+from app.api.transport.incoming.tables import BYTES, OCTETS
 from app.api.transport.once import CopyRoute
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.errors import LinkRefused
@@ -47,13 +48,10 @@ from app.tables.media import MediaType
 router = APIRouter(tags=["copies"], route_class=CopyRoute)
 links = APIRouter(tags=["copies"])
 
-FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+FILE: dict[str, Any] = {MediaType.PARQUET.value: BYTES, OCTETS: BYTES}
 CONTENT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The file.", "content": {MediaType.PARQUET.value: FILE}},
-    206: {
-        "description": "The bytes asked for by `Range`.",
-        "content": {MediaType.PARQUET.value: FILE},
-    },
+    200: {"description": "The file.", "content": FILE},
+    206: {"description": "The bytes asked for by `Range`.", "content": FILE},
     304: {"description": "Unchanged since the answer with the ETag in `If-None-Match`."},
     416: PROBLEM_ANSWER | {"description": "The range is not part of the file."},
 }
@@ -182,10 +180,13 @@ def download_file(
         "ETag": etag,
         "Cache-Control": "private, no-cache",
         "Accept-Ranges": "bytes",
+        "Vary": "Accept",
         "Content-Disposition": f'attachment; filename="{file.id}.parquet"',
     }
     if is_unchanged(request, etag):
         return Response(status_code=304, headers=headers)
+    if request.headers.get("accept", "").strip().lower() == OCTETS:
+        headers["Content-Type"] = OCTETS  # for clients that know no Parquet
     if request.method == "HEAD":
         headers["Content-Length"] = str(file.size)
         return Response(headers=headers, media_type=MediaType.PARQUET.value)

@@ -19,8 +19,8 @@ from app.tables.stream import Decimal, Header
 AllowVersionsHere = Annotated[
     bool,
     Query(
-        description="Accept keys that have a row already: k versions of a row leave v/k of a level's"
-        " variance."
+        description="Accept keys that have a row already, and without a key column rows: k versions of a row leave v/k"
+        " of a level's variance."
     ),
 ]
 AllowOverlapHere = Annotated[

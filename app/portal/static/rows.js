@@ -4,7 +4,11 @@ import { Sender, takeFiles } from "./uploading.js";
 
 const place = document.getElementById("append");
 const sender = new Sender(place);
-const ALLOWED = { "key-repeated": "allow_versions", "rows-overlap": "allow_overlap" };
+const ALLOWED = {
+  "key-repeated": "allow_versions",
+  "rows-again": "allow_versions",
+  "rows-overlap": "allow_overlap",
+};
 
 async function append(file, allowed = {}) {
   const params = new URLSearchParams(allowed);

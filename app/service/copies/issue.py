@@ -7,6 +7,7 @@ variance is drawn once whoever asks at once (invariant 3).
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,11 +36,13 @@ from app.service.copies.lookup import (
 )
 from app.service.datasets.levels import checked_variance
 from app.service.datasets.secrets import open_statistics
+from app.service.health import places_of
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
 
+log = logging.getLogger("cornerwave.copies")
 MOST_IN_A_BATCH = 1_000
 
 
@@ -105,7 +108,13 @@ def _advised(
         dataset, grant = visible(connection, ask, dataset_id)
     if grant is not None:
         return list(issued)
-    advice = advise_each(resources, dataset, [one.copy.noise_variance for one in issued])
+    try:
+        advice = advise_each(resources, dataset, [one.copy.noise_variance for one in issued])
+    except Exception as error:
+        # The copies are there, and stay: their owner is told which they are, whatever fails about the advice.
+        said = {"request_id": ask.request_id, "failure": places_of(error)}
+        log.error("no advice", extra=said)
+        return list(issued)
     if advice is None:
         return list(issued)
     return [replace(one, advice=of_it) for one, of_it in zip(issued, advice, strict=True)]

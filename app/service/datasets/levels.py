@@ -8,7 +8,15 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, LevelIssued, NotFound
 from app.model import Level
-from app.service.asking import Ask, checked_name, live_grants, owned_and_locked, visible, work
+from app.service.asking import (
+    Ask,
+    checked_name,
+    live_grants,
+    owned,
+    owned_and_locked,
+    visible,
+    work,
+)
 from app.service.copies.advice import Advice, advise
 from app.service.resources import Resources
 from app.store.database.engine import moment, reading
@@ -36,15 +44,14 @@ def put_level(
     """
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
+    with reading(resources.engine) as connection:
+        dataset = owned(connection, ask, dataset_id)
+        _changeable(connection, dataset_id, name, variance)
+    # Before anything is kept: a level of which the advice fails is not defined. And nobody waits for it.
+    advice = advise(resources, dataset, variance)
     with work(resources, ask) as under_way:
-        dataset = owned_and_locked(under_way.connection, ask, dataset_id)
-        known = levels.one(under_way.connection, dataset_id, name)
-        if known is not None and known.issued and known.noise_variance != variance:
-            raise LevelIssued(
-                f"a copy of level {name!r} was issued, so its variance cannot change", level=name
-            )
-        if known is not None and known.noise_variance != variance:
-            _refuse_if_agreed(under_way.connection, dataset_id, name)
+        owned_and_locked(under_way.connection, ask, dataset_id)
+        known = _changeable(under_way.connection, dataset_id, name, variance)
         if offered is None:
             offered = known is not None and known.offered
         levels.put(under_way.connection, dataset_id, name, variance, offered)
@@ -52,7 +59,22 @@ def put_level(
             "level.put", dataset_id, level=name, noise_variance=variance, offered=offered
         )
     level = Level(name, variance, known is not None and known.issued, offered)
-    return level, advise(resources, dataset, variance)
+    return level, advice
+
+
+def _changeable(
+    connection: Connection, dataset_id: str, name: str, variance: float
+) -> Level | None:
+    """The level as it is, where it may have this variance; LevelIssued or Conflict where it may not."""
+    known = levels.one(connection, dataset_id, name)
+    if known is None or known.noise_variance == variance:
+        return known
+    if known.issued:
+        raise LevelIssued(
+            f"a copy of level {name!r} was issued, so its variance cannot change", level=name
+        )
+    _refuse_if_agreed(connection, dataset_id, name)
+    return known
 
 
 def remove_level(resources: Resources, ask: Ask, dataset_id: str, name: str) -> None:

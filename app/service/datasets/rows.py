@@ -80,8 +80,9 @@ def append_rows(
     Until the first copy the statistics take the new rows in; after it they are frozen
     (invariant 5), and the part gets a shape of its own, uses the newest, or waits (`placing`).
     InvalidTable for other columns than the data set's, or numbers in another unit; RowsUncovered when
-    the part may do none of these; KeyRepeated when a key has a row already, RowsOverlap when the data
-    set comes to share most rows with another, unless the owner allows it.
+    the part may do none of these; KeyRepeated when a key has a row already, RowsAgain when without keys
+    most rows are there already, RowsOverlap when the data set comes to share most rows with another, unless
+    the owner allows it.
     """
     with reading(resources.engine) as connection:
         dataset = owned(connection, ask, dataset_id)
@@ -140,6 +141,7 @@ def append_rows(
                 dataset_id,
                 dataset.owner,
                 seen.sketches,
+                allow_versions=allow_versions,
                 allow_overlap=allow_overlap,
             )
             rows_came(resources, connection, dataset_id)

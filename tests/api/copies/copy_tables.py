@@ -71,8 +71,8 @@ def register(
     return dataset
 
 
-def append(client: TestClient, dataset: str, table: pa.Table) -> None:
-    answer = try_append(client, dataset, table)
+def append(client: TestClient, dataset: str, table: pa.Table, **params: str) -> None:
+    answer = try_append(client, dataset, table, **params)
     assert answer.status_code == 201, answer.text
 
 

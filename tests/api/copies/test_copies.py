@@ -318,7 +318,7 @@ def test_a_table_of_several_blocks_comes_out_whole(admin: TestClient) -> None:
     rng = np.random.default_rng(1)
     table = pa.table({"x": rng.normal(size=rows), "y": rng.normal(size=rows)})
     dataset = register(admin, table, columns=None)
-    append(admin, dataset, table.slice(0, 70_000))
+    append(admin, dataset, table.slice(0, 70_000), allow_versions="true")
     copy = issue(admin, dataset, noise_variance=0.5)["id"]
     whole = rows_of(admin, copy)
     assert whole.num_rows == rows + 70_000

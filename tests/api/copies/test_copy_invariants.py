@@ -238,7 +238,7 @@ def test_6_rows_cannot_be_changed_and_the_same_row_again_has_other_noise(
         for path in (f"/v1/datasets/{dataset}/rows", f"/v1/datasets/{dataset}/rows/0"):
             assert admin.request(method, path, json={}).status_code in (404, 405)
     copy = issue(admin, dataset, level="a")["id"]
-    append(admin, dataset, mixed_table(ROWS))
+    append(admin, dataset, mixed_table(ROWS), allow_versions="true")
     table = rows_of(admin, copy)
     for name in ("age", "income"):
         values = table.column(name).to_numpy()
@@ -249,7 +249,7 @@ def test_6_an_ordinal_is_never_used_again(admin: TestClient, dataset: str) -> No
     copy = issue(admin, dataset, level="a")["id"]
     last = rows_of(admin, copy, rows=f"{ROWS - 1}:{ROWS}")
     admin.request("DELETE", f"/v1/datasets/{dataset}/rows", json={"rows": [ROWS - 1]})
-    append(admin, dataset, mixed_table(ROWS).slice(ROWS - 1))
+    append(admin, dataset, mixed_table(ROWS).slice(ROWS - 1), allow_versions="true")
     again = rows_of(admin, copy, rows=f"{ROWS - 1}:{ROWS + 1}")
     assert again.num_rows == 1
     assert again.column("income") != last.column("income")

@@ -379,3 +379,16 @@ def test_files_go_with_their_data_set(service: Service, admin: TestClient) -> No
     assert admin.delete(f"/v1/datasets/{dataset}").status_code == 204
     assert objects(service) == []
     assert admin.get(path(listed["files"][0]["url"])).status_code == 404
+
+
+def test_a_file_is_plain_bytes_to_who_asks_for_them_alone(admin: TestClient) -> None:
+    """Generated clients know bytes, and no Parquet."""
+    copy = issue(admin, several_parts(admin, parts=1), noise_variance=0.5)
+    listed = files(admin, copy["id"])
+    address, octets = path(listed["files"][0]["url"]), "application/octet-stream"
+    as_it_is = admin.get(address)
+    plain = admin.get(address, headers={"Accept": octets})
+    part = admin.get(address, headers={"Accept": octets, "Range": "bytes=0-3"})
+    assert as_it_is.headers["content-type"] == "application/vnd.apache.parquet"
+    assert (plain.headers["content-type"], plain.content) == (octets, as_it_is.content)
+    assert (part.status_code, part.headers["content-type"], part.content) == (206, octets, b"PAR1")

@@ -96,7 +96,7 @@ def test_numbers_in_another_unit_are_not_appended(
     dataset = registered(admin, before)
     refused(append(admin, dataset, after), "'p'", "the data set", *words)
     assert admin.get(f"/v1/datasets/{dataset}").json()["rows"] == ROWS
-    assert append(admin, dataset, before, allow_overlap="true").status_code == 201
+    assert append(admin, dataset, before, allow_versions="true").status_code == 201
 
 
 @pytest.mark.parametrize("form", ["{}", "1,0{:04.1f}", "{} %", "€{}", "{} EUR"])
@@ -136,9 +136,9 @@ def test_plain_numbers_go_with_plain_numbers_of_any_format(admin: TestClient, mo
 def test_a_column_without_values_has_no_unit_until_it_has_some(admin: TestClient) -> None:
     empty = b"p,n\n" + b"".join(b",%d\n" % (one * one) for one in range(ROWS))
     dataset = registered(admin, empty, columns='{"p": "numeric"}')
-    assert append(admin, dataset, empty, allow_overlap="true").status_code == 201
+    assert append(admin, dataset, empty, allow_versions="true").status_code == 201
     assert append(admin, dataset, csv("{} %")).status_code == 201
-    assert append(admin, dataset, empty, allow_overlap="true").status_code == 201
+    assert append(admin, dataset, empty, allow_versions="true").status_code == 201
     refused(append(admin, dataset, csv("{}", seed=4)), "plain numbers", "numbers with %")
 
 

@@ -263,6 +263,8 @@ def test_rows_are_appended_where_numbers_are_categories(service: Service) -> Non
     made = post(client, GOOD, CSV).json()
     url = f"/v1/datasets/{made['id']}"
     assert client.put(f"{url}/columns", json={"age": "categorical"}).status_code == 200
-    answer = client.post(f"{url}/rows", content=GOOD, headers={"content-type": CSV})
+    answer = client.post(
+        f"{url}/rows?allow_versions=true", content=GOOD, headers={"content-type": CSV}
+    )
     assert answer.status_code == 201, answer.text
     assert client.get(url).json()["rows"] == 4

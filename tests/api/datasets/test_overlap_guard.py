@@ -183,13 +183,68 @@ def test_rows_that_are_there_already_are_told_without_a_key_column(admin: TestCl
     dataset = registered(admin, people(0, 500), "first")["id"]
     url = f"/v1/datasets/{dataset}/rows"
     assert send(admin, url, people(500, 600)).json()["warnings"] == []
-    (warning,) = send(admin, url, people(7, 8)).json()["warnings"]
-    assert (warning["type"], warning["share"], warning["dataset"]) == ("rows-again", 1.0, dataset)
-    retired = admin.request("DELETE", url, json={"rows": [40, 41, 42]})
-    assert retired.is_success, retired.text
-    assert send(admin, url, people(40, 43)).json()["warnings"][0]["type"] == "rows-again"
-    assert send(admin, url, people(590, 610)).json()["warnings"][0]["share"] == 0.5
-    assert send(admin, url, people(700, 704)).json()["warnings"] == []
+    (warning,) = send(admin, url, people(590, 610)).json()["warnings"]
+    assert (warning["type"], warning["share"], warning["dataset"]) == ("rows-again", 0.5, dataset)
+    assert send(admin, url, people(605, 645)).json()["warnings"] == []
+    # More rows than the data set has, and all of its among them: few of those that come.
+    (warning,) = send(admin, url, people(0, 2_000)).json()["warnings"]
+    assert warning["share"] == pytest.approx(645 / 2_000)
+    assert send(admin, url, people(2_000, 2_004)).json()["warnings"] == []
+
+
+def test_rows_that_are_there_already_are_refused_unless_the_owner_says_so(
+    service_on_each_database: Service,
+) -> None:
+    """A row retired and appended twenty times, a table appended to itself."""
+    client = service_on_each_database.client()
+    dataset = registered(client, people(0, 500), "first")["id"]
+    url = f"/v1/datasets/{dataset}"
+    assert client.request("DELETE", f"{url}/rows", json={"rows": [7, 8]}).is_success
+    before = client.get(url).json()
+    kept = service_on_each_database.stored()
+    for again in (
+        people(7, 8),
+        people(0, 500),
+        people(490, 509),
+        pa.concat_tables([people(7, 8)] * 20),
+    ):
+        for how in ("refuse", "wait"):
+            problem = refused(send(client, f"{url}/rows", again, uncovered=how), "rows-again")
+            assert problem["parameter"] == "allow_versions"
+    assert client.get(url).json() == before
+    assert service_on_each_database.stored() == kept
+    for _ in range(20):
+        allowed = send(client, f"{url}/rows", people(7, 8), allow_versions="true")
+        assert [one["type"] for one in allowed.json()["warnings"]] == ["rows-again"]
+        # Once allowed is not for ever, and does not make rows alike.
+        refused(send(client, f"{url}/rows", people(7, 8)), "rows-again")
+        refused(send(client, f"{url}/rows", people(9, 10)), "rows-again")
+    assert client.get(url).json()["rows"] == 498 + 20
+
+
+def test_a_refusal_of_rows_that_come_again_uses_no_idempotency_key_up(admin: TestClient) -> None:
+    dataset = registered(admin, people(0, 500), "first")["id"]
+    url, body = f"/v1/datasets/{dataset}/rows", as_parquet(people(3, 9))
+    headers = {"content-type": PARQUET, "idempotency-key": "once"}
+    for _ in range(2):
+        refused(admin.post(url, content=body, headers=headers), "rows-again")
+    allowed = [
+        admin.post(url, params={"allow_versions": "true"}, content=body, headers=headers)
+        for _ in range(2)
+    ]
+    assert [one.status_code for one in allowed] == [201, 201]
+    assert allowed[0].content == allowed[1].content
+    assert admin.get(f"/v1/datasets/{dataset}").json()["rows"] == 506
+
+
+def test_rows_that_wait_are_known_again_too(admin: TestClient) -> None:
+    dataset = registered(admin, people(0, 500), "first")["id"]
+    issue(admin, dataset, noise_variance=1.0)
+    url = f"/v1/datasets/{dataset}/rows"
+    far = people(600, 603).set_column(1, "height", pa.array([1e6, -1e6, 2e6]))
+    assert send(admin, url, far, uncovered="wait").json()["waiting"] is True
+    refused(send(admin, url, far, uncovered="wait"), "rows-again")
+    assert send(admin, url, far, uncovered="wait", allow_versions="true").is_success
 
 
 def test_rows_that_are_alike_by_nature_are_not_taken_for_the_same_again(admin: TestClient) -> None:
@@ -207,6 +262,23 @@ def test_rows_that_are_alike_by_nature_are_not_taken_for_the_same_again(admin: T
     dataset = registered(admin, survey(400), "survey")["id"]
     for rows in (1, 30, 400):
         assert send(admin, f"/v1/datasets/{dataset}/rows", survey(rows)).json()["warnings"] == []
+
+
+def test_a_row_that_is_like_no_other_is_known_again_among_rows_that_are_alike(
+    admin: TestClient,
+) -> None:
+    """Of machines of which half stand still, each of the others is like no other."""
+    still = people(0, 250)
+    for name in ("person", "height", "weight"):
+        place = still.column_names.index(name)
+        same = pa.array(["none"] * 250 if name == "person" else [0.0] * 250)
+        still = still.set_column(place, name, same)
+    dataset = registered(admin, pa.concat_tables([still, people(0, 250)]), "machines")["id"]
+    url = f"/v1/datasets/{dataset}/rows"
+    for natural in (still[:1], still[:30], pa.concat_tables([still[:60], people(250, 290)])):
+        assert send(admin, url, natural).status_code == 201
+    refused(send(admin, url, people(7, 8)), "rows-again")
+    refused(send(admin, url, pa.concat_tables([still, people(0, 250)])), "rows-again")
 
 
 def test_what_was_released_is_remembered_when_its_data_set_is_removed(

@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.arrays import Words
-from app.numerics.fingerprints import SIZE, Sketch, fingerprints, merged, overlap, with_rows
+from app.numerics.fingerprints import (
+    SIZE,
+    Sketch,
+    fingerprints,
+    merged,
+    overlap,
+    repeats,
+    with_new,
+    with_rows,
+)
 
 KEY = b"sixteen bytes ok"
 
@@ -83,3 +92,38 @@ def test_rows_in_any_parts_give_the_same_sketch(cuts: list[int], repeated: int) 
     plain, counts = np.unique(rows, return_counts=True)
     assert whole.fingerprints.tolist() == plain[:SIZE].tolist()
     assert whole.counts.tolist() == counts[:SIZE].tolist()
+
+
+def test_repeats_are_told_apart_from_rows_alike_by_nature() -> None:
+    """Rows of both tables drawn alike: as many come again as the first one's are alike."""
+    rng = np.random.default_rng(5)
+    names = marks(0, 2_000)
+    known, coming = of(rng.choice(names, 1_000)), of(rng.choice(names, 1_000))
+    found = repeats(known, coming)
+    assert found.share == pytest.approx(1 - (1 - 1 / 2_000) ** 1_000, abs=0.05)
+    assert found.alike == pytest.approx(found.share, abs=0.05)
+    assert found.by_chance > 1e-3
+    again = repeats(known, known)
+    assert (again.share, again.by_chance < 1e-12) == (1.0, True)
+
+
+def test_repeats_are_a_share_of_what_comes() -> None:
+    known = of(marks(0, 100))
+    found = repeats(known, of(marks(90, 130), np.repeat(marks(3, 4), 10)))
+    assert (found.share, found.alike, found.by_chance) == (20 / 50, 0.0, 0.0)
+    assert repeats(known, of(marks(200, 300))).share == 0.0
+    assert repeats(Sketch.none(), known).share == 0.0
+
+
+def test_a_row_is_measured_by_those_that_came_as_often_as_itself() -> None:
+    known = of(np.repeat(marks(0, 1), 500), np.repeat(marks(1, 6), 2), marks(6, 496))
+    assert repeats(known, of(marks(0, 1))).alike == pytest.approx(0.51)
+    assert repeats(known, of(marks(9, 10))).alike == pytest.approx(0.01)
+
+
+@given(cut=st.integers(0, 3 * SIZE), end=st.integers(0, 4 * SIZE))
+@settings(max_examples=20, deadline=None)
+def test_rows_known_count_once_where_only_new_ones_are_to_count(cut: int, end: int) -> None:
+    known, coming = of(marks(0, cut)), of(marks(cut // 2, end))
+    together = with_new(known, coming)
+    assert same(together, of(np.unique(np.concatenate([marks(0, cut), marks(cut // 2, end)]))))

@@ -323,17 +323,34 @@ class Table(BaseModel):
     columns: dict[str, list[float | str | bool | None]]
 
 
-_BYTES = {"schema": {"type": "string", "format": "binary"}}
+OCTETS = "application/octet-stream"
+BYTES: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+
+# Text that is called binary is what generated clients fail at: they decode it, and then take it for bytes.
+_TEXT = {"schema": {"type": "string"}}
 
 _COLUMNS = {"schema": {"$ref": "#/components/schemas/Table"}}
 
 TABLE_TYPES: dict[str, Any] = {
-    media.value: _COLUMNS if media is MediaType.JSON else _BYTES for media in OFFERED
+    media.value: {MediaType.CSV: _TEXT, MediaType.JSON: _COLUMNS}.get(media, BYTES)
+    for media in OFFERED
 }
 """The formats, for the OpenAPI document; CSV, which a caller without a wish gets, comes first."""
 
-TABLE_BODY: dict[str, Any] = {"requestBody": {"required": True, "content": TABLE_TYPES}}
-"""`openapi_extra` of a route whose body is a table."""
+TABLE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A table in any format that is read: its first bytes tell which, and without such it is CSV. "
+        "A `Content-Type` that names the format is taken as well: "
+        + ", ".join(f"`{media.value}`" for media in OFFERED)
+        + " and those of the guide.",
+        "content": {OCTETS: BYTES, MediaType.JSON.value: _COLUMNS},
+    }
+}
+"""`openapi_extra` of a route whose body is a table.
+
+Bytes, by the one name that every generated client can send; those that know no CSV leave it out with a warning.
+"""
 
 
 def form_body(

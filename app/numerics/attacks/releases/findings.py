@@ -144,6 +144,20 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 def _said(one: Finding) -> str:
     return (
-        f"the {one.attacker} is left with {one.left:.3g} of {one.target} where {one.promised:.3g} is"
-        " promised"
+        f"the {one.attacker} is left with {one.left:.3g} of {one.target}{_measured_to(one)} where"
+        f" {one.promised:.3g} is promised"
+    )
+
+
+def _measured_to(one: Finding) -> str:
+    """Between what the share may lie: without it, less than promised would look like a promise that holds."""
+    # The wider side: the other may end at 0 or at 1.
+    reach = max(one.left - one.interval[0], one.interval[1] - one.left)
+    reach *= STANDARD_ERRORS / INTERVAL
+    if not reach > 0:
+        return ""
+    lowest, highest = max(0.0, one.left - reach), min(1.0, one.left + reach)
+    return (
+        f" (measured on a sample: {lowest:.3g} to {highest:.3g} within {STANDARD_ERRORS:g} standard"
+        " errors)"
     )

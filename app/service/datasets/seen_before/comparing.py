@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sqlalchemy import Connection
 
-from app.errors import KeyRepeated, RowsOverlap
+from app.errors import KeyRepeated, RowsAgain, RowsOverlap
 from app.model import Dataset, Level, Notice, Versions
-from app.numerics.fingerprints import Overlap, Sketch, merged, overlap
+from app.numerics.fingerprints import Overlap, Sketch, merged, overlap, repeats, with_new
 from app.service.datasets.seen_before.fingerprinting import KeyRuns, Sketches
 from app.service.resources import Resources
 from app.store.database.copies import history
@@ -78,17 +78,22 @@ def extend_sketches(
     owner: str,
     found: Sketches,
     *,
+    allow_versions: bool,
     allow_overlap: bool,
 ) -> tuple[Notice, ...]:
     """The same for appended rows: what counts is the data set with them, and is told when it is new.
 
-    A further notice where the data set has these rows already; by its key column that is known exactly
-    (`versions`), without one by all values.
+    RowsAgain where the data set has most of these rows already, unless the owner said that this is meant, and a notice
+    where it has many; by its key column that is known exactly (`versions`), without one by all values.
     """
     before = _opened(resources, dataset_id, sketches.one(connection, dataset_id))
-    again = () if before.keys is not None else _again(before.rows, found.rows, dataset_id)
+    again: tuple[Notice, ...] = ()
+    if before.keys is None:
+        again = _again(before.rows, found.rows, dataset_id, allow_versions=allow_versions)
+    # Rows that came again do not tell how alike rows are by nature, and are not to hide those that come next.
+    together = with_new if again else merged
     after = Sketches(
-        merged(before.rows, found.rows),
+        together(before.rows, found.rows),
         None if before.keys is None or found.keys is None else merged(before.keys, found.keys),
     )
     if _same(before.rows, after.rows) and _same(before.keys, after.keys):
@@ -100,20 +105,31 @@ def extend_sketches(
     return (*again, *notices)
 
 
-def _again(known: Sketch, appended: Sketch, dataset_id: str) -> tuple[Notice, ...]:
-    """A notice where more rows are there already than rows of this table are alike by nature."""
-    found = overlap(known, appended)
-    alike = float(known.counts[known.counts > 1].sum() / max(known.counts.sum(), 1))
+def _again(
+    known: Sketch, appended: Sketch, dataset_id: str, *, allow_versions: bool
+) -> tuple[Notice, ...]:
+    """RowsAgain or a notice where more rows are there already than rows of this table are alike by nature."""
+    found, again = overlap(known, appended), repeats(known, appended)
+    share = max(found.share, again.share)
     common = round(found.share * found.rows)
-    if found.share - alike <= TOLD or alike**common > BY_CHANCE:
+    if share - again.alike <= TOLD or again.alike**common > BY_CHANCE:
         return ()
+    told = (
+        f"About {again.share:.0%} of these rows are in the data set already, also if they were retired. Each has"
+        " noise of its own every time it comes, which averages out: k times leave v/k."
+    )
+    most = again.share > REFUSED and again.share - again.alike > TOLD
+    if most and again.by_chance <= BY_CHANCE and not allow_versions:
+        raise RowsAgain(
+            f"{told} Append only rows that are new, or say allow_versions=true.",
+            parameter="allow_versions",
+            share=again.share,
+        )
     return (
         Notice(
             "rows-again",
-            f"About {found.share:.0%} of these rows are in the data set already, also if they were retired."
-            " Each has noise of its own every time it comes, which averages out: k times leave v/k. Append only"
-            " rows that are new; a key column has them refused.",
-            share=found.share,
+            f"{told} Append only rows that are new; by a key column every one of them is known.",
+            share=again.share,
             dataset=dataset_id,
         ),
     )

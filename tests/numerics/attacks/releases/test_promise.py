@@ -324,6 +324,27 @@ def test_a_promise_is_broken_only_where_chance_could_not_have_done_it() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("share", "error", "said"),
+    [
+        (0.184, 0.01, "holds in all 1 attacks: the boosted trees is left with 0.184 of x (measured on a"
+         " sample: 0.144 to 0.224 within 4 standard errors) where 0.2 is promised."),
+        (0.1, 0.01, "is broken in 1 of 1 attacks: the boosted trees is left with 0.1 of x (measured on a"
+         " sample: 0.06 to 0.14 within 4 standard errors) where 0.2 is promised."),
+        (0.01, 0.05, "holds in all 1 attacks: the boosted trees is left with 0.01 of x (measured on a"
+         " sample: 0 to 0.21 within 4 standard errors) where 0.2 is promised."),
+        (1.0, 0.05, "holds in all 1 attacks: the boosted trees is left with 1 of x (measured on a"
+         " sample: 0.8 to 1 within 4 standard errors) where 0.2 is promised."),
+    ],
+)  # fmt: skip
+def test_a_verdict_tells_how_far_what_it_says_is_measured(
+    share: float, error: float, said: str
+) -> None:
+    """Else a promise of 0.2 that holds at 0.184 is a contradiction."""
+    one = finding(Attacker.TREES, "x", 0.2, Left(share, error))
+    assert verdict([one]) == f"The promise {said}"
+
+
 def test_noise_of_a_singular_shape_stays_in_it() -> None:
     shape = np.array([[1.0, 1.0], [1.0, 1.0]])
     noise = normals(100, shape, np.random.default_rng(18))
