@@ -308,3 +308,26 @@ def test_rows_that_lie_elsewhere_are_taken_with_a_word_on_it(admin: TestClient) 
     assert [(one["type"], one["column"]) for one in moved.json()["warnings"]] == [
         ("rows-elsewhere", "x")
     ]
+
+
+def test_categories_that_begin_to_tell_of_numbers_are_seen_whatever_came_before(
+    admin: TestClient,
+) -> None:
+    """Among thousands of rows in which they told nothing, hundreds that tell all would hardly be seen."""
+    rng = np.random.default_rng(12)
+
+    def rows(count: int, told: float) -> pa.Table:
+        group = rng.integers(0, 2, count)
+        x = told * (2 * group - 1) + np.sqrt(1 - told**2) * rng.normal(size=count)
+        return pa.table({"x": x, "group": np.where(group, "a", "b")})
+
+    dataset = register(admin, rows(1_000, 0.0), columns=None)
+    issue(admin, dataset, noise_variance=1.0)
+    for _ in range(6):
+        assert try_append(admin, dataset, rows(300, 0.0)).status_code == 201
+    answers = [try_append(admin, dataset, rows(19, 0.95)) for _ in range(15)]
+    taken = [answer.status_code for answer in answers].count(201)
+    assert answers[-1].json()["type"] == "/problems/rows-tell-more"
+    assert 19 * taken < 2 * 100
+    # Rows that tell nothing more are still taken.
+    assert try_append(admin, dataset, rows(150, 0.0)).status_code == 201

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate, count, takewhile
 from typing import Any
 
 import numpy as np
@@ -64,22 +65,41 @@ class Later:
 
     def judging(
         self, before: Sequence[Part], new: Sequence[Part], least: int, enough: int
-    ) -> tuple[list[Part], Later]:
-        """The parts to be judged together now that these come, perhaps none, and what is known then.
+    ) -> tuple[list[list[Part]], Later]:
+        """The parts to be judged together now that these come, in perhaps several sets, and what is known then.
 
         Parts of `enough` rows are judged alone, and others no more once so many were judged together. Fewer
-        than `least` tell nothing yet.
+        than `least` tell nothing yet. Among many that tell nothing more the newest that do would hardly be seen, so these are
+        judged by themselves too: the newest 1, 2, 4, … times `least` rows, each time that so many have come.
         """
         old = [one for one in before if one.number >= self.since and _awaits(one, enough)]
         old = [one for one in old if one not in new]
         fresh = [one for one in new if one.rows < enough]
         judged = _rows(one for one in old if one.number < self.asked)
-        rows = _rows(old) + _rows(fresh)
-        if not fresh or rows < least or FRESH * (rows - judged) < judged:
+        together = [*old, *fresh]
+        rows = _rows(together)
+        if not fresh or rows < least:
             return [], self
+        lengths = takewhile(lambda length: length < rows, (least * 2**k for k in count()))
+        newest = [
+            _newest(together, length) for length in lengths if rows // length > _rows(old) // length
+        ]
+        if FRESH * (rows - judged) < judged:
+            return _different(newest), self
         asked = max(one.number for one in new) + 1
         since = asked if rows >= enough else self.since
-        return [*old, *fresh], replace(self, since=since, asked=asked)
+        return _different([*newest, together]), replace(self, since=since, asked=asked)
+
+
+def _newest(parts: Sequence[Part], rows: int) -> list[Part]:
+    """As many of the last parts as have so many rows."""
+    together = accumulate(part.rows for part in reversed(parts))
+    return list(parts[-1 - sum(1 for so_far in together if so_far < rows) :])
+
+
+def _different(sets: Sequence[list[Part]]) -> list[list[Part]]:
+    """Each once: all are the last parts of one list."""
+    return list({len(one): one for one in sets}.values())
 
 
 def _awaits(part: Part, enough: int) -> bool:

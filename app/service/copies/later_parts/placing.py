@@ -137,9 +137,10 @@ class _Judging:
         if self.frozen.calibration is None:
             return later
         least, enough = least_rows(self.frozen), enough_rows(self.frozen)
-        parts, known = later.judging(self.before, new, least, enough)
-        if parts and not (shaped and len(parts) == len(new)):
-            self._check(parts, new, newest)
+        sets, known = later.judging(self.before, new, least, enough)
+        for parts in sets:
+            if not (shaped and len(parts) <= len(new)):
+                self._check(parts, new, newest)
         return known
 
     def _check(self, parts: Sequence[Part], new: Sequence[Part], newest: Shape) -> None:

@@ -19,15 +19,19 @@ def part(number: int, rows: int) -> Part:
     return Part(number, 10_000 * number, rows, f"blob {number}", "")
 
 
+def numbers(sets: list[list[Part]]) -> list[list[int]]:
+    return [[one.number for one in parts] for parts in sets]
+
+
 def test_parts_are_judged_together_from_the_least_rows_until_they_are_enough() -> None:
     first, second, third, fourth = (part(n, 90) for n in range(1, 5))
     assert NOTHING.judging([part(0, 500)], [first], LEAST, ENOUGH) == ([], NOTHING)
     judged, known = NOTHING.judging([part(0, 500), first], [second], LEAST, ENOUGH)
-    assert judged == [first, second]
+    assert judged == [[first, second]]
     assert (known.since, known.asked) == (1, 3)
     # With enough rows they are done with.
     judged, known = known.judging([first, second], [replace(third, rows=1_900)], LEAST, ENOUGH)
-    assert [one.number for one in judged] == [1, 2, 3]
+    assert numbers(judged) == [[3], [1, 2, 3]]
     assert (known.since, known.asked) == (4, 4)
     assert known.judging([first, second, third], [fourth], LEAST, ENOUGH) == ([], known)
 
@@ -36,10 +40,10 @@ def test_large_parts_are_judged_alone_and_parts_that_wait_not_yet() -> None:
     before = [part(1, 90), part(2, 5_000), replace(part(3, 90), waiting=True)]
     assert NOTHING.judging(before[:1], [before[1]], LEAST, ENOUGH) == ([], NOTHING)
     judged, _ = NOTHING.judging(before, [part(4, 90)], LEAST, ENOUGH)
-    assert [one.number for one in judged] == [1, 4]
+    assert numbers(judged) == [[1, 4]]
     # Those that waited come with the one that completes them.
     judged, _ = NOTHING.judging(before, [before[2], part(4, 90)], LEAST, ENOUGH)
-    assert [one.number for one in judged] == [1, 3, 4]
+    assert numbers(judged) == [[3, 4], [1, 3, 4]]
 
 
 def test_rows_are_read_again_when_an_eighth_is_new() -> None:
@@ -49,9 +53,24 @@ def test_rows_are_read_again_when_an_eighth_is_new() -> None:
         new = part(number, 1)
         judged, known = known.judging(parts, [new], LEAST, ENOUGH)
         parts.append(new)
-        read += len(judged)
+        read += sum(map(len, judged))
         assert number < LEAST or 8 * (number - (known.asked - 1)) <= known.asked
-    assert 1_500 < read < 10 * 1_500
+    assert 1_500 < read < 15 * 1_500
+
+
+def test_the_newest_rows_are_judged_by_themselves_whenever_so_many_have_come() -> None:
+    known, parts, lengths = NOTHING, [part(0, 500)], dict.fromkeys((100, 200, 400, 800), 0)
+    for number in range(1, 64):
+        new = part(number, 30)
+        judged, known = known.judging(parts, [new], LEAST, ENOUGH)
+        parts.append(new)
+        for one in judged:
+            assert one[-1] is new
+            length = 30 * (len(one) - 1)
+            for own in lengths:
+                lengths[own] += length < own <= length + 30
+    # 1,890 rows.
+    assert lengths == {100: 18, 200: 9, 400: 4, 800: 2}
 
 
 def test_what_is_known_is_read_as_it_was_kept() -> None:
