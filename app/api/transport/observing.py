@@ -6,6 +6,7 @@ type and the places it passed, never by its message, because messages can carry 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -20,7 +21,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.serving.metrics import Metrics
-from app.api.transport.problems import failure_of, problem_of
+from app.api.transport.problems import failure_of, problem_of, status_of
+from app.errors import DomainError
 from app.service.health import outage_of, places_of
 
 log = logging.getLogger("cornerwave.requests")
@@ -59,6 +61,7 @@ class Observing:
         scope.setdefault("state", {})["request_id"] = request_id
         began = time.perf_counter()
         status, sent = 0, 0
+        cut: str | None = None
 
         async def observed_send(message: Message) -> None:
             nonlocal status, sent
@@ -79,6 +82,11 @@ class Observing:
         except ClientDisconnect:
             status = CLIENT_GONE
         except Exception as error:
+            # Starlette's word for an error that it would have an answer to, had none begun.
+            known = error.__cause__ if status else None
+            if isinstance(known, DomainError) and status_of(type(known)) < 500:
+                cut = known.slug
+                raise ResponseAborted from None
             log.error("failed", extra={"request_id": request_id, "failure": places_of(error)})
             if status:
                 raise ResponseAborted from None
@@ -89,9 +97,18 @@ class Observing:
                 await problem_of(Request(scope), outage)(scope, receive, observed_send)
         finally:
             self.metrics.in_flight.dec()
-            self._note(scope, request_id, status, sent, time.perf_counter() - began)
+            self._note(scope, request_id, status, sent, time.perf_counter() - began, cut)
 
-    def _note(self, scope: Scope, request_id: str, status: int, sent: int, took: float) -> None:
+    def _note(
+        self,
+        scope: Scope,
+        request_id: str,
+        status: int,
+        sent: int,
+        took: float,
+        cut: str | None,
+    ) -> None:
+        """Count the request and write its line; `cut` is the problem for which its answer was cut off."""
         route = getattr(scope.get("route"), "path", "unmatched")
         method = scope["method"]
         if method not in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
@@ -111,7 +128,8 @@ class Observing:
                 "bytes": sent,
                 "seconds": round(took, 4),
                 "caller": scope.get("state", {}).get("caller"),
-            },
+            }
+            | ({} if cut is None else {"cut": cut}),
         )
 
 
@@ -145,7 +163,14 @@ def log_as_json() -> None:
     for talkative in ("alembic", "httpx2", "botocore"):
         # They tell addresses that they call, and the address of a webhook may carry a secret.
         logging.getLogger(talkative).setLevel(logging.WARNING)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     sys.excepthook = _log_uncaught
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not what uvicorn says of an answer that was cut off: why is in the log, or uvicorn cut it as the service stops."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not issubclass(kind, ResponseAborted | asyncio.CancelledError)
 
 
 def _log_uncaught(
