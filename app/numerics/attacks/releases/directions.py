@@ -12,7 +12,8 @@ from the noise's covariance and R = K_I + λ·diag(K_I) of the rows (`copies.sha
 is no bound for what they could have been.
 
 Rows with gaps are looked at by the columns that they have, every two columns and the frequent patterns
-(`copies.shapes.covering.patterns`): of all of these the set of columns that is worst on one half.
+(`copies.shapes.covering.patterns`), beside the rows that have these and more: of all of these the set of columns that is
+worst on one half.
 
 The insider knows all attributes of a row but one, and so the noise of all but one. What is left of the
 last is measured against what it could guess without the copy.
@@ -78,7 +79,7 @@ def worst_directions(
 
 
 def _worst_with_gaps(rows: ReleasedRows, there: Flags, rng: np.random.Generator) -> Left | None:
-    """What is left in the worst direction over the rows that have some columns but not all need have."""
+    """What is left in the worst direction over the rows that have some columns, all rows where all have them."""
     X = rows.numbers[there]
     present = ~np.isnan(X)
     if present.all():
@@ -89,7 +90,7 @@ def _worst_with_gaps(rows: ReleasedRows, there: Flags, rng: np.random.Generator)
     worst: tuple[float, Left] | None = None
     for columns in dict.fromkeys([*Patterns.of(X[~present.all(axis=1)]).sets(), *pairs]):
         having = present[:, columns].all(axis=1)
-        if having.all() or having.sum() < ROWS_FOR_EACH * (len(columns) + 1):
+        if having.sum() < ROWS_FOR_EACH * (len(columns) + 1):
             continue
         data, added = X[having][:, columns], Z[having][:, columns]
         half = halves(len(data), rng)

@@ -134,6 +134,18 @@ def test_rows_with_gaps_for_a_reason_are_attacked_by_the_columns_that_they_have(
         assert (gappy.left >= 0.97 * 0.5) is holds
 
 
+def test_rows_that_all_lack_a_column_are_attacked_by_the_columns_that_they_have() -> None:
+    """Noise in the shape of the first rows, and a second part that spreads further and has no complete row."""
+    rng = np.random.default_rng(20)
+    first, second = rng.normal(size=(2_000, 3)), 1.5 * rng.normal(size=(2_000, 3))
+    second[:, 2] = np.nan
+    for wide, holds in ((1.0, False), (2.25, True)):
+        rows, noise = numeric_copy([first, second], [np.eye(3), wide * np.eye(3)], 1.0, rng)
+        gappy = worst_directions(rows, 0.5, rng, noise)[-1]
+        assert gappy.target == "part 1, rows with gaps"
+        assert gappy.holds is holds
+
+
 def test_the_last_of_ten_attributes_is_found_by_who_knows_nine() -> None:
     rng = np.random.default_rng(7)
     parts = with_gaps(rng)
