@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -106,6 +108,16 @@ def test_incomplete_rows_do_not_count_towards_a_shape(admin: TestClient, dataset
     gappy = pa.table({"x": rows[:, 0], "y": pa.array(rows[:, 1], from_pandas=True)})
     refused = try_append(admin, dataset, gappy)
     assert refused.json()["complete_rows"] == 10
+
+
+def test_rows_that_wait_are_in_no_advice(admin: TestClient, dataset: str) -> None:
+    def advice(level: str) -> Any:
+        path = f"/v1/datasets/{dataset}/levels/{level}"
+        return admin.put(path, json={"noise_variance": 0.5}).json()["advice"]
+
+    before = advice("before")
+    assert try_append(admin, dataset, far(4), uncovered="wait").json()["waiting"] is True
+    assert advice("after") == before
 
 
 def test_rows_that_wait_are_in_no_copy_until_enough_have_come(

@@ -70,10 +70,10 @@ class Look:
 
 
 def rows_to_freeze(connection: Connection, dataset: Dataset) -> Rows:
-    """The rows that a freeze would be made of now."""
+    """The rows that a freeze would be made of now; rows that wait are in no copy."""
     return Rows(
         columns=dataset.columns,
-        parts=tuple(datasets.parts(connection, dataset.id)),
+        parts=tuple(part for part in datasets.parts(connection, dataset.id) if not part.waiting),
         retired=tuple(datasets.retired(connection, dataset.id, 0, dataset.rows)),
     )
 
