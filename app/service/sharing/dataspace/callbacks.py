@@ -126,8 +126,9 @@ def _taken_or_refused(resources: Resources, message: Callback, last: bool) -> bo
     refused = status is not None and 400 <= status < 500 and status not in PASSING
     ended = datetime.now(UTC) if taken or refused or last else None
     with writing(resources.engine) as connection:
-        dataspace.tried(connection, message.id, answer, ended)
-        if ended is not None and not taken:
+        # The job of the message before and its own may both send it, and it is noted once.
+        first = dataspace.tried(connection, message.id, answer, ended)
+        if first and ended is not None and not taken:
             _note_silence(connection, message, answer)
     return ended is not None
 

@@ -97,13 +97,14 @@ def first_open(connection: Connection, process: str) -> Callback | None:
     return None if row is None else _message(row)
 
 
-def tried(connection: Connection, message_id: str, answer: str, ended_at: datetime | None) -> None:
-    """Keep what came of a try. With an end, what was to be said is forgotten."""
+def tried(connection: Connection, message_id: str, answer: str, ended_at: datetime | None) -> bool:
+    """Keep what came of a try; False where another try has ended the message. With an end, what was to be said is forgotten."""
     messages = tables.dataspace_messages
     values: dict[str, Any] = {"tries": messages.c.tries + 1, "last_answer": answer[:200]}
     if ended_at is not None:
         values |= {"ended_at": ended_at, "body": None}
-    connection.execute(update(messages).where(messages.c.id == message_id).values(**values))
+    still_open = (messages.c.id == message_id) & messages.c.ended_at.is_(None)
+    return bool(connection.execute(update(messages).where(still_open).values(**values)).rowcount)
 
 
 def _message(row: Row[tuple[Any, ...]]) -> Callback:
