@@ -111,6 +111,14 @@ class RowsUncovered(Conflict):
         " `uncovered=wait`."
     )
 
+    def __init__(self, detail: str, **fields: Field) -> None:
+        # A program sees no remedy beside the detail, and this is met by those who append row by row.
+        super().__init__(
+            f"{sentence(detail)} Append so many at once, or say uncovered=wait: these are then kept, sealed and out of"
+            " every copy, until so many have come together.",
+            **fields,
+        )
+
 
 class RowsTellMore(Conflict):
     """Rows in which numbers and categories tell more of each other than the frozen noise allows for."""
