@@ -80,12 +80,12 @@ def test_the_file_on_the_disk_is_what_the_api_sends(
     for label, (_, extension) in ACCEPT.items():
         with visitor.page.expect_download() as waiting:
             visitor.page.get_by_role("link", name=label).click()
-        assert waiting.value.suggested_filename == f"{told.copy}.{extension}"
+        assert waiting.value.suggested_filename == f"Households_2024-partner.{extension}"
         waiting.value.save_as(tmp_path / label)
         assert (tmp_path / label).read_bytes() == sent[label]
         # Seen, and said to those who do not see it.
         for place in ("#download-progress", "#spoken"):
-            saved = f"{told.copy}.{extension} is saved"
+            saved = f"Households_2024-partner.{extension} is saved"
             expect(visitor.page.locator(place)).to_contain_text(saved)
         assert visitor.page.get_by_role("button", name="Cancel").count() == 0
 

@@ -131,7 +131,7 @@ def download_copy(
     release = open_release(resources, ask, copy_id, selection(columns, rows))
     cells = downloads.csv_cells(request, csv)
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
-    headers = downloads.download_headers(etag, media_type, copy_id)
+    headers = downloads.download_headers(etag, media_type, release.name)
     if downloads.is_unchanged(request, etag):
         return Response(status_code=304, headers=headers)
     record_release(resources, ask, release, media_type.value)

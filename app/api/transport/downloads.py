@@ -14,12 +14,14 @@ import asyncio
 import os
 import re
 import tempfile
+import unicodedata
 import weakref
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import quote
 
 from anyio import CancelScope, CapacityLimiter, to_thread
 from fastapi import Request, Response
@@ -41,6 +43,10 @@ EXTENSION = {
 }
 CHECKED_BYTES = 8 * 2**20
 """How much may leave until the right to it is asked for again."""
+
+UNSAFE = re.compile(r"[^\w.-]+")
+LONGEST_STEM = 200
+"""In bytes: file systems take 255 for a name."""
 
 CHUNKS_AT_ONCE = 4
 """Chunks made for each change of thread, which costs as much as sending one of them. A reader that
@@ -89,8 +95,22 @@ def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, s
         "Vary": "Accept, Authorization, Sec-Fetch-Mode",
         "Cache-Control": "private, no-cache",
         "Accept-Ranges": "bytes" if media_type in RANGED else "none",
-        "Content-Disposition": f'attachment; filename="{name}.{EXTENSION[media_type]}"',
+        "Content-Disposition": attachment(name, EXTENSION[media_type]),
     }
+
+
+def attachment(name: str, extension: str) -> str:
+    """`Content-Disposition` of a file that is called so [RFC 6266]: in ASCII, and as it is in UTF-8.
+
+    Letters, digits, dots, dashes and underscores stay; all else, which a shell, a file system or a header could
+    take for something, becomes an underscore.
+    """
+    kept = UNSAFE.sub("_", name).strip("._-").encode()[:LONGEST_STEM].decode(errors="ignore")
+    plain = unicodedata.normalize("NFKD", kept).encode("ascii", "ignore").decode().strip("._-")
+    return (
+        f'attachment; filename="{plain or "copy"}.{extension}"; '
+        f"filename*=UTF-8''{quote(kept or 'copy', safe='')}.{extension}"
+    )
 
 
 def watched(

@@ -195,7 +195,7 @@ def download_copy(
     expected = _bytes(leading(release, MEASURED_ROWS), media_type, rows)
     cells = downloads.CsvCells.SAFE
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
-    headers = downloads.download_headers(etag, media_type, copy_id)
+    headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, ask, release, media_type.value)
     holder = holder_of_session(request.cookies.get(SESSION_COOKIE, ""))
     subject = f"GET {request.url.path}"[:500]

@@ -19,6 +19,12 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+// The name as it is, or in ASCII where the answer says no other.
+function nameOf(disposition) {
+  const whole = /filename\*=UTF-8''([^;]+)/.exec(disposition);
+  return whole ? decodeURIComponent(whole[1]) : /filename="([^"]+)"/.exec(disposition)[1];
+}
+
 async function fetched(address, box, signal) {
   const bar = box.querySelector("progress");
   const words = box.querySelector("[data-words]");
@@ -37,7 +43,7 @@ async function fetched(address, box, signal) {
     told(bar.value);
     words.textContent = `${size(received)} of about ${size(Math.max(expected, received))}`;
   }
-  const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition"))[1];
+  const name = nameOf(answer.headers.get("content-disposition"));
   save(new Blob(parts), name);
   bar.value = 1;
   return `${name} is saved: ${size(received)}.`;

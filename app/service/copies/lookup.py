@@ -185,14 +185,7 @@ def copy_of(
     columns = released_columns(dataset, grant)
     names = frozenset(column.name for column in columns)
     grid = frozen.grid(entry.applied_variance)
-    # Of its slot a recipient learns the level alone.
-    slot = slots.at_variance(connection, dataset.id, entry.noise_variance)
-    promised = entry.noise_variance if slot is None else slot.level_variance
-    called = [
-        level.name
-        for level in levels.at_variance(connection, dataset.id, promised)
-        if grant is None or level.name == grant.level
-    ]
+    promised = _promised(connection, entry)
     return Copy(
         id=entry.copy,
         dataset=dataset.id,
@@ -205,8 +198,25 @@ def copy_of(
         columns=columns,
         grid={name: exponent for name, exponent in grid.items() if name in names},
         records=names.intersection(frozen.records),
-        levels=tuple(called),
+        levels=level_names(connection, grant, entry),
     )
+
+
+def level_names(
+    connection: Connection, grant: Grant | None, entry: HistoryEntry
+) -> tuple[str, ...]:
+    """The owner's names for a copy's variance; to a recipient, the name in its grant alone."""
+    return tuple(
+        level.name
+        for level in levels.at_variance(connection, entry.dataset, _promised(connection, entry))
+        if grant is None or level.name == grant.level
+    )
+
+
+def _promised(connection: Connection, entry: HistoryEntry) -> float:
+    """The variance of the copy's level: of its slot a recipient learns the level alone."""
+    slot = slots.at_variance(connection, entry.dataset, entry.noise_variance)
+    return entry.noise_variance if slot is None else slot.level_variance
 
 
 def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:

@@ -92,8 +92,10 @@ def place(
         raise RowsUncovered(
             f"These rows lie so far outside the rows before them, or spread so much further than they"
             f" with those of small parts before, that the frozen noise would not hide them. {needed} rows at once would be accepted that all have"
-            f" the columns which they have at all; here a column has {moments.fewest_values} values. Or say"
-            f" uncovered=wait, and they are kept unreleased until so many have come.",
+            f" the columns which they have at all; here a column has {moments.fewest_values} values."
+            # A program sees no remedy beside the detail, and this is met by those who append row by row.
+            " Append so many at once, or say uncovered=wait: these are then kept, sealed and out of every copy, until so many"
+            " have come together.",
             rows_needed=needed,
             complete_rows=moments.complete_rows,
             fewest_values=moments.fewest_values,

@@ -26,7 +26,7 @@ from app.numerics.copies.path import Rows
 from app.service.asking import Ask, released_columns, work
 from app.service.copies.freezing.pool import open_pool
 from app.service.copies.freezing.shape import open_shapes
-from app.service.copies.lookup import downloadable, released_history
+from app.service.copies.lookup import downloadable, level_names, released_history
 from app.service.copies.making.path_cache import PathCache, worth_keeping
 from app.service.copies.making.pieces import Batch, Piece, batches, cut, within
 from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
@@ -61,11 +61,13 @@ class Release:
     """A selection of a copy as one caller may have it at one moment.
 
     where:
+        levels           the owner's names for its variance that the caller may know
         batches_of_rows  where the rows lie; parts that wait for a shape are not there
     """
 
     dataset: Dataset
     entry: HistoryEntry
+    levels: tuple[str, ...]
     columns: tuple[Column, ...]
     first: int
     last: int
@@ -77,6 +79,12 @@ class Release:
     kept: HotBlocks[pa.RecordBatch]
     groups: HotBlocks[pa.RecordBatch]
     downloads: Downloads
+
+    @property
+    def name(self) -> str:
+        """What a file of it is called: the data set and the level, by the names that the caller knows."""
+        called = self.levels[0] if self.levels else self.entry.copy
+        return f"{self.dataset.name[:100]}-{called}"
 
     @property
     def schema(self) -> pa.Schema:
@@ -252,6 +260,7 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
         return Release(
             dataset=dataset,
             entry=entry,
+            levels=level_names(connection, grant, entry),
             columns=columns,
             first=first,
             last=last,
