@@ -97,7 +97,8 @@ def test_a_small_part_far_outside_is_refused_and_the_answer_says_how_many_would_
     assert refused.json()["rows_needed"] == NEEDED
     assert refused.json()["complete_rows"] == 1
     said = refused.json()["detail"]
-    assert f"{NEEDED} complete rows at once would be accepted; these are 1." in said
+    assert f"{NEEDED} rows at once would be accepted" in said
+    assert "the column with the fewest values has 1." in said
     assert "Append so many at once, or say uncovered=wait: these are then kept, sealed" in said
     assert "1000" not in refused.text.replace(refused.json()["request_id"], "")
     assert client.get(f"/v1/datasets/{dataset}").json()["rows"] == 500

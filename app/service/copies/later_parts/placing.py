@@ -92,7 +92,7 @@ def place(
         raise RowsUncovered(
             f"These rows lie so far outside the rows before them, or spread so much further than they"
             f" with those of small parts before, that the frozen noise would not hide them. {needed} rows at once would be accepted that all have"
-            f" the columns which they have at all; here a column has {moments.fewest_values} values."
+            f" the columns which they have at all; the column with the fewest values has {moments.fewest_values}."
             # A program sees no remedy beside the detail, and this is met by those who append row by row.
             " Append so many at once, or say uncovered=wait: these are then kept, sealed and out of every copy, until so many"
             " have come together.",
