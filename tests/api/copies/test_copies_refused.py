@@ -262,7 +262,7 @@ def test_releases_and_refusals_are_in_the_audit_log(
 
 def others(rows: int) -> list[float]:
     """Rows like those before them, and none of them."""
-    return np.random.default_rng(1).normal(size=rows).tolist()
+    return [float(one) for one in np.random.default_rng(1).normal(size=rows)]
 
 
 def test_a_level_that_could_not_carry_its_noise_is_not_drawn(owner: TestClient) -> None:
