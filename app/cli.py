@@ -240,14 +240,14 @@ def verify_log(settings: Settings) -> None:
 
 
 def compile_code(settings: Settings) -> None:
-    """compile the noise and the lines of CSV ahead of a start"""
+    """compile the noise, the lines of CSV and the moments of rows ahead of a start"""
     from app.service.copies.compiling import compile_now
 
     if not compile_now(settings.home):
         sys.exit(
             "cornerwave-server: not all can be compiled here; copies are made and written slower"
         )
-    print("the noise and the lines of CSV are compiled")
+    print("the noise, the lines of CSV and the moments of rows are compiled")
 
 
 def openapi(settings: Settings) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
+from app.numerics.copies.shapes.covering.runs import compile_runs
 from app.service.copies.freezing.freeze import Rows, look_at
 from app.service.resources import Resources
 from app.service.spreading import Threads
@@ -33,6 +34,7 @@ ROUNDS = 9
 
 
 def main() -> None:
+    compile_runs()
     with tempfile.TemporaryDirectory() as folder:
         store = BlobStore.at(folder, Vault(bytes(32)))
         measured = [_measured(store, *kind) for kind in TELLING.items()]

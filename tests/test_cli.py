@@ -111,7 +111,7 @@ def test_a_database_without_the_service_in_it_is_not_whole(
 
 
 def test_the_noise_is_compiled_without_a_database(tmp_path: Path) -> None:
-    said = "the noise and the lines of CSV are compiled\n"
+    said = "the noise, the lines of CSV and the moments of rows are compiled\n"
     assert cornerwave("compile", HOME=str(tmp_path)).stdout == said
     assert not list(tmp_path.glob("*.sqlite"))
 

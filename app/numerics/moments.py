@@ -97,20 +97,17 @@ def block_moments(block: FloatArray) -> Moments:
 
 
 def _complete(block: FloatArray, mean: FloatArray) -> Moments:
+    """What the mean lost to rounding is in the rest: the corrected two-pass algorithm."""
+    n = len(block)
     centred = block - mean
-    return complete_moments(centred, mean, centred.sum(axis=0) / len(block))
+    rest = centred.sum(axis=0) / n
+    return gapless(n, mean + rest, centred.T @ centred - n * rest[:, None] * rest)
 
 
-def complete_moments(centred: FloatArray, mean: FloatArray, rest: FloatArray) -> Moments:
-    """The moments of rows without gaps, given less their mean, (n, d), and the means of that, (d,).
-
-    What the mean lost to rounding is in the rest: the corrected two-pass algorithm.
-    """
-    n, d = centred.shape
-    comoment = centred.T @ centred - n * rest[:, None] * rest
-    return Moments(
-        np.full((d, d), float(n)), np.repeat((mean + rest)[:, None], d, axis=1), comoment
-    )
+def gapless(n: float, mean: FloatArray, comoment: FloatArray) -> Moments:
+    """The moments of n rows without gaps, of their mean (d,) and comoment (d, d)."""
+    d = len(mean)
+    return Moments(np.full((d, d), float(n)), np.repeat(mean[:, None], d, axis=1), comoment)
 
 
 def incomplete_moments(block: FloatArray) -> tuple[Moments, FloatArray]:

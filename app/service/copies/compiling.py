@@ -1,8 +1,8 @@
-"""Compiled noise and compiled lines of CSV, ahead of the first request that could use them.
+"""Compiled noise, lines of CSV and moments of rows, ahead of the first request that could use them.
 
 What was compiled is kept on disk for the next start. Until it is ready, and where it cannot be made,
-copies are made by the noise's definition and written by polars: the same bytes, more slowly. Nobody
-waits and nothing fails.
+copies are made by the noise's definition and written by polars: the same bytes, more slowly. So are
+moments by numpy, the same but for rounding. Nobody waits and nothing fails.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from app.numerics.copies.noise import steps
+from app.numerics.copies.shapes.covering import runs
 from app.tables import csv_lines
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -24,6 +25,7 @@ SOURCES = (
     ("app.numerics.copies.noise", "kernels.py"),
     ("app.numerics.copies.noise", "record_kernels.py"),
     ("app.numerics.digits", "kernels.py"),
+    ("app.numerics.copies.shapes.covering", "run_kernels.py"),
 )
 
 log = logging.getLogger("cornerwave.start")
@@ -41,12 +43,13 @@ def compile_ahead(home: Path) -> threading.Thread:
 
 def compile_now(home: Path) -> bool:
     """The same, in the caller's thread; whether all compiled functions are in use."""
-    if steps.compiled() and csv_lines.compiled():
+    if steps.compiled() and csv_lines.compiled() and runs.compiled():
         return True
     os.environ.setdefault(VARIABLE, str(_folder(home)))
     noise = steps.compiled() or _made(steps.compile_steps, "noise is not compiled")
     lines = csv_lines.compiled() or _made(csv_lines.compile_lines, "lines of CSV are not compiled")
-    return noise and lines
+    moments = runs.compiled() or _made(runs.compile_runs, "moments are not compiled")
+    return noise and lines and moments
 
 
 def _made(compiling: Callable[[], None], otherwise: str) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.numerics.copies.shapes.covering.patterns import MOST_PATTERNS, Patterns
+from app.numerics.copies.shapes.covering.patterns import MOST_PATTERNS, Patterns, packed_gaps
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, joined, rows_for_a_shape
 from app.numerics.moments import incomplete_moments
@@ -138,11 +138,11 @@ def test_the_most_frequent_patterns_are_kept() -> None:
     rows[:1_000, 2:] = np.nan
     rows[:1_000, :2] = rng.normal(size=(1_000, 2))
     found = Patterns.of(rows[np.isnan(rows).any(axis=1)])
-    assert len(found.moments) <= MOST_PATTERNS
+    assert len(found.runs) <= MOST_PATTERNS
     assert found.sets()[0] == (0, 1)
     both = found.merged(found)
-    assert len(both.moments) == len(found.moments)
-    assert both.moments[0, 1].count[0, 0] == 2 * found.moments[0, 1].count[0, 0]
+    assert len(both.runs) == len(found.runs)
+    assert both.runs[0, 1].rows == 2 * found.runs[0, 1].rows
     assert Patterns().merged(found) is found
     assert found.merged(Patterns()) is found
 
@@ -156,7 +156,7 @@ def test_patterns_add_up_to_what_looking_at_the_rows_again_tells(columns: int) -
     rows += gap[:, None]
     rows[np.arange(2_000), gap] = np.nan
     rows[:3] = np.nan
-    complete, patterns, others = Patterns.apart(rows)
+    complete, patterns, others = Patterns.apart(rows, packed_gaps(rows))
     assert complete.count[0, 0] == 0
     taken = rows[(~np.isnan(rows)).sum(axis=1) > 1]
     assert len(taken) + len(others) == len(rows)

@@ -28,7 +28,7 @@ from typing import Self
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.copies.shapes.covering.patterns import Columns, Patterns
+from app.numerics.copies.shapes.covering.patterns import Columns, Patterns, packed_gaps
 from app.numerics.moments import Moments, block_moments, incomplete_moments
 
 HALVINGS = 20
@@ -199,12 +199,11 @@ class RowMoments:
 
 def row_moments(block: FloatArray) -> RowMoments:
     """The moments of one block of rows, shape (n, d), missing cells NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        gaps = np.isnan(block.sum(axis=0)).any()
-    if not gaps:
+    packed = packed_gaps(block)
+    if not packed.any():
         present = block_moments(block)
         return RowMoments(len(block), present, present, _own_squares(present))
-    complete, patterns, rare = Patterns.apart(block)
+    complete, patterns, rare = Patterns.apart(block, packed)
     d = block.shape[1]
     whole = int(complete.count[0, 0])
     with np.errstate(over="ignore", invalid="ignore"):

@@ -7,7 +7,7 @@ again under the lock only where they changed in between.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -120,7 +120,7 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
         moments = tuple(part_moments(resources, part, numbers, retired) for part in rows.parts)
         return Look(rows, numbers, moments, None, None)
     counted = () if resources.spread.elsewhere else numbers
-    taken: list[list[Future[RowMoments]]] = []
+    taken: list[_PartMoments] = []
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
         batches = _batches_seen(resources, rows, (*numbers, *categories), counted, beside, taken)
         sample = sample_of(batches, rows.columns, sample_key(secret), count)
@@ -130,10 +130,41 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
     travelling = tuple(numbers[place] for place in calibration.travelling)
     records = sample.table.select([*categories, *travelling])
     if not travelling and counted:
-        return Look(rows, numbers, _joined(taken, len(numbers)), records, calibration)
+        moments = tuple(own.result() for own in taken)
+        return Look(rows, numbers, moments, records, calibration)
     numeric = tuple(name for name in numbers if name not in travelling)
     moments = tuple(part_moments(resources, part, numeric, retired) for part in rows.parts)
     return Look(rows, numeric, moments, records, calibration)
+
+
+BEHIND = 8
+"""Batches whose moments may wait while others are read: so many are held, 60 MB of fifteen columns."""
+
+
+class _PartMoments:
+    """Moments of a part, whose batches are added beside, in their order."""
+
+    def __init__(self, names: Sequence[str], beside: ThreadPoolExecutor) -> None:
+        self._names = names
+        self._beside = beside
+        self._found = RowMoments.none(len(names))
+        self._asked: list[Future[None]] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Waits while too many batches are held."""
+        if self._names and batch.num_rows:
+            self._asked.append(self._beside.submit(self._add, batch))
+        for before in self._asked[-BEHIND - 1 : -BEHIND]:
+            before.result()
+
+    def result(self) -> RowMoments:
+        """Of all batches, or whatever one of them failed by."""
+        for one in self._asked:
+            one.result()
+        return self._found
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._found = self._found.merged(batch_moments(batch, self._names))
 
 
 def _batches_seen(
@@ -142,32 +173,20 @@ def _batches_seen(
     names: Sequence[str],
     numbers: Sequence[str],
     beside: ThreadPoolExecutor,
-    taken: list[list[Future[RowMoments]]],
+    taken: list[_PartMoments],
 ) -> Iterator[pa.RecordBatch]:
-    """All rows in these columns; `taken` gets, part by part, the moments of the numbers of each batch.
+    """All rows in these columns; `taken` gets, part by part, the moments of the numbers.
 
-    Moments of a batch are taken beside, while the next one is read.
+    They are taken beside, while further batches are read, and while the sample is looked at.
     """
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
-    before: list[Future[RowMoments]] = []
     for part in rows.parts:
-        own: list[Future[RowMoments]] = []
+        own = _PartMoments(numbers, beside)
         taken.append(own)
         for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
-            if batch.num_rows:
-                wait(before)
-                before = [beside.submit(batch_moments, batch, numbers)]
-                own.extend(before)
+            own.add(batch)
             yield batch
-
-
-def _joined(taken: Sequence[Sequence[Future[RowMoments]]], d: int) -> tuple[RowMoments, ...]:
-    """Of each part, from those of its batches."""
-    return tuple(
-        reduce(RowMoments.merged, (one.result() for one in own), RowMoments.none(d))
-        for own in taken
-    )
 
 
 def frozen_now(
