@@ -96,6 +96,7 @@ def test_a_level_nobody_defined(owner: TestClient, dataset: str) -> None:
         (pa.table({"x": [0.1] * 7, "y": np.arange(7.0)}), None, "'x'"),
         (pa.table({"x": [1.0, 2.0], "y": [1.0, None]}), None, "'y' is constant"),
         (pa.table({"x": [1e15, 1e15 + 1]}), None, "lost to rounding"),
+        (pa.table({"x": [1e-300, 2e-300, 5e-300]}), None, "in another unit"),
         (
             pa.table({"x": [1.0, 2.0], "z": pa.array([None, None], pa.float64())}),
             {"z": "numeric"},

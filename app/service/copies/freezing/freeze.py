@@ -286,8 +286,9 @@ def _check_releasable(numeric: tuple[str, ...], together: RowMoments) -> None:
 
 def _constant(name: str) -> NotReleasable:
     return NotReleasable(
-        f"column {name!r} is constant, so no noise can be shaped for it; mark it as an"
-        " identifier to leave it out, or as passthrough to release it as it is",
+        f"column {name!r} is constant, or its values differ by less than noise can be shaped for (10⁻¹⁵⁰, or"
+        " the rounding of their mean); mark it as an identifier to leave it out, or as passthrough to"
+        " release it as it is, or send such small numbers in another unit",
         column=name,
     )
 
