@@ -331,3 +331,26 @@ def test_categories_that_begin_to_tell_of_numbers_are_seen_whatever_came_before(
     assert 19 * taken < 2 * 100
     # Rows that tell nothing more are still taken.
     assert try_append(admin, dataset, rows(150, 0.0)).status_code == 201
+
+
+def test_rare_categories_that_begin_to_tell_of_numbers_are_seen(admin: TestClient) -> None:
+    """Of 300 categories hardly one has rows enough to be judged; told which records are kept, 0.3 of 0.5 was left."""
+    rng = np.random.default_rng(12)
+    effects = rng.normal(size=300)
+
+    def rows(count: int, told: float) -> pa.Table:
+        group = rng.integers(0, 300, count)
+        x = told * effects[group] + np.sqrt(1 - told**2) * rng.normal(size=count)
+        return pa.table(
+            {"x": x, "y": rng.normal(size=count), "group": [f"g{one}" for one in group]}
+        )
+
+    dataset = register(admin, rows(3_000, 0.0), columns=None)
+    issue(admin, dataset, noise_variance=1.0)
+    for _ in range(3):
+        assert try_append(admin, dataset, rows(100, 0.0)).status_code == 201
+    answers = [try_append(admin, dataset, rows(100, 0.95)) for _ in range(13)]
+    taken = [answer.status_code for answer in answers].count(201)
+    assert answers[-1].json()["type"] == "/problems/rows-tell-more"
+    assert 100 * taken <= 1_200
+    assert try_append(admin, dataset, rows(100, 0.0)).status_code == 201

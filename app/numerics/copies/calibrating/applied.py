@@ -135,8 +135,6 @@ def applied_variance(calibration: Calibration, v: float) -> float:
 
 def kept_level(calibration: Calibration, a: float) -> float:
     """The largest v ≤ a of which a keeps the promise for all: a(v) ≤ a for every v up to it, and for no other."""
-    if not calibration.facts.shape[1]:
-        return a
     left = left_everywhere(calibration, np.array([a])).min(
         initial=worst_direction(calibration, a)[0]
     )

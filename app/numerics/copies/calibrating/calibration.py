@@ -28,6 +28,7 @@ from app.numerics.copies.calibrating.joining import (
     judged_categories,
     rows_looked_at,
     telling_together,
+    told_by_pairs,
 )
 from app.numerics.copies.calibrating.learnt import GRID, Learnt, learnt
 from app.numerics.copies.shapes.row_moments import row_moments, towards, within
@@ -85,18 +86,29 @@ def rows_shape(numbers: FloatArray) -> FloatArray:
 
 
 def recalibrated(
-    frozen: Calibration, numbers: FloatArray, codes: Codes, sizes: Sequence[int], S: FloatArray
+    frozen: Calibration,
+    numbers: FloatArray,
+    codes: Codes,
+    sizes: Sequence[int],
+    S: FloatArray,
+    every: Codes | None = None,
+    *,
+    rare: bool = True,
 ) -> Calibration | None:
     """The calibration by other rows, with the travelling numbers of a frozen one.
 
     S is the shape of these rows' noise, over all numbers that do not travel. Where there are not twice as
     many rows as effects, rare categories are joined (`frequent_categories`); None where there are hardly any rows.
+    `every` are the codes before rare categories were joined, if the caller did: what these tell, pairs of rows tell, unless
+    that is not asked for.
     """
-    codes, sizes = judged_categories(codes, sizes)
-    rows, found = _associated(_Rows(numbers, codes, sizes, len(sizes)))
+    judged, sizes = judged_categories(codes, sizes)
+    rows, found = _associated(_Rows(numbers, judged, sizes, len(sizes)))
     if found.rows - 1 < 2 * found.effects.max(initial=0) or found.rows < 3:
         return None
     found = _beyond_chance(found)
+    if rare and (every is not None or judged is not codes):
+        found = _with_rare(found, rows, codes if every is None else every)
     spread = np.diag(found.covariance) > 0
     shaped = [j for j in range(numbers.shape[1]) if j not in frozen.travelling]
     noised = tuple(j for j in shaped if spread[j])
@@ -122,6 +134,14 @@ def _beyond_chance(found: Association) -> Association:
     least = np.where(untold, np.inf, chance)[:, None] * np.where(spread > 0, spread, 1.0)
     told = np.sign(found.indicators) * np.maximum(np.abs(found.indicators) - least, 0.0)
     return replace(found, given=given, indicators=told)
+
+
+def _with_rare(found: Association, rows: _Rows, every: Codes) -> Association:
+    """The association, less what categories that were too rare to be judged surely tell of the numbers."""
+    present = ~np.isnan(rows.numbers)
+    R = centred(rows.numbers) - indicators(rows.codes, rows.sizes) @ found.coefficients
+    left = np.sqrt(1 - told_by_pairs(np.where(present, R, 0.0), present, every))
+    return replace(found, given=found.given * np.outer(left, left))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ and who knows the record knows the number. Looked at are all pairs of columns, a
 Chance alone makes T larger than √(2Vx) + 2bx less often than e^-x, where V = Σ_c q_c·q'_c/n_c² is its variance and
 b the root of the largest term of V.
 
-Categories are looked at that so many rows can judge: where there are too many, the rare ones count as one.
+Categories are looked at that so many rows can judge: where there are too many, the rare ones count as one. What these
+tell is looked for in pairs: no mean of a category of three rows can be trusted, but two rows of one category are alike
+where it tells of a number, and of thousands of rare categories there are many such pairs.
+
+| here | meaning |
+|---|---|
+| t | Σ_c Σ R_i·R_k/n_c over the pairs i ≠ k of rows of each cell |
+| N | the same of 1 where there are values; t/N is the mean square of what the cells have in common, 0 in the mean where that is nothing |
+| v | 2·Σ_c Σ R_i²·R_k²/n_c² likewise: the variance of t where they have nothing in common |
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ from itertools import combinations
 import numpy as np
 from scipy import sparse
 
-from app.numerics.arrays import Codes, FloatArray, IntArray, Places
+from app.numerics.arrays import Codes, Flags, FloatArray, IntArray, Places
 
 LEAST = 16
 """Rows of a category below which an outlier among them would seem to be told by it."""
@@ -151,6 +159,43 @@ def told_together(R: FloatArray, cells: Places) -> float:
     terms = _products(R[:, asked] ** 2, halves, m) / rows[:, None] ** 2
     V, b = terms.sum(axis=0), np.sqrt(terms.max(axis=0))
     return float(share[asked][np.sqrt(2 * V * SURE) + 2 * b * SURE < T[asked]].max(initial=0.0))
+
+
+SURE_OF_PAIRS = 4.0
+"""√v by which t may exceed its mean: so much is taken from what pairs seem to tell."""
+
+MOST_TOLD = 0.99
+
+
+def told_by_pairs(R: FloatArray, present: Flags, codes: Codes) -> FloatArray:
+    """The share of what is left of each number that the categories of a column surely tell, of the column that tells most, (d,).
+
+    R is (n, d), 0 where not `present`; codes are (n, c).
+    """
+    told = np.zeros(R.shape[1])
+    for column in codes.T:
+        share, error = shares_of_pairs(R, present, column)
+        told = np.maximum(told, np.clip(share - SURE_OF_PAIRS * error, 0.0, MOST_TOLD))
+    return told
+
+
+def shares_of_pairs(R: FloatArray, present: Flags, cells: Codes) -> tuple[FloatArray, FloatArray]:
+    """t/N and √v/N over the mean square of R, (d,) each: in the mean what the cells (n,) tell, however few rows each has."""
+    d = R.shape[1]
+    places = np.unique(cells, return_inverse=True)[1]
+    m = int(places.max(initial=-1)) + 1
+    rows = np.maximum(np.bincount(places, minlength=m), 1)[:, None]
+    there = present.astype(np.float64)
+    values, sums, squares = (_sums(own, places, m) for own in (there, R, R**2))
+    N = ((values**2 - values) / rows).sum(axis=0)
+    t = ((sums**2 - squares) / rows).sum(axis=0)
+    v = 2 * ((squares**2 - _sums(R**4, places, m)) / rows**2).sum(axis=0)
+    scale = N * (R**2).sum(axis=0) / np.maximum(there.sum(axis=0), 1.0)
+    share, error = (
+        np.divide(own, scale, out=np.zeros(d), where=scale > 0)
+        for own in (t, np.sqrt(np.maximum(v, 0.0)))
+    )
+    return share, error
 
 
 def _products(values: FloatArray, halves: Places, m: int) -> FloatArray:

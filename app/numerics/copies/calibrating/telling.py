@@ -19,6 +19,8 @@ the few rows near the threshold, so that of hundreds of rows a handful decides.
 groups out, would do as well for a mean. But here rows take turns in what they are used for, half of them to find cells and the others
 to judge them, each with noise of its own (`cell_attack`): rows that move up would change all that, and seem to be chance.
 
+What rare categories tell by pairs (`joining`) has what may be chance taken from it, and is left out of σ.
+
 Lines are also judged alone: of few rows cells are sometimes found and sometimes not, and σ is large although both
 ways the rows tell more.
 """
@@ -61,14 +63,15 @@ def tell_more(
     sizes: Sequence[int],
     S: FloatArray,
     variances: Sequence[float],
+    every: Codes | None = None,
 ) -> bool:
     """Whether rows would surely be left with less than is promised, at one of these applied variances.
 
-    Numbers (n, d), codes (n, c) below `sizes` and the shape S are as in `recalibrated`, and in no order: every
+    Numbers (n, d), codes (n, c) below `sizes`, the shape S and `every` are as in `recalibrated`, and in no order: every
     sixteenth of them is as good as another.
     """
     n = len(numbers)
-    found = recalibrated(frozen, numbers, codes, sizes, S)
+    found = recalibrated(frozen, numbers, codes, sizes, S, every)
     if found is None:
         return False
     a = np.array(variances)
@@ -92,7 +95,7 @@ def _standard_error(
 ) -> FloatArray:
     """σ in these rows, of each variance, (2, m)."""
     found = [
-        recalibrated(frozen, numbers[rows], codes[rows], sizes, S)
+        recalibrated(frozen, numbers[rows], codes[rows], sizes, S, rare=False)
         for rows in [np.arange(len(numbers)), *replaced_rows(len(numbers))]
     ]
     t, *others = [_log_shares(one, variances) for one in found if one is not None]

@@ -70,7 +70,7 @@ class Later:
 
         Parts of `enough` rows are judged alone, and others no more once so many were judged together. Fewer
         than `least` tell nothing yet. Among many that tell nothing more the newest that do would hardly be seen, so these are
-        judged by themselves too: the newest 1, 2, 4, … times `least` rows, each time that so many have come.
+        judged by themselves too: the newest 1, 2, 4, … times `least` rows, each time that half as many have come.
         """
         old = [one for one in before if one.number >= self.since and _awaits(one, enough)]
         old = [one for one in old if one not in new]
@@ -82,7 +82,9 @@ class Later:
             return [], self
         lengths = takewhile(lambda length: length < rows, (least * 2**k for k in count()))
         newest = [
-            _newest(together, length) for length in lengths if rows // length > _rows(old) // length
+            _newest(together, length)
+            for length in lengths
+            if 2 * rows // length > 2 * _rows(old) // length
         ]
         if FRESH * (rows - judged) < judged:
             return _different(newest), self

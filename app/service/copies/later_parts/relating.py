@@ -90,14 +90,15 @@ def check_relation(
     if several and sample.table.num_rows < least_rows(frozen):
         return  # The others were retired.
     codes, sizes = _shown_codes(sample, pool)
-    S = shape.matrix
+    S, every = shape.matrix, None
     if several:
+        every = codes
         codes, sizes = frequent_categories(codes, sizes)
         rows = row_moments(number_rows(sample.table, frozen.numeric))
         S = joined(S, rows.imputed_covariance())
     issued = (entry.applied_variance for entry in history.of(connection, dataset_id))
     variances = sorted({*USUAL, *issued})
-    if tell_more(frozen.calibration, sample.matrix(), codes, sizes, S, variances):
+    if tell_more(frozen.calibration, sample.matrix(), codes, sizes, S, variances, every):
         together = ", with those of parts appended before them," if several else ""
         raise RowsTellMore(
             f"In these rows{together} the categories tell more of the numbers, or the numbers more of the"

@@ -12,9 +12,12 @@ from app.numerics.copies.calibrating.applied import applied_variance
 from app.numerics.copies.calibrating.calibration import calibrated, recalibrated
 from app.numerics.copies.calibrating.joining import (
     LEAST,
+    SURE_OF_PAIRS,
     TELLING,
     joined_columns,
+    shares_of_pairs,
     telling_together,
+    told_by_pairs,
     told_together,
 )
 from app.numerics.copies.calibrating.learnt import Learnt
@@ -114,3 +117,45 @@ def test_little_that_is_told_together_is_left_alone() -> None:
     R[:, 0] += 0.1 * ((codes[:, 0] ^ codes[:, 1]) - 0.5)
     assert TELLING > 0.1**2 / 4
     assert telling_together(R, R.var(axis=0), codes) == []
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_pairs_measure_what_rare_categories_tell(*, gaps: bool) -> None:
+    """1,500 rows of 3,000 categories: hardly two of one, and yet 0.6 is told from 0.5 and from 0.7."""
+    found = []
+    for seed in range(60):
+        codes = coins(1_500, 1, 3_000, seed)[:, 0]
+        told = noise(3_000, 1, seed + 100)[codes]
+        R = np.hstack(
+            [np.sqrt(0.6) * told + np.sqrt(0.4) * noise(1_500, 1, seed), noise(1_500, 1, seed + 7)]
+        )
+        present = np.random.default_rng(seed).random(R.shape) < (0.8 if gaps else 1.0)
+        found.append(shares_of_pairs(np.where(present, R, 0.0), present, codes))
+    shares, errors = np.transpose(found, (1, 2, 0))
+    of_mean = shares.std(axis=1) / np.sqrt(60)
+    assert of_mean[0] < 0.03
+    assert abs(shares[0].mean() - 0.6) < 3 * of_mean[0]
+    assert abs(shares[1].mean()) < 3 * of_mean[1]
+    # Where nothing is told, the error is what the shares differ by.
+    assert errors[1].mean() == pytest.approx(shares[1].std(), rel=0.25)
+
+
+def test_what_may_be_chance_is_taken_from_what_pairs_tell() -> None:
+    codes = coins(1_500, 2, 3_000)
+    told = noise(3_000, 1, 3)[codes[:, 1]]
+    R = np.sqrt(0.9) * told + np.sqrt(0.1) * noise(1_500, 1)
+    present = np.ones(R.shape, dtype=bool)
+    share, error = shares_of_pairs(R, present, codes[:, 1])
+    assert told_by_pairs(R, present, codes) == pytest.approx(share - SURE_OF_PAIRS * error)
+    assert 0.3 < told_by_pairs(R, present, codes)[0] < 0.9
+    for seed in range(200):
+        assert told_by_pairs(noise(1_500, 1, seed) ** 3, present, codes) == 0
+
+
+def test_a_few_rows_that_are_alike_tell_nothing() -> None:
+    """However far out they lie: they may be alike by chance."""
+    codes = np.arange(400, dtype=np.int32)[:, None].copy()
+    codes[:16] = np.repeat(np.arange(8), 2)[:, None]
+    R = noise(400, 1)
+    R[:16] = 50.0
+    assert told_by_pairs(R, np.ones(R.shape, dtype=bool), codes) == 0

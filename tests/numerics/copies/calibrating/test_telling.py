@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.copies.calibrating import telling
+from app.numerics.copies.calibrating import joining, telling
 from app.numerics.copies.calibrating.applied import Calibration
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.shapes.row_moments import row_moments
@@ -152,3 +152,35 @@ def test_hardly_any_rows_tell_nothing() -> None:
     first = owned(rng, FIRST)
     frozen = calibrated(*first)
     assert not any(refused(first, owned(rng, rows), frozen) for rows in range(2, 40))
+
+
+def rare(told: float) -> Draw:
+    """A number that a column of 1,000 categories tells of."""
+
+    def drawn(rng: np.random.Generator, rows: int) -> Table:
+        effects = np.random.default_rng(5).normal(size=1_000)
+        group = rng.integers(0, 1_000, rows)
+        numbers = rng.normal(size=(rows, 2))
+        numbers[:, 0] = told * effects[group] + np.sqrt(1 - told**2) * numbers[:, 0]
+        return numbers, group[:, None].astype(np.int32), [1_000]
+
+    return drawn
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_categories_too_rare_to_be_judged_are_seen_by_pairs(
+    monkeypatch: pytest.MonkeyPatch, *, gaps: bool
+) -> None:
+    later = with_gaps(rare(0.95)) if gaps else rare(0.95)
+    pairs = []
+    for seed in range(3):
+        rng = np.random.default_rng([14, seed])
+        pairs.append((rare(0.0)(rng, 5_000), later(rng, 1_200)))
+    assert all(refused(*both) for both in pairs)
+    monkeypatch.setattr(joining, "SURE_OF_PAIRS", np.inf)
+    assert not any(refused(*both) for both in pairs)
+
+
+@pytest.mark.parametrize("told", [0.0, 0.6])
+def test_rare_categories_that_tell_as_much_as_before_are_taken(told: float) -> None:
+    assert refusals(rare(told), series=6, parts=3) == 0

@@ -58,7 +58,7 @@ def test_rows_are_read_again_when_an_eighth_is_new() -> None:
     assert 1_500 < read < 15 * 1_500
 
 
-def test_the_newest_rows_are_judged_by_themselves_whenever_so_many_have_come() -> None:
+def test_the_newest_rows_are_judged_by_themselves_whenever_half_as_many_have_come() -> None:
     known, parts, lengths = NOTHING, [part(0, 500)], dict.fromkeys((100, 200, 400, 800), 0)
     for number in range(1, 64):
         new = part(number, 30)
@@ -70,7 +70,7 @@ def test_the_newest_rows_are_judged_by_themselves_whenever_so_many_have_come() -
             for own in lengths:
                 lengths[own] += length < own <= length + 30
     # 1,890 rows.
-    assert lengths == {100: 18, 200: 9, 400: 4, 800: 2}
+    assert lengths == {100: 36, 200: 17, 400: 8, 800: 3}
 
 
 def test_what_is_known_is_read_as_it_was_kept() -> None:
