@@ -46,15 +46,16 @@ from app.tables.writing import write_batches, write_table
 
 def summary_document(summary: CopySummary) -> Response:
     """The summary, with figures rounded to what a picture shows."""
+    told = summary.associations
     document = {
         "rows": summary.rows,
         "sampled_rows": summary.sampled_rows,
         "band": summary.band,
         "columns": [_column(one) for one in summary.columns],
         "associations": {
-            "names": summary.associations.names,
-            "released": _matrix(summary.associations.released),
-            "corrected": _matrix(summary.associations.corrected),
+            "names": told.names,
+            "released": _matrix(told.released),
+            "corrected": None if told.corrected is None else _matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")

@@ -26,7 +26,12 @@ from app.numerics.copies.path import Rows
 from app.service.asking import Ask, released_columns, work
 from app.service.copies.freezing.pool import open_pool
 from app.service.copies.freezing.shape import open_shapes
-from app.service.copies.lookup import downloadable, level_names, released_history
+from app.service.copies.lookup import (
+    downloadable,
+    level_names,
+    promised_variance,
+    released_history,
+)
 from app.service.copies.making.path_cache import PathCache, worth_keeping
 from app.service.copies.making.pieces import Batch, Piece, batches, cut, within
 from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
@@ -62,12 +67,16 @@ class Release:
 
     where:
         levels           the owner's names for its variance that the caller may know
+        promised         v of its level
+        applied          a(v), for those who answer for the data set, None for recipients
         batches_of_rows  where the rows lie; parts that wait for a shape are not there
     """
 
     dataset: Dataset
     entry: HistoryEntry
     levels: tuple[str, ...]
+    promised: float
+    applied: float | None
     columns: tuple[Column, ...]
     first: int
     last: int
@@ -85,6 +94,15 @@ class Release:
         """What a file of it is called: the data set and the level, by the names that the caller knows."""
         called = self.levels[0] if self.levels else self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
+
+    @property
+    def known_variance(self) -> float:
+        """What the caller may have undone of the noise: a recipient, what it is promised.
+
+        Anything divided by a function of a gives a away, and with it what columns that are not the
+        recipient's have to do with each other.
+        """
+        return self.promised if self.applied is None else self.applied
 
     @property
     def schema(self) -> pa.Schema:
@@ -261,6 +279,8 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             dataset=dataset,
             entry=entry,
             levels=level_names(connection, grant, entry),
+            promised=promised_variance(connection, entry),
+            applied=entry.applied_variance if grant is None else None,
             columns=columns,
             first=first,
             last=last,
