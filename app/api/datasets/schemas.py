@@ -58,13 +58,13 @@ class ColumnForm(Form):
 
 
 class ColumnView(View):
-    """A column and why it has its kind."""
+    """A column and why it has its kind; that, `missing` and `integer` are for those who answer for the data set."""
 
     name: str
     kind: Kind
     because: str
-    missing: int
-    integer: bool
+    missing: int | None
+    integer: bool | None
     round_to_integer: bool
     lower: float | None
     upper: float | None

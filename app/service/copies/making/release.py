@@ -70,6 +70,7 @@ class Release:
         promised         v of its level
         applied          a(v), for those who answer for the data set, None for recipients
         batches_of_rows  where the rows lie; parts that wait for a shape are not there
+        retired          ordinals of those among them that were withdrawn
     """
 
     dataset: Dataset
@@ -108,6 +109,11 @@ class Release:
     def schema(self) -> pa.Schema:
         """Names and types of the released columns."""
         return self.recipe.schema
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self._rows - len(self.retired)
 
     @property
     def version(self) -> int:
@@ -269,7 +275,12 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
         if not allowed:
             raise Refusal("none of the columns of your grant is released any more")
         columns = _columns(allowed, selection.columns)
-        released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
+        parts_so_far = datasets.parts(connection, dataset.id)
+        released = [part for part in parts_so_far if not part.waiting]
+        retired = np.array(datasets.retired(connection, dataset.id, first, last), np.int64)
+        for part in parts_so_far:
+            if part.waiting:  # withdrawn before any copy had them: who has one is not to see that
+                retired = retired[(retired < part.first_row) | (retired >= part.end_row)]
         selected = [within(batch, first, last) for batch in batches(released)]
         most = _rows_at_once(len(columns))
         rows = tuple(batch for one in selected if one for batch in cut(one, most))
@@ -285,7 +296,7 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             first=first,
             last=last,
             batches_of_rows=rows,
-            retired=np.array(datasets.retired(connection, dataset.id, first, last), np.int64),
+            retired=retired,
             recipe=copy_recipe(
                 dataset,
                 columns,
