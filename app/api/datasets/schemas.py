@@ -303,7 +303,7 @@ class TravellingView(View):
 
 class GuessableView(View):
     """A number of which the best guess of any kind from its own noisy value leaves this share of the
-    variance, less than is promised to linear guesses: it is skewed or discrete."""
+    variance, clearly less than is promised to linear guesses: it is skewed or discrete."""
 
     column: str
     left: float
