@@ -332,9 +332,11 @@ class AdviceView(View):
 
 
 class AdvisedLevelView(LevelView):
-    """A level, with advice for the owner; null while nothing of the data set can be released."""
+    """A level, with advice for the owner; null while nothing of the data set can be released, of which `warnings`
+    say why."""
 
     advice: AdviceView | None
+    warnings: list[NoticeView]
 
 
 class LevelList(BaseModel):

@@ -143,6 +143,7 @@ class Level(Shown):
     issued: bool
     offered: bool = False
     advice: Report | None = None
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
