@@ -44,7 +44,8 @@ class Column:
     where:
         because  why the column got its kind, for the owner to read
         missing  how many cells are missing
-        integer  whether every value so far is an integer
+        integer  whether every value so far is an integer; to a recipient both are None, since they tell
+                 of rows that no copy has
         round_to_integer, lower, upper  what a release enforces, only where the owner asked
         unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
                  where nobody knows
@@ -54,8 +55,8 @@ class Column:
     kind: Kind
     storage: Storage
     because: str
-    missing: int = 0
-    integer: bool = False
+    missing: int | None = 0
+    integer: bool | None = False
     round_to_integer: bool = False
     lower: float | None = None
     upper: float | None = None

@@ -99,17 +99,25 @@ def test_an_analyst_has_a_copy_in_four_formats(
         expect(visitor.page.locator("#spoken")).to_contain_text("is saved")
         # The keyboard is where it was.
         assert keys.here() is not None
+    keys.to("DisclosureTriangle", "curl")
+    keys.press("Enter")
+    keys.to("button", "Copy")
+    keys.press("Enter")
+    expect(visitor.page.locator("#spoken")).to_have_text("Copied")
+
+
+def test_an_owner_chooses_whether_associations_are_corrected(
+    told: Survey, look: Look, visit: Visit
+) -> None:
+    visitor = visit(look)
+    keys = signed_in(visitor, told.owner.key)
+    visitor.go(f"/portal/datasets/{told.dataset}")
     keys.to("checkbox", "Corrected for the noise")
     cells = visitor.page.locator(".heat tbody")
     visitor.page.locator("#pictures[data-drawn]").wait_for()
     corrected = cells.inner_text()
     keys.press("Space")
     expect(cells).not_to_have_text(corrected)
-    keys.to("DisclosureTriangle", "curl")
-    keys.press("Enter")
-    keys.to("button", "Copy")
-    keys.press("Enter")
-    expect(visitor.page.locator("#spoken")).to_have_text("Copied")
     assert keys.here() is not None
 
 

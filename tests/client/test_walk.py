@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,10 @@ def test_the_walk_runs_as_it_stands(sqlite_service: str, local_key: str, tmp_pat
     (walk,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", page, re.DOTALL)
     people(seed=90).dropna().to_csv(tmp_path / "people.csv", index=False)
     known = {"CORNERWAVE_URL": sqlite_service, "CORNERWAVE_KEY": local_key}
+    with cornerwave.connect(
+        sqlite_service, local_key
+    ) as client:  # as the README's session leaves it
+        client.register(tmp_path / "people.csv", name="people-of-the-readme")
     done = subprocess.run(
         [sys.executable, "-c", walk],
         cwd=tmp_path,
@@ -38,6 +43,35 @@ def test_the_walk_runs_as_it_stands(sqlite_service: str, local_key: str, tmp_pat
     assert "True" in done.stdout.splitlines()
     assert re.search(r"^stratified \d+$", done.stdout, re.MULTILINE)
     assert len(pd.read_parquet(tmp_path / "partner.parquet")) == len(people(seed=90).dropna())
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the session is for curl")
+def test_the_session_of_the_page_on_copies_runs_as_it_stands(
+    local: cornerwave.Client, local_key: str, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "copies.md").read_text(encoding="utf-8")
+    page = page.replace("http://127.0.0.1:8000", local.url)
+    (shell,) = re.findall(r"<!-- session: shell -->\n```sh\n(.*?)```", page, re.DOTALL)
+    (program,) = re.findall(r"<!-- session: files -->\n```python\n(.*?)```", page, re.DOTALL)
+    table = people(seed=91).dropna()
+    table.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "admin.key").write_text(f"{local_key}\n")
+    (tmp_path / "files.py").write_text(program, encoding="utf-8")
+    local.register(tmp_path / "people.csv", name="people-of-a-readme", allow_overlap=True)
+    done = subprocess.run(
+        ["bash", "-euc", f"set -o pipefail\n{shell}\n'{sys.executable}' files.py"],
+        cwd=tmp_path,
+        env=environment(tmp_path / "none.json"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '"level":"partners"' in done.stdout
+    lines = done.stdout.splitlines()
+    first = lines.index(",".join(table.columns.drop("person")))
+    assert re.match(r"-?\d", lines[first + 3])
+    assert re.search(rf"count\D*{len(table)}", done.stdout)
 
 
 def test_the_example_for_duckdb_runs_as_it_stands(

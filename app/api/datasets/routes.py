@@ -251,7 +251,7 @@ def put_level(
     dataset_id: str, level: str, form: LevelForm, resources: ResourcesHere, ask: AskHere
 ) -> AdvisedLevelView:
     """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
-    found, advice = levels.put_level(
+    found, advice, notices = levels.put_level(
         resources,
         ask,
         dataset_id,
@@ -263,6 +263,7 @@ def put_level(
     return AdvisedLevelView(
         **LevelView.of(found).model_dump(),
         advice=None if advice is None else AdviceView.of(advice),
+        warnings=[NoticeView.of(notice) for notice in notices],
     )
 
 

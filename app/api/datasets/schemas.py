@@ -58,13 +58,13 @@ class ColumnForm(Form):
 
 
 class ColumnView(View):
-    """A column and why it has its kind."""
+    """A column and why it has its kind; that, `missing` and `integer` are for those who answer for the data set."""
 
     name: str
     kind: Kind
     because: str
-    missing: int
-    integer: bool
+    missing: int | None
+    integer: bool | None
     round_to_integer: bool
     lower: float | None
     upper: float | None
@@ -303,7 +303,7 @@ class TravellingView(View):
 
 class GuessableView(View):
     """A number of which the best guess of any kind from its own noisy value leaves this share of the
-    variance, less than is promised to linear guesses: it is skewed or discrete."""
+    variance, clearly less than is promised to linear guesses: it is skewed or discrete."""
 
     column: str
     left: float
@@ -332,9 +332,11 @@ class AdviceView(View):
 
 
 class AdvisedLevelView(LevelView):
-    """A level, with advice for the owner; null while nothing of the data set can be released."""
+    """A level, with advice for the owner; null while nothing of the data set can be released, of which `warnings`
+    say why."""
 
     advice: AdviceView | None
+    warnings: list[NoticeView]
 
 
 class LevelList(BaseModel):

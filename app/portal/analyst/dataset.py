@@ -46,15 +46,16 @@ from app.tables.writing import write_batches, write_table
 
 def summary_document(summary: CopySummary) -> Response:
     """The summary, with figures rounded to what a picture shows."""
+    told = summary.associations
     document = {
         "rows": summary.rows,
         "sampled_rows": summary.sampled_rows,
         "band": summary.band,
         "columns": [_column(one) for one in summary.columns],
         "associations": {
-            "names": summary.associations.names,
-            "released": _matrix(summary.associations.released),
-            "corrected": _matrix(summary.associations.corrected),
+            "names": told.names,
+            "released": _matrix(told.released),
+            "corrected": None if told.corrected is None else _matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
@@ -191,8 +192,7 @@ def download_copy(
     if media_type is None:
         raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
     release = open_release(resources, ask, copy_id, Selection())
-    rows = release.last - release.first - len(release.retired)
-    expected = _bytes(leading(release, MEASURED_ROWS), media_type, rows)
+    expected = _bytes(leading(release, MEASURED_ROWS), media_type, release.rows)
     cells = downloads.CsvCells.SAFE
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)

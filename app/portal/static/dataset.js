@@ -28,12 +28,13 @@ async function draw() {
   for (const column of summary.columns) {
     const figure = figures.get(column.name);
     const words = figure.querySelector("[data-words]");
+    const estimated = words.textContent;
     const missing = column.missing > 0 ? `${percent(column.missing)} missing. ` : "";
     if (column.form === "categories") {
       drawCategories(figure.querySelector("[data-plot]"), column);
       words.textContent = `${missing}Kept or replaced with its record: as released, so it was.`;
     } else {
-      words.textContent = missing + (column.estimated ? "Estimated by taking the noise out." : "No noise of its own: as released, so it was.");
+      words.textContent = missing + (column.estimated ? estimated : "No noise of its own: as released, so it was.");
       await drawNumbers(figure.querySelector("[data-plot]"), column, pictures.dataset.plotly);
     }
   }

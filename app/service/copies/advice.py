@@ -24,7 +24,11 @@ from app.numerics.copies.calibrating.applied import (
     worst_direction,
 )
 from app.numerics.copies.calibrating.calibration import calibrated
-from app.numerics.copies.calibrating.univariate_error import best_guess_error, recovered_share
+from app.numerics.copies.calibrating.univariate_error import (
+    CLEAR,
+    best_guess_error,
+    recovered_share,
+)
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.copies.freezing.freeze import Rows, rows_to_freeze
 from app.service.copies.freezing.frozen import open_frozen
@@ -75,7 +79,7 @@ class Travelling:
 
 @dataclass(frozen=True)
 class Guessable:
-    """A number of which the best guess from its own noisy value leaves less than is promised."""
+    """A number of which the best guess from its own noisy value leaves clearly less than is promised."""
 
     column: str
     left: float
@@ -218,7 +222,7 @@ def _guessable(
     return tuple(
         Guessable(sample.numbers[number], share)
         for number, share in zip(noised, left, strict=True)
-        if share < promised  # False for NaN, of a column without spread
+        if share < CLEAR * promised  # False for NaN, of a column without spread
     )
 
 

@@ -185,7 +185,7 @@ def copy_of(
     columns = released_columns(dataset, grant)
     names = frozenset(column.name for column in columns)
     grid = frozen.grid(entry.applied_variance)
-    promised = _promised(connection, entry)
+    promised = promised_variance(connection, entry)
     return Copy(
         id=entry.copy,
         dataset=dataset.id,
@@ -208,12 +208,14 @@ def level_names(
     """The owner's names for a copy's variance; to a recipient, the name in its grant alone."""
     return tuple(
         level.name
-        for level in levels.at_variance(connection, entry.dataset, _promised(connection, entry))
+        for level in levels.at_variance(
+            connection, entry.dataset, promised_variance(connection, entry)
+        )
         if grant is None or level.name == grant.level
     )
 
 
-def _promised(connection: Connection, entry: HistoryEntry) -> float:
+def promised_variance(connection: Connection, entry: HistoryEntry) -> float:
     """The variance of the copy's level: of its slot a recipient learns the level alone."""
     slot = slots.at_variance(connection, entry.dataset, entry.noise_variance)
     return entry.noise_variance if slot is None else slot.level_variance

@@ -108,8 +108,8 @@ def remove_dataset(resources: Resources, ask: Ask, dataset_id: str) -> None:
 def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
     """What a recipient sees of a data set: the columns that one of its rights lets it have.
 
-    Of rows that are in no copy, withdrawn or waiting, it learns nothing, nor why a column got its
-    kind, which counts values that no copy may ever show.
+    Of rows that are in no copy, withdrawn or waiting, it learns nothing: not by what is counted of a
+    column, nor by why it got its kind, which counts values that no copy may ever show.
     """
     names = {
         column.name
@@ -123,7 +123,9 @@ def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
         rows=dataset.released_rows,
         retired=0,
         columns=tuple(
-            replace(column, because="") for column in dataset.columns if column.name in names
+            replace(column, because="", missing=None, integer=None)
+            for column in dataset.columns
+            if column.name in names
         ),
         key_column=None,
         created_at=dataset.created_at,

@@ -6,8 +6,8 @@ import math
 
 from sqlalchemy import Connection
 
-from app.errors import Conflict, InvalidParameter, LevelIssued, NotFound
-from app.model import Level
+from app.errors import Conflict, InvalidParameter, LevelIssued, NotFound, NotReleasable
+from app.model import Dataset, Level, Notice
 from app.service.asking import (
     Ask,
     checked_name,
@@ -18,6 +18,8 @@ from app.service.asking import (
     work,
 )
 from app.service.copies.advice import Advice, advise
+from app.service.copies.freezing.freeze import check_statistics
+from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
 from app.store.database.engine import moment, reading
 from app.store.database.registered import levels
@@ -35,12 +37,12 @@ def put_level(
     noise_variance: float | None,
     privacy: float | None,
     offered: bool | None = None,
-) -> tuple[Level, Advice | None]:
+) -> tuple[Level, Advice | None, tuple[Notice, ...]]:
     """Define a level by its variance or its privacy; a level already issued stays as it is.
 
     `offered` says whether those who find the data set may ask for it; None leaves that as it was.
 
-    With advice on what it will cost, as far as something can be released.
+    With advice on what it will cost, or a word on why a copy would be refused.
     """
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
@@ -48,7 +50,8 @@ def put_level(
         dataset = owned(connection, ask, dataset_id)
         _changeable(connection, dataset_id, name, variance)
     # Before anything is kept: a level of which the advice fails is not defined. And nobody waits for it.
-    advice = advise(resources, dataset, variance)
+    refused = _refused(resources, dataset)
+    advice = None if refused else advise(resources, dataset, variance)
     with work(resources, ask) as under_way:
         owned_and_locked(under_way.connection, ask, dataset_id)
         known = _changeable(under_way.connection, dataset_id, name, variance)
@@ -59,7 +62,22 @@ def put_level(
             "level.put", dataset_id, level=name, noise_variance=variance, offered=offered
         )
     level = Level(name, variance, known is not None and known.issued, offered)
-    return level, advice
+    return level, advice, refused
+
+
+def _refused(resources: Resources, dataset: Dataset) -> tuple[Notice, ...]:
+    """Why no copy could be issued now, as far as that is known without a look at the rows; nothing once there is one."""
+    if dataset.frozen:
+        return ()
+    with reading(resources.engine) as connection:
+        statistics = open_statistics(resources, connection, dataset.id)
+    try:
+        check_statistics(dataset, statistics)
+    except NotReleasable as refusal:
+        column = refusal.fields.get("column")
+        said = f"A copy would be refused as the data set is now. {refusal.detail}"
+        return (Notice(refusal.slug, said, column=None if column is None else str(column)),)
+    return ()
 
 
 def _changeable(

@@ -158,7 +158,7 @@ def _with_all_rows(column: Column, seen: list[Column], found: list[Ingested]) ->
     )
     return replace(
         column,
-        missing=sum(one.missing for one in seen),
+        missing=sum(one.missing or 0 for one in seen),
         integer=whole and column.storage is Storage.NUMBER,
     )
 

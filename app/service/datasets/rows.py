@@ -199,7 +199,7 @@ def _with_rows(column: Column, fresh: Column, before: int, rows: int) -> Column:
     began = column.missing == before
     return replace(
         column,
-        missing=column.missing + fresh.missing,
+        missing=(column.missing or 0) + (fresh.missing or 0),
         integer=column.integer and (fresh.integer or nothing_new),
         unit=fresh.unit if began else column.unit,
     )

@@ -1,8 +1,9 @@
 """What is looked at of a copy: its first rows, runs spread evenly over it, or a column with the noise that it carries.
 
-An estimate of the distribution behind a column must be a function of the copy alone, or it would tell a recipient more
+An estimate of the distribution behind a column must be a function of what a recipient has, or it would tell more
 than its copy does. So the variance of the original column is taken from the copy as well: a copy with noise
-of applied variance a has (1 + a) times that variance [li2012, section 3], and the noise a times.
+of applied variance a has (1 + a) times that variance [li2012, section 3], and the noise a times. A recipient is not
+told a, and has v in its place: where categories made more noise necessary, some of it is left in its estimate.
 """
 
 from __future__ import annotations
@@ -76,5 +77,5 @@ def column_of_copy(
     values = np.concatenate([np.empty(0), *blocks]).astype(np.float64)
     if values.size == 0 or values.min() == values.max():
         raise InvalidTable("All values are equal: there is no distribution to estimate.")
-    applied = release.entry.applied_variance
-    return values, noise_of_copy(applied, float(values.var()) / (1 + applied))
+    known = release.known_variance
+    return values, noise_of_copy(known, float(values.var()) / (1 + known))

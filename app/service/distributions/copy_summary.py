@@ -1,7 +1,7 @@
 """What a copy tells, column by column and pair by pair: as released, and as the original may have been.
 
-All of it follows from a bounded sample of the copy and the noise that it carries, so it tells a
-recipient nothing that its copy does not. It is made once for a release and kept in this process.
+All of it follows from a bounded sample of the copy and the variance that the caller knows (`Release.known_variance`),
+so it tells a recipient nothing that its copy and its level do not. It is made once for a release and kept in this process.
 """
 
 from __future__ import annotations
@@ -69,11 +69,14 @@ class Categories:
 
 @dataclass(frozen=True)
 class Associations:
-    """Pairs of columns, (c, c): as released, and corrected for the noise. NaN where undefined."""
+    """Pairs of columns, (c, c): as released, and corrected for the noise. NaN where undefined.
+
+    The correction is by a, and so for those who may know a; for recipients it is None.
+    """
 
     names: tuple[str, ...]
     released: FloatArray
-    corrected: FloatArray
+    corrected: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def summarise_copy(resources: Resources, ask: Ask, copy_id: str) -> CopySummary:
             dataset=release.dataset.id,
             columns=len(release.columns),
         )
-    name = ("summary", release.fingerprint)
+    name = ("summary", release.fingerprint, release.applied is None)
     known = resources.summaries.get(name)
     if known is None:
         known = _summary(release)
@@ -120,12 +123,12 @@ def first_rows(resources: Resources, ask: Ask, copy_id: str, rows: int) -> pa.Ta
 
 def _summary(release: Release) -> CopySummary:
     table = sampled(release)
-    applied, noised = release.entry.applied_variance, release.recipe.frozen.numeric
+    known, noised = release.known_variance, release.recipe.frozen.numeric
     told: list[Numbers | Categories] = []
     for column in release.columns:
         values = table.column(column.name)
         if _is_number(column, values):
-            told.append(_numbers(column, _floats(values), applied, column.name in noised))
+            told.append(_numbers(column, _floats(values), known, column.name in noised))
         else:
             told.append(_categories(column, values))
     return CopySummary(
@@ -137,7 +140,7 @@ def _summary(release: Release) -> CopySummary:
     )
 
 
-def _numbers(column: Column, values: FloatArray, applied: float, has_noise: bool) -> Numbers:
+def _numbers(column: Column, values: FloatArray, variance: float, has_noise: bool) -> Numbers:
     there = values[~np.isnan(values)]
     missing = 1.0 - there.size / max(values.size, 1)
     if there.size < 2 or there.min() == there.max():
@@ -148,7 +151,7 @@ def _numbers(column: Column, values: FloatArray, applied: float, has_noise: bool
     shares = np.histogram(there, edges)[0] / there.size
     if not has_noise:
         return Numbers(column, missing, edges, shares, None, *_interval(shares, there.size))
-    noise = noise_of_copy(applied, float(there.var()) / (1 + applied))
+    noise = noise_of_copy(variance, float(there.var()) / (1 + variance))
     histogram = histogram_on(there, edges, cells_per_bin=cells_per_bin(edges))
     made = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))
     return Numbers(column, missing, edges, shares, made.probabilities, made.low, made.high)
@@ -195,8 +198,10 @@ def _associations(release: Release, table: pa.Table) -> Associations:
             columns.append(Paired.of_codes(codes, len(coded.dictionary)))
         names.append(column.name)
     as_released = associations(columns)
+    if release.applied is None:
+        return Associations(tuple(names), as_released, None)
     noised = np.isin(names, list(release.recipe.frozen.numeric))
-    factor = attenuation(release.entry.applied_variance)
+    factor = attenuation(release.applied)
     undone = as_released.copy()
     for i, j in np.argwhere(noised[:, None] != noised):
         undone[i, j] = corrected(float(as_released[i, j]), factor)

@@ -98,8 +98,8 @@ class Column(Shown):
     name: str
     kind: str
     because: str = ""
-    missing: int = 0
-    integer: bool = False
+    missing: int | None = 0
+    integer: bool | None = False
     round_to_integer: bool = False
     lower: float | None = None
     upper: float | None = None
@@ -143,6 +143,7 @@ class Level(Shown):
     issued: bool
     offered: bool = False
     advice: Report | None = None
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -90,12 +90,12 @@ def test_a_level_nobody_defined(owner: TestClient, dataset: str) -> None:
     ("table", "columns", "words"),
     [
         (pa.table({"city": ["Rome", "Oslo"]}), {"city": "passthrough"}, "there is neither"),
-        (pa.table({"city": ["Rome"]}), None, "One row"),
-        (pa.table({"x": [1.0]}), None, "One row"),
+        (pa.table({"city": ["Rome"]}), None, "append more rows first"),
+        (pa.table({"x": [1.0]}), None, "append more rows first"),
         (pa.table({"x": [1.0, 2.0], "y": [3.0, 3.0]}), None, "'y' is constant"),
         (pa.table({"x": [0.1] * 7, "y": np.arange(7.0)}), None, "'x'"),
         (pa.table({"x": [1.0, 2.0], "y": [1.0, None]}), None, "'y' is constant"),
-        (pa.table({"x": [1e15, 1e15 + 1]}), None, "lost to rounding"),
+        (pa.table({"x": [1e15, 1e15 + 1]}), None, "lost to rounding; subtract a constant"),
         (pa.table({"x": [1e-300, 2e-300, 5e-300]}), None, "in another unit"),
         (
             pa.table({"x": [1.0, 2.0], "z": pa.array([None, None], pa.float64())}),
@@ -113,6 +113,42 @@ def test_a_table_for_which_no_noise_can_be_shaped(
     assert words in answer.json()["detail"]
     assert drawn(owner, dataset) == []
     assert owner.get(f"/v1/datasets/{dataset}").json()["frozen"] is False
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "column"),
+    [
+        (pa.table({"city": ["Rome", "Oslo"]}), {"city": "passthrough"}, None),
+        (pa.table({"x": [1.0]}), None, None),
+        (pa.table({"x": [1.0, 2.0], "y": [3.0, 3.0]}), None, "y"),
+        (
+            pa.table({"x": [1.0, 2.0], "z": pa.array([None, None], pa.float64())}),
+            {"z": "numeric"},
+            "z",
+        ),
+    ],
+)
+def test_who_defines_a_level_is_told_that_its_copy_would_be_refused(
+    owner: TestClient, table: pa.Table, columns: dict[str, str] | None, column: str | None
+) -> None:
+    dataset = register(owner, table, columns=json.dumps(columns) if columns is not None else None)
+    level = owner.put(f"/v1/datasets/{dataset}/levels/a", json={"noise_variance": 0.25})
+    assert level.status_code == 200, level.text
+    assert level.json()["advice"] is None
+    [warning] = level.json()["warnings"]
+    assert (warning["type"], warning["column"]) == ("not-releasable", column)
+    refused = ask(owner, dataset, '{"level": "a"}').json()["detail"]
+    assert warning["detail"] == f"A copy would be refused as the data set is now. {refused}"
+
+
+def test_a_level_of_a_table_that_can_be_released_has_no_warning(owner: TestClient) -> None:
+    dataset = register(owner, pa.table({"x": [1.0, 2.0, 4.0], "y": [3.0, 3.5, 7.0]}), columns=None)
+    path = f"/v1/datasets/{dataset}/levels/a"
+    before = owner.put(path, json={"noise_variance": 0.25}).json()
+    assert (before["warnings"], before["advice"]["applied_variance"]) == ([], 0.25)
+    issue(owner, dataset, level="a")
+    after = owner.put(path, json={"noise_variance": 0.25}).json()
+    assert (after["warnings"], after["advice"]["applied_variance"]) == ([], 0.25)
 
 
 def test_a_constant_column_set_aside_no_longer_stands_in_the_way(owner: TestClient) -> None:

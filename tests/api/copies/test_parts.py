@@ -22,6 +22,8 @@ from tests.api.copies.copy_tables import (
     rows_of,
     try_append,
 )
+from tests.portal.test_administration import made
+from tests.portal.test_sessions import signed_in
 
 Matrix = NDArray[np.float64]
 
@@ -175,9 +177,47 @@ def test_a_recipient_learns_nothing_of_rows_that_are_in_no_copy(service: Service
     for seen in (listed, shown):
         assert (seen["rows"], seen["waiting_rows"], seen["retired_rows"]) == (497, 0, 0)
         assert {column["because"] for column in seen["columns"]} == {""}
+        assert {column["missing"] for column in seen["columns"]} == {None}
     owned = admin.get(f"/v1/datasets/{dataset}").json()
     assert (owned["rows"], owned["waiting_rows"], owned["retired_rows"]) == (497, 2, 3)
     assert all(column["because"] for column in owned["columns"])
+
+
+def test_nothing_that_a_recipient_reads_moves_while_rows_wait(
+    service_on_each_database: Service,
+) -> None:
+    service = service_on_each_database
+    owner, analyst = service.client(), made(service, "analyst", "recipient")
+    whole = np.rint(100 * matrix(table(500)))
+    dataset = register(owner, pa.table({"x": whole[:, 0], "y": whole[:, 1]}), columns=None)
+    copy = issue(owner, dataset, level="c")["id"]
+    owner.put(f"/v1/datasets/{dataset}/grants/{analyst['id']}", json={"level": "c"})
+    owner.patch(f"/v1/datasets/{dataset}", json={"listed": True})
+    reader, browser = service.client(analyst["key"]), signed_in(service, analyst["key"])
+
+    def seen() -> list[Any]:
+        files = reader.post(f"/v1/copies/{copy}/files", json={}).json()["files"]
+        expected = browser.get(f"/portal/copies/{copy}/content").headers["x-expected-bytes"]
+        pages = [f"/portal/datasets/{dataset}/copies/{copy}/summary", f"/portal/datasets/{dataset}"]
+        read = ["/v1/datasets", f"/v1/datasets/{dataset}", f"/v1/copies/{copy}", "/v1/catalogue"]
+        return [
+            *(reader.get(path).raise_for_status().json() for path in read),
+            *(browser.get(path).raise_for_status().text for path in pages),
+            [{**file, "url": ""} for file in files],
+            expected,
+            content(reader, copy).headers["etag"],
+        ]
+
+    before = seen()
+    gaps = pa.table({"x": [90_000.5, 90_001.5, 90_002.5], "y": pa.array([None] * 3, pa.float64())})
+    answer = try_append(owner, dataset, gaps, uncovered="wait")
+    assert answer.json()["waiting"] is True, answer.text
+    assert seen() == before
+    gone = owner.request("DELETE", f"/v1/datasets/{dataset}/rows", json={"rows": [501]})
+    assert gone.json()["retired_now"] == 1
+    assert seen() == before
+    told = {one["name"]: one for one in owner.get(f"/v1/datasets/{dataset}").json()["columns"]}
+    assert (told["y"]["missing"], told["x"]["integer"]) == (3, False)
 
 
 def test_waiting_rows_can_be_retired_and_then_do_not_count(admin: TestClient, dataset: str) -> None:

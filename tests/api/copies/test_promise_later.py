@@ -196,6 +196,7 @@ def test_later_rows_whose_categories_tell_more_are_refused(service: Service) -> 
     assert copy["applied_variance"] < 1.1
     refused = try_append(admin, dataset, real)
     assert (refused.status_code, refused.json()["type"]) == (409, "/problems/rows-tell-more")
+    assert "Register these rows as a data set of their own" in refused.json()["detail"]
     assert rows_of(admin, copy["id"]).num_rows == 2_000
     # Others like the pilot, and records that no donor has, which are never shown, are taken.
     assert try_append(admin, dataset, people(rng, 3_000, related=False)[0]).status_code == 201

@@ -1,4 +1,4 @@
-"""Advice on a level: which numbers rounding would bring back, and how many of their cells."""
+"""Advice on a level: which numbers rounding would bring back, and of which a good guess would."""
 
 from __future__ import annotations
 
@@ -47,3 +47,23 @@ def test_a_number_of_two_values_is_a_category_unless_the_owner_says_otherwise(
     shown = admin.get(f"/v1/datasets/{dataset}").json()["columns"]
     assert [column["kind"] for column in shown] == ["categorical", "numeric"]
     assert "rounded away" in shown[0]["because"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_skewed_numbers_are_named_as_guessable_and_normal_ones_are_not(
+    admin: TestClient, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    gained = rng.random(ROWS) < 0.08
+    normal = rng.normal(size=(6, ROWS))
+    columns = {f"normal{number}": values for number, values in enumerate(normal)}
+    gain = np.where(gained, rng.lognormal(8, 1.5, ROWS), 0.0)
+    table = pa.table({"capital_gain": gain} | columns)
+    dataset = register(admin, table, columns=None)
+    for privacy in (0.2, 0.6):
+        path = f"/v1/datasets/{dataset}/levels/v{privacy}"
+        answer = admin.put(path, json={"privacy": privacy})
+        assert answer.status_code == 200, answer.text
+        named = {one["column"]: one["left"] for one in answer.json()["advice"]["guessable"]}
+        assert named.keys() == {"capital_gain"}
+        assert named["capital_gain"] < 0.9 * privacy

@@ -75,6 +75,30 @@ def test_the_estimate_is_a_function_of_the_copy_alone(admin: TestClient, copy: s
     )
 
 
+def test_a_recipients_estimate_takes_out_the_noise_that_is_promised_and_tells_none_that_is_not(
+    service: Service,
+) -> None:
+    owner = service.client()
+    rng = np.random.default_rng(3)
+    pay = rng.uniform(20, 80, 3_000)
+    band = np.where(pay < 40, "low", np.where(pay < 60, "middle", "high"))
+    dataset = register(owner, pa.table({"pay": pay, "band": band}), columns=None)
+    copy = issue(owner, dataset, level="c")
+    assert copy["applied_variance"] > 1.2
+    recipient_id, recipient = service.caller("recipient")
+    owner.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json={"level": "c"})
+    values = rows_of(recipient, copy["id"]).column("pay").to_numpy()
+    noise = {"kind": "level", "noise_variance": 1.0, "column_variance": values.var() / 2}
+    # Without a support the edges follow from the noise too.
+    for choices in ({}, {"support": {"low": 0, "high": 100}}):
+        told = estimate(recipient, copy["id"], **({"support": None} | choices))
+        form = {"values": values.tolist(), "noise": noise, "bins": 55} | choices
+        by_hand = recipient.post("/v1/distributions/estimate", json=form)
+        assert (told.status_code, by_hand.status_code) == (200, 200), told.text
+        for said in ("edges", "probabilities"):
+            np.testing.assert_allclose(told.json()[said], by_hand.json()[said], atol=1e-9)
+
+
 def test_an_estimate_of_a_copy_is_recorded(admin: TestClient, copy: str) -> None:
     estimate(admin, copy)
     entries = admin.get("/v1/audit-log", params={"limit": 1000}).json()["entries"]

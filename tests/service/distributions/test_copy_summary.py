@@ -12,10 +12,14 @@ from fastapi.testclient import TestClient
 
 from app.errors import Refusal
 from app.model import Caller, Role
+from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
+from app.numerics.deconvolution.em import em_with_band
+from app.numerics.deconvolution.noise import Normal
 from app.service.asking import Ask
 from app.service.copies.making.release import Selection, open_release
 from app.service.distributions.copy_sample import sampled
 from app.service.distributions.copy_summary import (
+    SEED,
     Categories,
     CopySummary,
     Numbers,
@@ -146,5 +150,50 @@ def test_the_estimate_of_each_number_of_adult_is_closer_to_the_truth_than_the_re
     means = np.bincount(codes, ages) / np.bincount(codes)
     right_ratio = float(np.sqrt(means[codes].var() / ages.var()))
     as_released = summary.associations.released[age, married]
+    assert summary.associations.corrected is not None
     undone = summary.associations.corrected[age, married]
     assert abs(undone - right_ratio) < abs(as_released - right_ratio) / 3
+
+
+def related(rows: int) -> pa.Table:
+    """An age beside its band: the band tells the age, and a is well above v."""
+    rng = np.random.default_rng(4)
+    age = rng.uniform(20, 80, rows)
+    band = np.where(age < 40, "young", np.where(age < 60, "middle", "old"))
+    return pa.table({"age": age + rng.normal(0, 4, rows), "pay": rng.normal(size=rows), "of": band})
+
+
+def test_nothing_that_a_recipient_is_shown_depends_on_the_variance_applied(
+    service: Service,
+) -> None:
+    owner = service.client()
+    body = as_parquet(related(2_000))
+    copy = issued(owner, body, "application/vnd.apache.parquet")
+    told = owner.get(f"/v1/copies/{copy}").json()
+    assert told["applied_variance"] > 1.2 * told["noise_variance"]
+    recipient_id, _ = service.caller("recipient")
+    granted = f"/v1/datasets/{told['dataset']}/grants/{recipient_id}"
+    assert owner.put(granted, json={"level": "half"}).status_code == 200
+    resources = service.app.state.resources
+    recipient = Ask(Caller(recipient_id, "recipient", Role.RECIPIENT), "test")
+    whole = summarise_copy(resources, administrator(service), copy)
+    shown = summarise_copy(resources, recipient, copy)
+    assert whole.associations.corrected is not None
+    assert shown.associations.corrected is None
+    np.testing.assert_array_equal(shown.associations.released, whole.associations.released)
+    release = open_release(resources, recipient, copy, Selection())
+    values = pa.Table.from_batches(list(release.batches())).column("age").to_numpy()
+    age, ages = shown.columns[0], whole.columns[0]
+    assert isinstance(age, Numbers)
+    assert isinstance(ages, Numbers)
+    assert age.estimated is not None
+    assert ages.estimated is not None
+    promised, applied = told["noise_variance"], told["applied_variance"]
+    for variance, estimated in ((promised, age.estimated), (applied, ages.estimated)):
+        noise = Normal(variance * values.var() / (1 + variance))
+        histogram = histogram_on(values, age.edges, cells_per_bin=cells_per_bin(age.edges))
+        made = em_with_band(histogram, noise, age.edges, np.random.default_rng(SEED))
+        np.testing.assert_allclose(estimated, made.probabilities, atol=1e-9)
+    # Neither has what was made for the other.
+    assert summarise_copy(resources, administrator(service), copy) is whole
+    assert summarise_copy(resources, recipient, copy) is shown

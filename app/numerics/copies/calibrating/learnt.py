@@ -21,7 +21,7 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.copies.calibrating.cell_attack import CellRows, shares_of_lines
-from app.numerics.copies.calibrating.univariate_error import best_guess_error
+from app.numerics.copies.calibrating.univariate_error import CLEAR, best_guess_error
 
 ATTACKED = tuple(2.0**power for power in range(-4, 7, 2))
 """Variances at which the attack is made; in between, and beyond, its share of lines is interpolated."""
@@ -29,9 +29,6 @@ ATTACKED = tuple(2.0**power for power in range(-4, 7, 2))
 GRID = 2.0 ** np.arange(-12, 12.25, 0.25)
 LOG_GRID = np.log(GRID)
 LEVELS = 2.0 ** np.arange(-8, 8.5, 0.5)
-CLEAR = 0.98
-"""A number counts as guessable by itself only if its own reach is clearly below v."""
-
 BEYOND = 1.25
 """What cells find beyond lines counts so many times: boosted trees found up to a quarter more than cells."""
 

@@ -28,6 +28,10 @@ MOST_BINS = 2**18
 REACH = 8.0
 """Standard deviations of noise beyond which it has no weight."""
 
+CLEAR = 0.98
+"""A number counts as guessable by its own noisy value only if that keeps clearly less than is promised: less than
+so much of it. Chance alone makes a normal column lie just below."""
+
 
 def best_guess_error(values: FloatArray, noise_variance: float) -> float:
     """E[Var(X|X+Z)]/Var(X), for X as the values (n,) are distributed and Z normal.

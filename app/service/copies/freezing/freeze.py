@@ -110,11 +110,8 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
     only moments come back.
     """
     numbers, categories = sampled_columns(rows.columns)
-    if not numbers and not categories:
-        raise NotReleasable("a copy needs a numeric or a categorical column; there is neither")
     count = sum(part.rows for part in rows.parts) - len(rows.retired)
-    if count < 2:
-        raise NotReleasable("one row has no spread to hide it in", rows=count)
+    _check_extent(rows.columns, count)
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     if not categories:
         moments = tuple(part_moments(resources, part, numbers, retired) for part in rows.parts)
@@ -270,13 +267,26 @@ def _freeze_shapes(
 
 
 def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
-    """NotReleasable when a column could not be released, as far as statistics tell."""
+    """NotReleasable when nothing, or a column, could not be released, as far as statistics tell.
+
+    They count retired rows too: what varies in these alone is found by the first copy.
+    """
+    _check_extent(dataset.columns, dataset.released_rows)
     kept = [column for column in dataset.columns if column.storage is Storage.NUMBER]
     squares = np.diag(statistics.moments.comoment)
     for column, spread in zip(kept, squares.tolist(), strict=True):
         if column.kind.noised and not spread > 0:
             raise _constant(column.name)
     _check_categories(dataset, statistics)
+
+
+def _check_extent(columns: Sequence[Column], rows: int) -> None:
+    if not any(sampled_columns(columns)):
+        raise NotReleasable("a copy needs a numeric or a categorical column; there is neither")
+    if rows < 2:
+        raise NotReleasable(
+            "one row has no spread to hide it in; append more rows first", rows=rows
+        )
 
 
 def _check_releasable(numeric: tuple[str, ...], together: RowMoments) -> None:

@@ -73,7 +73,8 @@ class Frozen:
             exponents = grid_exponents(self.variances, applied_variance)
         except ValueError:
             raise NotReleasable(
-                "noise of this variance is too small or too large beside the data to be a double"
+                "noise of this variance is too small or too large beside the data to be a double; send the"
+                " numbers in another unit"
             ) from None
         for name, mean, sd, exponent in zip(
             self.numeric, self.means, np.sqrt(self.variances), exponents, strict=True
@@ -81,7 +82,8 @@ class Frozen:
             if not carries_noise(abs(mean) + sd, exponent):
                 raise NotReleasable(
                     f"the numbers of column {name!r} are so large beside their spread that noise of"
-                    " this variance would be lost to rounding",
+                    " this variance would be lost to rounding; subtract a constant from all of them, such as the"
+                    " smallest, and register the table again, or mark the column as an identifier to leave it out",
                     column=name,
                 )
         return dict(zip(self.numeric, exponents, strict=True))
@@ -100,7 +102,7 @@ def refuse_lost_noise(grid: Mapping[str, int], largest: Mapping[str, float]) -> 
         if name in largest and not carries_noise(largest[name], exponent):
             raise NotReleasable(
                 f"column {name!r} holds a number so far from the others that noise of this"
-                " data set's scale would be lost to rounding",
+                " data set's scale would be lost to rounding; correct it, or leave its row out",
                 column=name,
             )
 

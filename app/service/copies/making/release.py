@@ -26,7 +26,12 @@ from app.numerics.copies.path import Rows
 from app.service.asking import Ask, released_columns, work
 from app.service.copies.freezing.pool import open_pool
 from app.service.copies.freezing.shape import open_shapes
-from app.service.copies.lookup import downloadable, level_names, released_history
+from app.service.copies.lookup import (
+    downloadable,
+    level_names,
+    promised_variance,
+    released_history,
+)
 from app.service.copies.making.path_cache import PathCache, worth_keeping
 from app.service.copies.making.pieces import Batch, Piece, batches, cut, within
 from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
@@ -62,12 +67,17 @@ class Release:
 
     where:
         levels           the owner's names for its variance that the caller may know
+        promised         v of its level
+        applied          a(v), for those who answer for the data set, None for recipients
         batches_of_rows  where the rows lie; parts that wait for a shape are not there
+        retired          ordinals of those among them that were withdrawn
     """
 
     dataset: Dataset
     entry: HistoryEntry
     levels: tuple[str, ...]
+    promised: float
+    applied: float | None
     columns: tuple[Column, ...]
     first: int
     last: int
@@ -87,9 +97,23 @@ class Release:
         return f"{self.dataset.name[:100]}-{called}"
 
     @property
+    def known_variance(self) -> float:
+        """What the caller may have undone of the noise: a recipient, what it is promised.
+
+        Anything divided by a function of a gives a away, and with it what columns that are not the
+        recipient's have to do with each other.
+        """
+        return self.promised if self.applied is None else self.applied
+
+    @property
     def schema(self) -> pa.Schema:
         """Names and types of the released columns."""
         return self.recipe.schema
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self._rows - len(self.retired)
 
     @property
     def version(self) -> int:
@@ -251,7 +275,12 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
         if not allowed:
             raise Refusal("none of the columns of your grant is released any more")
         columns = _columns(allowed, selection.columns)
-        released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
+        parts_so_far = datasets.parts(connection, dataset.id)
+        released = [part for part in parts_so_far if not part.waiting]
+        retired = np.array(datasets.retired(connection, dataset.id, first, last), np.int64)
+        for part in parts_so_far:
+            if part.waiting:  # withdrawn before any copy had them: who has one is not to see that
+                retired = retired[(retired < part.first_row) | (retired >= part.end_row)]
         selected = [within(batch, first, last) for batch in batches(released)]
         most = _rows_at_once(len(columns))
         rows = tuple(batch for one in selected if one for batch in cut(one, most))
@@ -261,11 +290,13 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             dataset=dataset,
             entry=entry,
             levels=level_names(connection, grant, entry),
+            promised=promised_variance(connection, entry),
+            applied=entry.applied_variance if grant is None else None,
             columns=columns,
             first=first,
             last=last,
             batches_of_rows=rows,
-            retired=np.array(datasets.retired(connection, dataset.id, first, last), np.int64),
+            retired=retired,
             recipe=copy_recipe(
                 dataset,
                 columns,

@@ -246,12 +246,20 @@ def retire(connection: Connection, dataset_id: str, rows: Iterable[int]) -> int:
 
 
 def retired_count(connection: Connection, dataset_id: str, first: int, last: int) -> int:
-    """How many ordinals in [first, last) are withdrawn."""
-    rows = tables.retired_rows.c
-    query = select(func.count()).where(
+    """How many ordinals in [first, last) are withdrawn from copies: not those in parts that wait, which no copy has."""
+    rows, parts = tables.retired_rows.c, tables.parts.c
+    withdrawn = select(func.count()).where(
         rows.dataset == dataset_id, rows.row >= first, rows.row < last
     )
-    return int(connection.execute(query).scalar_one())
+    sealed = withdrawn.where(
+        parts.dataset == dataset_id,
+        parts.waiting,
+        rows.row >= parts.first_row,
+        rows.row < parts.first_row + parts.rows,
+    )
+    return int(connection.execute(withdrawn).scalar_one()) - int(
+        connection.execute(sealed).scalar_one()
+    )
 
 
 def retired(connection: Connection, dataset_id: str, first: int, last: int) -> list[int]:
