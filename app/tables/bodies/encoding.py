@@ -33,6 +33,18 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+def filled(body: Readable, size: int) -> bytes:
+    """The next `size` bytes of a body, fewer only at its end, however little it gives at a time."""
+    found = body.read(size)
+    if not found or len(found) == size:
+        return found
+    parts, missing = [found], size - len(found)
+    while missing and (more := body.read(missing)):
+        parts.append(more)
+        missing -= len(more)
+    return b"".join(parts)
+
+
 class Counted:
     """A body that says how much was read of it, and looks like a file to Arrow."""
 
@@ -67,7 +79,11 @@ class Counted:
 
 
 class Rewound:
-    """A body whose beginning was looked at, from the beginning."""
+    """A body whose beginning was looked at, from the beginning.
+
+    It gives as much as it is asked for until it ends: Arrow takes a row for too long that does not end in
+    the block after the one in which it begins, and what is read at once is a block, however short.
+    """
 
     closed = False
 
@@ -77,7 +93,9 @@ class Rewound:
         self.quotes = 0  # how many came by: an odd number leaves a field of a CSV open
 
     def read(self, size: int, /) -> bytes:
-        found = self._head.read(size) or self._rest.read(size)
+        found = self._head.read(size)
+        if len(found) < size:
+            found += filled(self._rest, size - len(found))
         self.quotes += found.count(b'"')
         return found
 

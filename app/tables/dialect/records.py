@@ -25,6 +25,9 @@ DELIMITER_NAMES = {"\t": "tab", " ": "blank"}
 SAMPLE_CHARACTERS, SAMPLE_RECORDS = 2**18, 500
 NEARLY_ALL = 0.9
 
+# Python's own limit of 2¹⁷ characters holds for the process; a row of a CSV here may be one long text.
+csv.field_size_limit(2**24)
+
 Records = list[list[str]]
 
 USUAL_NAMES = frozenset(

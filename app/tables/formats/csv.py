@@ -7,10 +7,12 @@ only numbers is refused. Integers with leading zeros or beyond 2⁵³ are codes 
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +20,7 @@ import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
 from app.model import Limits, Storage
-from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, found_charset
+from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, filled, found_charset
 from app.tables.dialect.records import TextDialect, column_names, found_dialect
 from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
@@ -43,10 +45,13 @@ from app.tables.values.cells import (
 )
 
 BLOCK_BYTES = 2**20
-"""What is parsed at a time: the longest row possible."""
+"""What is parsed at a time at least: every row that is no longer than this is read."""
 
 WIDE, LONGEST_BLOCK = 64, 16
 """Columns for which a block is one unit of `BLOCK_BYTES` longer, and most units of a block."""
+
+HEAD_BLOCKS = 2
+"""Units that are looked at before the rows are read: the block that tells the columns is no longer."""
 
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)")
 RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
@@ -82,15 +87,17 @@ def read_csv(
     """The table in the CSV text of `body`."""
     head = _head(body)
     charset = found_charset(head, wishes.encoding)
-    if charset.name != UTF8:
-        body = Transcoded(Rewound(head[charset.mark :], body), charset.name)
+    if charset.mark or charset.name != UTF8:
+        body = Rewound(head[charset.mark :], body)
+        if charset.name != UTF8:
+            body = Transcoded(body, charset.name)
         head = _head(body)
-    else:
-        head = head[charset.mark :]
     if not head.strip():
         raise InvalidTable("The body is empty")
-    dialect = found_dialect(head, wishes, cut=len(head) >= 2 * BLOCK_BYTES)
-    head = head[dialect.skipped :]
+    dialect = found_dialect(head, wishes, cut=_is_cut(head))
+    if dialect.skipped:
+        body = Rewound(head[dialect.skipped :], body)
+        head = _head(body)
     text = _text(head, dialect, limits, wished, wishes)
     columns = tuple(
         TableColumn(
@@ -115,13 +122,16 @@ def read_csv(
 
 
 def _head(body: Readable) -> bytes:
-    """The first two blocks."""
-    parts = []
-    size = 0
-    while size < 2 * BLOCK_BYTES and (more := body.read(2 * BLOCK_BYTES - size)):
-        parts.append(more)
-        size += len(more)
-    return b"".join(parts)
+    """The first blocks, and one byte that tells whether more follows.
+
+    Arrow takes the end of what it is given for the end of the last row. That byte stands in a block
+    of its own, so that a row which the head cuts in two is never among those of the blocks before.
+    """
+    return filled(body, HEAD_BLOCKS * BLOCK_BYTES + 1)
+
+
+def _is_cut(head: bytes) -> bool:
+    return len(head) > HEAD_BLOCKS * BLOCK_BYTES
 
 
 def _open(
@@ -131,11 +141,12 @@ def _open(
     *,
     types: Mapping[str, pa.DataType] | None = None,
     columns: int = 2,
+    most: int = LONGEST_BLOCK,
     decimal: Decimal = Decimal.POINT,
     missing: tuple[str, ...] = (),
 ) -> pa.csv.CSVStreamingReader:
     # Wide tables in longer blocks: every column of every block has a price of its own.
-    block = BLOCK_BYTES * min(max(1, columns // WIDE), LONGEST_BLOCK)
+    block = BLOCK_BYTES * min(max(1, columns // WIDE), most)
     absent = {*MISSING_NUMBERS, *missing}
     if dialect.spaced:
         absent |= {f" {token}" for token in absent}
@@ -171,9 +182,15 @@ def _text(
         found = _open(io.BytesIO(head), dialect, None).schema.names
         names = column_names(len(found)) if absent else [name.strip() for name in found]
         checked_names(names, limits)
+        _refuse_endless(head, unknown)
         texts = dict.fromkeys(names if absent else found, ARROW_TYPE[Storage.TEXT])
         reader = _open(
-            io.BytesIO(head), dialect, names if absent else None, types=texts, columns=len(names)
+            io.BytesIO(head),
+            dialect,
+            names if absent else None,
+            types=texts,
+            columns=len(names),
+            most=HEAD_BLOCKS,
         )
         written = next((batch for batch in reader if batch.num_rows), None)
     except UnicodeDecodeError:
@@ -193,6 +210,17 @@ def _text(
     return replace(
         unknown, names=None if absent else tuple(found), columns=columns, decimal=decimal
     )
+
+
+def _refuse_endless(head: bytes, text: CsvText) -> None:
+    """InvalidTable when not even the first row ends within the head."""
+    if not _is_cut(head):
+        return
+    lines = io.StringIO(head.decode(errors="replace"), newline="")
+    records = csv.reader(lines, delimiter=text.dialect.delimiter)
+    found = islice((record for record in records if record), text.header_rows + 1)
+    if len(list(found)) <= text.header_rows or not lines.read(1):
+        raise _too_long(1)
 
 
 def _refuse_hidden_columns(name: str, cells: pa.Array) -> None:
@@ -217,6 +245,7 @@ def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
         ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in text.columns
     ]
     first_row = 1
+    last: pa.RecordBatch | None = None
     try:
         reader = _open(
             pa.PythonFile(body, mode="r"),
@@ -234,9 +263,11 @@ def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
             first_row += batch.num_rows
-            _refuse_open_quote(batch, body, first_row - 1)
+            last = batch if batch.num_rows else last
     except pa.ArrowException as error:
-        raise _told(error, text) from None
+        raise _told(error, text, first_row) from None
+    if last is not None:
+        _refuse_open_quote(last, body, first_row - 1)
 
 
 def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
@@ -244,7 +275,7 @@ def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
 
     A quote inside a text without quotes is a character, so an odd number of them alone is no fault.
     """
-    if body.quotes % 2 == 0 or not batch.num_rows:
+    if body.quotes % 2 == 0:
         return
     cell = batch.column(batch.num_columns - 1)[-1].as_py()
     if isinstance(cell, str) and cell.endswith(("\n", "\r")):
@@ -266,8 +297,8 @@ def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int)
     return values
 
 
-def _told(error: pa.ArrowException, text: CsvText) -> DomainError:
-    """Arrow's complaint without the value that it quotes."""
+def _told(error: pa.ArrowException, text: CsvText, first_row: int = 1) -> DomainError:
+    """Arrow's complaint without the value that it quotes, when the rows before `first_row` are read."""
     complaint = str(error)
     if ragged := RAGGED.match(complaint):
         row = int(ragged[1]) - text.header_rows
@@ -291,8 +322,14 @@ def _told(error: pa.ArrowException, text: CsvText) -> DomainError:
             row=row,
         )
     if "straddl" in complaint:
-        return InvalidTable(
-            f"A row is longer than {BLOCK_BYTES} bytes, or a quote is never closed",
-            limit_bytes=BLOCK_BYTES,
-        )
+        return _too_long(first_row)
     return InvalidTable("The body is not well-formed CSV")
+
+
+def _too_long(row: int) -> InvalidTable:
+    return InvalidTable(
+        f"Row {row} is longer than {BLOCK_BYTES} bytes, or a quote is opened in it that is never closed: "
+        "close it, double quotes that are part of a text, or shorten the texts of the row.",
+        row=row,
+        limit_bytes=BLOCK_BYTES,
+    )
