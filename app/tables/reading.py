@@ -111,9 +111,13 @@ def _read(
         case Source.XLS:
             stream = read_workbook(whole_archive(rewound), source, limits, wished, wishes)
         case _ if packed:
-            raise InvalidTable("The body is packed more than once; send the table itself.")
+            raise InvalidTable(
+                "The body is packed more than once: what comes out of it is an archive or packed again, as a "
+                "workbook (xlsx, ods) is. Unpack it once and send what is in it."
+            )
         case Source.GZIP | Source.ZSTD:
-            inner = Counted(Unpacked(rewound, str(source)), limits.upload_bytes, "body, unpacked,")
+            plain = Unpacked(rewound, str(source), said=False)
+            inner = Counted(plain, limits.upload_bytes, "body, unpacked,")
             stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
         case _:
             kind, content = archived(whole_archive(rewound))

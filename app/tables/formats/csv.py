@@ -198,7 +198,8 @@ def _text(
             "The column names are not valid UTF-8; name the encoding with the parameter `encoding`."
         ) from None
     except pa.ArrowInvalid as error:
-        raise _told(error, replace(unknown, columns=_unread(found))) from None
+        odd = not _is_cut(head) and head.count(b'"') % 2 == 1
+        raise _told(error, replace(unknown, columns=_unread(found)), odd_quotes=odd) from None
     if written is None:
         raise InvalidTable("The table has column names and no rows")
     if len(names) == 1 and wishes.delimiter is None:
@@ -265,7 +266,8 @@ def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
             first_row += batch.num_rows
             last = batch if batch.num_rows else last
     except pa.ArrowException as error:
-        raise _told(error, text, first_row) from None
+        odd = body.ended and body.quotes % 2 == 1
+        raise _told(error, text, first_row, odd_quotes=odd) from None
     if last is not None:
         _refuse_open_quote(last, body, first_row - 1)
 
@@ -297,17 +299,14 @@ def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int)
     return values
 
 
-def _told(error: pa.ArrowException, text: CsvText, first_row: int = 1) -> DomainError:
+def _told(
+    error: pa.ArrowException, text: CsvText, first_row: int = 1, *, odd_quotes: bool = False
+) -> DomainError:
     """Arrow's complaint without the value that it quotes, when the rows before `first_row` are read."""
     complaint = str(error)
     if ragged := RAGGED.match(complaint):
         row = int(ragged[1]) - text.header_rows
-        return InvalidTable(
-            f"Row {row} has {ragged[3]} fields where the column names are {ragged[2]}; put fields "
-            "that hold the delimiter into quotes, leave out lines that are no rows, or name the "
-            "delimiter with the parameter `delimiter`.",
-            row=row,
-        )
+        return _ragged(row, int(ragged[3]), int(ragged[2]), odd_quotes=odd_quotes)
     if conversion := CONVERSION.match(complaint):
         position = int(conversion[1])
         columns = text.columns
@@ -323,7 +322,27 @@ def _told(error: pa.ArrowException, text: CsvText, first_row: int = 1) -> Domain
         )
     if "straddl" in complaint:
         return _too_long(first_row)
+    if "cannot infer" in complaint:
+        return InvalidTable(
+            f"The line of column names does not end within {BLOCK_BYTES} bytes, or a quote is opened in it "
+            "that is never closed: close it, or double quotes that are part of a name.",
+            limit_bytes=BLOCK_BYTES,
+        )
     return InvalidTable("The body is not well-formed CSV")
+
+
+def _ragged(row: int, fields: int, columns: int, *, odd_quotes: bool) -> InvalidTable:
+    """A quote that is never closed makes the rest of the text one cell, and its row too short."""
+    remedy = (
+        ", and the text has an odd number of quotes: one that is opened in this row is probably never "
+        "closed, which makes all below it one cell. Close it, or double quotes that are part of a text."
+        if odd_quotes and fields < columns
+        else "; put fields that hold the delimiter into quotes, leave out lines that are no rows, or name "
+        "the delimiter with the parameter `delimiter`."
+    )
+    return InvalidTable(
+        f"Row {row} has {fields} fields where the column names are {columns}{remedy}", row=row
+    )
 
 
 def _too_long(row: int) -> InvalidTable:
