@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import Counted, Readable, Rewound, Unpacked, unpacked
+from app.tables.bodies.encoding import Counted, Readable, Rewound, Unpacked, filled, unpacked
 from app.tables.dialect.spelling import is_total
 from app.tables.formats.archive import archived, counted, whole_archive
 from app.tables.formats.arrow import read_arrow, read_arrow_file
@@ -92,7 +92,7 @@ def _read(
     *,
     packed: bool = False,
 ) -> TableStream:
-    head = _first_bytes(body)
+    head = filled(body, ENOUGH_BYTES)
     rewound = Counted(Rewound(head, body), limits.upload_bytes)
     source = signed(head) or said or _text_format(head)
     match source:
@@ -111,9 +111,13 @@ def _read(
         case Source.XLS:
             stream = read_workbook(whole_archive(rewound), source, limits, wished, wishes)
         case _ if packed:
-            raise InvalidTable("The body is packed more than once; send the table itself.")
+            raise InvalidTable(
+                "The body is packed more than once: what comes out of it is an archive or packed again, as a "
+                "workbook (xlsx, ods) is. Unpack it once and send what is in it."
+            )
         case Source.GZIP | Source.ZSTD:
-            inner = Counted(Unpacked(rewound, str(source)), limits.upload_bytes, "body, unpacked,")
+            plain = Unpacked(rewound, str(source), said=False)
+            inner = Counted(plain, limits.upload_bytes, "body, unpacked,")
             stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
         case _:
             kind, content = archived(whole_archive(rewound))
@@ -123,13 +127,6 @@ def _read(
             else:
                 stream = read_workbook(content, kind, limits, wished, wishes)
     return stream
-
-
-def _first_bytes(body: Readable) -> bytes:
-    head = b""
-    while len(head) < ENOUGH_BYTES and (more := body.read(ENOUGH_BYTES - len(head))):
-        head += more
-    return head
 
 
 def _text_format(head: bytes) -> Source:

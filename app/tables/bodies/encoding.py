@@ -33,6 +33,18 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
+def filled(body: Readable, size: int) -> bytes:
+    """The next `size` bytes of a body, fewer only at its end, however little it gives at a time."""
+    found = body.read(size)
+    if not found or len(found) == size:
+        return found
+    parts, missing = [found], size - len(found)
+    while missing and (more := body.read(missing)):
+        parts.append(more)
+        missing -= len(more)
+    return b"".join(parts)
+
+
 class Counted:
     """A body that says how much was read of it, and looks like a file to Arrow."""
 
@@ -67,17 +79,25 @@ class Counted:
 
 
 class Rewound:
-    """A body whose beginning was looked at, from the beginning."""
+    """A body whose beginning was looked at, from the beginning.
+
+    It gives as much as it is asked for until it ends: Arrow takes a row for too long that does not end in
+    the block after the one in which it begins, and what is read at once is a block, however short.
+    """
 
     closed = False
 
     def __init__(self, head: bytes, rest: Readable) -> None:
         self._head = io.BytesIO(head)
         self._rest = rest
+        self.ended = False
         self.quotes = 0  # how many came by: an odd number leaves a field of a CSV open
 
     def read(self, size: int, /) -> bytes:
-        found = self._head.read(size) or self._rest.read(size)
+        found = self._head.read(size)
+        if len(found) < size:
+            found += filled(self._rest, size - len(found))
+            self.ended = len(found) < size
         self.quotes += found.count(b'"')
         return found
 
@@ -89,9 +109,10 @@ class Rewound:
 
 
 class Unpacked:
-    """The plain bytes of a body in a Content-Encoding."""
+    """The plain bytes of a body in a Content-Encoding, or of one that is packed and does not say so."""
 
-    def __init__(self, body: Counted, codec: str) -> None:
+    def __init__(self, body: Counted, codec: str, *, said: bool = True) -> None:
+        self._said = said
         self._packed = body
         self._stream = pa.CompressedInputStream(pa.PythonFile(body, mode="r"), codec)
         self._codec = codec
@@ -101,15 +122,23 @@ class Unpacked:
         try:
             data: bytes = self._stream.read(size)
         except (pa.ArrowException, OSError):
-            raise InvalidTable(
-                f"The body is not complete, well-formed {self._codec}, as Content-Encoding says"
-            ) from None
+            raise self._damaged() from None
         self._count += len(data)
         if self._count > max(FREE_BYTES, RATIO * self._packed.count):
             raise TooLarge(
                 f"The body unpacks to more than {RATIO} times its size", limit_ratio=RATIO
             )
         return data
+
+    def _damaged(self) -> InvalidTable:
+        what = f"is not complete, well-formed {self._codec}"
+        return InvalidTable(
+            f"The body {what}, as Content-Encoding says"
+            if self._said
+            else f"The body begins as {self._codec} does, without a Content-Encoding, and {what}: after "
+            f"{self._packed.count} bytes its end is missing, or bytes were changed on the way. Compare its size "
+            "with that of the file and send it again, or send the table without packing it."
+        )
 
 
 def unpacked(body: Readable, content_encoding: str | None, limit: int) -> Counted:

@@ -11,7 +11,7 @@ import codecs
 import csv
 import io
 import re
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 
@@ -24,6 +24,9 @@ UNUSUAL_DELIMITERS = (":", "^", "~", " ")
 DELIMITER_NAMES = {"\t": "tab", " ": "blank"}
 SAMPLE_CHARACTERS, SAMPLE_RECORDS = 2**18, 500
 NEARLY_ALL = 0.9
+
+# Python's own limit of 2¹⁷ characters holds for the process; a row of a CSV here may be one long text.
+csv.field_size_limit(2**24)
 
 Records = list[list[str]]
 
@@ -103,13 +106,19 @@ def _told(wishes: ReadingWishes, delimiter: str) -> ReadingWishes:
 def _refuse_undoubled(text: str, delimiter: str) -> None:
     """InvalidTable when a quote inside quotes is the fault; an unclosed one is the parser's to name."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    first = 1
     try:
-        deque(reader, maxlen=0)
+        for _ in reader:
+            first = reader.line_num + 1
     except csv.Error as error:
         if "expected after" in str(error):
+            line = reader.line_num
+            unclosed = (
+                f", or one that is opened in line {first} is not closed" if first < line else ""
+            )
             raise InvalidTable(
-                f'A quote inside a quoted field must be doubled ("") in line {reader.line_num}.',
-                line=reader.line_num,
+                f'A quote inside a quoted field must be doubled ("") in line {line}{unclosed}.',
+                line=line,
             ) from None
 
 

@@ -82,7 +82,12 @@ def archived(content: bytes) -> tuple[Source, bytes]:
                 )
             return Source.ZIP, archive.read(tables[0])
     except DAMAGED:
-        raise InvalidTable("The body is not a complete, well-formed zip archive.") from None
+        raise InvalidTable(
+            "The body is not a complete, well-formed zip archive, which a workbook (xlsx, xlsb, ods) is too: "
+            f"of the {len(content)} bytes that arrived the end is missing, or some were changed on the way. "
+            "Compare their number with the size of the file and send it again; a file that no spreadsheet "
+            "program opens either must be saved anew.",
+        ) from None
     except (NotImplementedError, RuntimeError):
         raise UnsupportedMediaType(
             "The zip archive is encrypted or packed in a way that is not read here.",

@@ -7,21 +7,24 @@ only numbers is refused. Integers with leading zeros or beyond 2⁵³ are codes 
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
-from app.model import Limits, Storage
-from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, found_charset
+from app.model import Limits, Notice, Storage
+from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, filled, found_charset
 from app.tables.dialect.records import TextDialect, column_names, found_dialect
 from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
+from app.tables.formats.empty_rows import EmptyLines, without_empty_end
 from app.tables.stream import (
     ARROW_TYPE,
     FOUND_OUT,
@@ -43,10 +46,13 @@ from app.tables.values.cells import (
 )
 
 BLOCK_BYTES = 2**20
-"""What is parsed at a time: the longest row possible."""
+"""What is parsed at a time at least: every row that is no longer than this is read."""
 
 WIDE, LONGEST_BLOCK = 64, 16
 """Columns for which a block is one unit of `BLOCK_BYTES` longer, and most units of a block."""
+
+HEAD_BLOCKS = 2
+"""Units that are looked at before the rows are read: the block that tells the columns is no longer."""
 
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)")
 RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
@@ -79,18 +85,20 @@ def read_csv(
     wishes: ReadingWishes = FOUND_OUT,
     format_: str = "csv",
 ) -> TableStream:
-    """The table in the CSV text of `body`."""
+    """The table in the CSV text of `body`, without empty rows at its end."""
     head = _head(body)
     charset = found_charset(head, wishes.encoding)
-    if charset.name != UTF8:
-        body = Transcoded(Rewound(head[charset.mark :], body), charset.name)
+    if charset.mark or charset.name != UTF8:
+        body = Rewound(head[charset.mark :], body)
+        if charset.name != UTF8:
+            body = Transcoded(body, charset.name)
         head = _head(body)
-    else:
-        head = head[charset.mark :]
     if not head.strip():
         raise InvalidTable("The body is empty")
-    dialect = found_dialect(head, wishes, cut=len(head) >= 2 * BLOCK_BYTES)
-    head = head[dialect.skipped :]
+    dialect = found_dialect(head, wishes, cut=_is_cut(head))
+    if dialect.skipped:
+        body = Rewound(head[dialect.skipped :], body)
+        head = _head(body)
     text = _text(head, dialect, limits, wished, wishes)
     columns = tuple(
         TableColumn(
@@ -110,18 +118,24 @@ def read_csv(
         decimal=text.decimal,
         header=dialect.header,
     )
-    batches = read_ahead(_batches(Rewound(head, body), text))
-    return TableStream(columns, batches, read_as=read_as)
+    rewound = Rewound(head, body)
+    lines = EmptyLines(rewound, dialect.delimiter)
+    notices: list[Notice] = []
+    rows = without_empty_end(_batches(rewound, lines, text), lines, notices)
+    return TableStream(columns, read_ahead(rows), read_as=read_as, notices=notices)
 
 
 def _head(body: Readable) -> bytes:
-    """The first two blocks."""
-    parts = []
-    size = 0
-    while size < 2 * BLOCK_BYTES and (more := body.read(2 * BLOCK_BYTES - size)):
-        parts.append(more)
-        size += len(more)
-    return b"".join(parts)
+    """The first blocks, and one byte that tells whether more follows.
+
+    Arrow takes the end of what it is given for the end of the last row. That byte stands in a block
+    of its own, so that a row which the head cuts in two is never among those of the blocks before.
+    """
+    return filled(body, HEAD_BLOCKS * BLOCK_BYTES + 1)
+
+
+def _is_cut(head: bytes) -> bool:
+    return len(head) > HEAD_BLOCKS * BLOCK_BYTES
 
 
 def _open(
@@ -131,11 +145,12 @@ def _open(
     *,
     types: Mapping[str, pa.DataType] | None = None,
     columns: int = 2,
+    most: int = LONGEST_BLOCK,
     decimal: Decimal = Decimal.POINT,
     missing: tuple[str, ...] = (),
 ) -> pa.csv.CSVStreamingReader:
     # Wide tables in longer blocks: every column of every block has a price of its own.
-    block = BLOCK_BYTES * min(max(1, columns // WIDE), LONGEST_BLOCK)
+    block = BLOCK_BYTES * min(max(1, columns // WIDE), most)
     absent = {*MISSING_NUMBERS, *missing}
     if dialect.spaced:
         absent |= {f" {token}" for token in absent}
@@ -171,9 +186,15 @@ def _text(
         found = _open(io.BytesIO(head), dialect, None).schema.names
         names = column_names(len(found)) if absent else [name.strip() for name in found]
         checked_names(names, limits)
+        _refuse_endless(head, unknown)
         texts = dict.fromkeys(names if absent else found, ARROW_TYPE[Storage.TEXT])
         reader = _open(
-            io.BytesIO(head), dialect, names if absent else None, types=texts, columns=len(names)
+            io.BytesIO(head),
+            dialect,
+            names if absent else None,
+            types=texts,
+            columns=len(names),
+            most=HEAD_BLOCKS,
         )
         written = next((batch for batch in reader if batch.num_rows), None)
     except UnicodeDecodeError:
@@ -181,7 +202,8 @@ def _text(
             "The column names are not valid UTF-8; name the encoding with the parameter `encoding`."
         ) from None
     except pa.ArrowInvalid as error:
-        raise _told(error, replace(unknown, columns=_unread(found))) from None
+        odd = not _is_cut(head) and head.count(b'"') % 2 == 1
+        raise _told(error, replace(unknown, columns=_unread(found)), odd_quotes=odd) from None
     if written is None:
         raise InvalidTable("The table has column names and no rows")
     if len(names) == 1 and wishes.delimiter is None:
@@ -193,6 +215,17 @@ def _text(
     return replace(
         unknown, names=None if absent else tuple(found), columns=columns, decimal=decimal
     )
+
+
+def _refuse_endless(head: bytes, text: CsvText) -> None:
+    """InvalidTable when not even the first row ends within the head."""
+    if not _is_cut(head):
+        return
+    lines = io.StringIO(head.decode(errors="replace"), newline="")
+    records = csv.reader(lines, delimiter=text.dialect.delimiter)
+    found = islice((record for record in records if record), text.header_rows + 1)
+    if len(list(found)) <= text.header_rows or not lines.read(1):
+        raise _too_long(1)
 
 
 def _refuse_hidden_columns(name: str, cells: pa.Array) -> None:
@@ -211,15 +244,16 @@ def _unread(names: list[str]) -> tuple[CsvColumn, ...]:
     return tuple(CsvColumn(name.strip(), Storage.TEXT) for name in names)
 
 
-def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
+def _batches(body: Rewound, lines: EmptyLines, text: CsvText) -> Iterator[pa.RecordBatch]:
     names = [column.name for column in text.columns]
     types = [
         ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in text.columns
     ]
     first_row = 1
+    last: pa.RecordBatch | None = None
     try:
         reader = _open(
-            pa.PythonFile(body, mode="r"),
+            pa.PythonFile(lines, mode="r"),
             text.dialect,
             names if text.names is None else None,
             types=dict(zip(text.names or names, types, strict=True)),
@@ -234,9 +268,12 @@ def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
             first_row += batch.num_rows
-            _refuse_open_quote(batch, body, first_row - 1)
+            last = batch if batch.num_rows else last
     except pa.ArrowException as error:
-        raise _told(error, text) from None
+        odd = body.ended and body.quotes % 2 == 1
+        raise _told(error, text, first_row, odd_quotes=odd) from None
+    if last is not None:
+        _refuse_open_quote(last, body, first_row - 1)
 
 
 def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
@@ -244,7 +281,7 @@ def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
 
     A quote inside a text without quotes is a character, so an odd number of them alone is no fault.
     """
-    if body.quotes % 2 == 0 or not batch.num_rows:
+    if body.quotes % 2 == 0:
         return
     cell = batch.column(batch.num_columns - 1)[-1].as_py()
     if isinstance(cell, str) and cell.endswith(("\n", "\r")):
@@ -266,17 +303,14 @@ def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int)
     return values
 
 
-def _told(error: pa.ArrowException, text: CsvText) -> DomainError:
-    """Arrow's complaint without the value that it quotes."""
+def _told(
+    error: pa.ArrowException, text: CsvText, first_row: int = 1, *, odd_quotes: bool = False
+) -> DomainError:
+    """Arrow's complaint without the value that it quotes, when the rows before `first_row` are read."""
     complaint = str(error)
     if ragged := RAGGED.match(complaint):
         row = int(ragged[1]) - text.header_rows
-        return InvalidTable(
-            f"Row {row} has {ragged[3]} fields where the column names are {ragged[2]}; put fields "
-            "that hold the delimiter into quotes, leave out lines that are no rows, or name the "
-            "delimiter with the parameter `delimiter`.",
-            row=row,
-        )
+        return _ragged(row, int(ragged[3]), int(ragged[2]), odd_quotes=odd_quotes)
     if conversion := CONVERSION.match(complaint):
         position = int(conversion[1])
         columns = text.columns
@@ -291,8 +325,34 @@ def _told(error: pa.ArrowException, text: CsvText) -> DomainError:
             row=row,
         )
     if "straddl" in complaint:
+        return _too_long(first_row)
+    if "cannot infer" in complaint:
         return InvalidTable(
-            f"A row is longer than {BLOCK_BYTES} bytes, or a quote is never closed",
+            f"The line of column names does not end within {BLOCK_BYTES} bytes, or a quote is opened in it "
+            "that is never closed: close it, or double quotes that are part of a name.",
             limit_bytes=BLOCK_BYTES,
         )
     return InvalidTable("The body is not well-formed CSV")
+
+
+def _ragged(row: int, fields: int, columns: int, *, odd_quotes: bool) -> InvalidTable:
+    """A quote that is never closed makes the rest of the text one cell, and its row too short."""
+    remedy = (
+        ", and the text has an odd number of quotes: one that is opened in this row is probably never "
+        "closed, which makes all below it one cell. Close it, or double quotes that are part of a text."
+        if odd_quotes and fields < columns
+        else "; put fields that hold the delimiter into quotes, leave out lines that are no rows, or name "
+        "the delimiter with the parameter `delimiter`."
+    )
+    return InvalidTable(
+        f"Row {row} has {fields} fields where the column names are {columns}{remedy}", row=row
+    )
+
+
+def _too_long(row: int) -> InvalidTable:
+    return InvalidTable(
+        f"Row {row} is longer than {BLOCK_BYTES} bytes, or a quote is opened in it that is never closed: "
+        "close it, double quotes that are part of a text, or shorten the texts of the row.",
+        row=row,
+        limit_bytes=BLOCK_BYTES,
+    )
