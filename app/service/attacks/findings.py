@@ -147,7 +147,7 @@ class Audit:
     where:
         pooling_gain  the normalised error of the best copy alone, less that of all together
         findings      every attacker on the least perturbed copy, numbers and categories jointly
-        verdict       these in one sentence
+        verdict       these in a few sentences
     """
 
     id: str
@@ -169,3 +169,8 @@ class Audit:
     def holds(self) -> bool:
         """Whether nothing was found beyond what is promised, or known to lie outside of it."""
         return all(one.holds or one.known_limit for one in self.findings)
+
+    @property
+    def broken(self) -> bool:
+        """Whether an attack broke the promise; where it neither is nor holds, that could not be decided."""
+        return any(one.broken for one in self.findings)

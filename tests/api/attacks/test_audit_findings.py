@@ -72,6 +72,24 @@ def test_a_promise_that_rounding_breaks_is_reported(admin: TestClient) -> None:
     assert "rounding to the lattice" in found["verdict"]
 
 
+def test_a_skewed_column_is_a_limit_that_the_verdict_names(admin: TestClient) -> None:
+    """As the capital gains of adult: few have any, and some have very much."""
+    rng = np.random.default_rng(3)
+    some = rng.random(4_000) < 0.03
+    gains = np.where(some, np.exp(rng.normal(8.0, 1.2, 4_000)), 0.0)
+    table = pa.table({"gain": gains, "size": rng.normal(size=4_000)})
+    dataset = register(admin, table, columns=None)
+    found = audit(admin, dataset, noise_variances=[1.0], seed=1)
+    trees = {one["target"]: one for one in found["findings"] if one["attacker"] == "boosted trees"}
+    assert trees["gain"]["univariate"] < 0.4
+    assert (trees["gain"]["holds"], trees["gain"]["known_limit"]) == (False, True)
+    assert trees["size"]["holds"]
+    assert not any(one["undecided"] for one in found["findings"])
+    every = len(found["findings"])
+    assert found["verdict"].startswith(f"The promise holds in {every - 1} of {every} attacks")
+    assert "of gain where 0.5 is promised to linear ones" in found["verdict"]
+
+
 def test_versions_of_a_row_are_reported(admin: TestClient) -> None:
     table = mixed_table(300)
     made = admin.post(
