@@ -42,6 +42,7 @@ class Attacker(StrEnum):
     DIRECTION = "worst direction"
     INSIDER = "insider who knows all other attributes"
     AVERAGER = "version averager"
+    NEIGHBOURS = "smoother of neighbouring rows"
 
 
 @dataclass(frozen=True)

@@ -136,4 +136,6 @@ def _some(rows: ReleasedRows, chosen: np.ndarray) -> ReleasedRows:
         shown=rows.shown[chosen],
         parts=rows.parts[chosen],
         kept=None if rows.kept is None else rows.kept[chosen],
+        # Some rows out of many are no neighbours.
+        runs=rows.runs if len(chosen) == len(rows.numbers) else None,
     )
