@@ -268,6 +268,9 @@ def test_pages_tell_a_promise_that_holds_from_one_with_limits_and_one_that_is_un
             verdict="So it is.",
             findings=found,
         )
+        # A picture of it shows of each attacker the break, or else what is next to one.
+        assert kept.worst_of_each[0] == (found[-1] if number > 1 else HELD)
+        assert kept.worst_of_each[1:] == ((LIMIT,) if number else ())
         with writing(resources.engine) as connection:
             results.keep_audit(resources, connection, ask, kept)
         page = office.get(f"/portal/owned/{dataset}/audits/{kept.id}").text

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.releases.findings import Finding
+from app.numerics.attacks.releases.findings import Attacker, Finding
 from app.numerics.attacks.score import TOLERANCES, Score
 
 
@@ -169,6 +169,18 @@ class Audit:
     def holds(self) -> bool:
         """Whether nothing was found beyond what is promised, or known to lie outside of it."""
         return all(one.holds or one.known_limit for one in self.findings)
+
+    @property
+    def worst_of_each(self) -> tuple[Finding, ...]:
+        """Of each attacker the finding that is nearest to a break: a break, then what is undecided or a limit."""
+
+        def order(one: Finding) -> tuple[bool, bool, bool, float]:
+            return not one.broken, not one.undecided, one.holds, one.left / one.promised
+
+        worst: dict[Attacker, Finding] = {}
+        for one in sorted(self.findings, key=order):
+            worst.setdefault(one.attacker, one)
+        return tuple(worst[attacker] for attacker in Attacker if attacker in worst)
 
     @property
     def broken(self) -> bool:

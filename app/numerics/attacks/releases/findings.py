@@ -72,6 +72,15 @@ class Finding:
     undecided: bool = False
 
     @property
+    def standing(self) -> str:
+        """Which of the four it is, in a word or three."""
+        if self.holds:
+            return "holds"
+        if self.known_limit:
+            return "outside the promise"
+        return "undecided" if self.undecided else "broken"
+
+    @property
     def broken(self) -> bool:
         """Whether the promise is: it does not hold, and nothing else is to be said of that."""
         return not (self.holds or self.known_limit or self.undecided)
