@@ -1,4 +1,4 @@
-"""Scores of attacks as pictures: error against copies, and how errors are distributed.
+"""Scores of attacks as pictures: what is left beside the promise, error against copies, how errors are distributed.
 
 After figures 2 and 3 of li2012: the normalised error against the number of copies, the histogram and
 the cumulative histogram of errors.
@@ -7,12 +7,14 @@ the cumulative histogram of errors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.score import MISS_EDGES
+from app.pictures.utility import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +22,37 @@ if TYPE_CHECKING:
 
 Misses = Mapping[str, Sequence[float] | FloatArray]
 """For each attack the share of cells in each bin of MISS_EDGES."""
+
+
+MEANING = {
+    "ndr": "takes it as it is (ndr)",
+    "udr": "column by column (udr)",
+    "sf": "spectral filter (sf)",
+    "pca-dr": "principal directions (pca-dr)",
+    "be-dr": "best linear (be-dr)",
+    "mixture": "normal mixture (mixture)",
+}
+"""Attacks in words, with the names by which they are asked for."""
+
+STANDINGS = {
+    "holds": ("#0b5cad", "o"),
+    "outside the promise": ("#d9730d", "^"),
+    "undecided": ("#6b6b6b", "D"),
+    "broken": ("#b3001b", "X"),
+}
+"""How a promise can stand, told by colour and by shape."""
+
+
+@dataclass(frozen=True)
+class AttackerPoint:
+    """What an attacker leaves of the target that it comes nearest to, and how the promise stands there."""
+
+    attacker: str
+    target: str
+    promised: float
+    left: float
+    interval: tuple[float, float]
+    standing: str
 
 
 def draw_scoring(misses: Misses, by_copies: Sequence[tuple[int, float]]) -> Figure:
@@ -33,23 +66,64 @@ def draw_scoring(misses: Misses, by_copies: Sequence[tuple[int, float]]) -> Figu
     draw_misses(panels[0], panels[1], misses)
     if several:
         counts = [count for count, _ in by_copies]
-        draw_by_copies(panels[2], counts, {"be-dr": [error for _, error in by_copies]})
+        draw_by_copies(panels[2], counts, {MEANING["be-dr"]: [error for _, error in by_copies]})
     return figure
 
 
 def draw_audit(
+    attackers: Sequence[AttackerPoint],
     counts: Sequence[int],
     curves: Mapping[str, Sequence[float]],
     misses: Mapping[str, Sequence[float]],
 ) -> Figure:
-    """Error against the number of copies, histogram and cumulative histogram of errors."""
+    """What every attacker leaves, error against the number of copies, and histograms of errors."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 4), layout="constrained")
-    copies, histogram, cumulative = figure.subplots(1, 3)
+    figure = Figure(figsize=(10, 8), layout="constrained")
+    (left, copies), (histogram, cumulative) = figure.subplots(2, 2)
+    draw_attackers(left, attackers)
     draw_by_copies(copies, counts, curves)
     draw_misses(histogram, cumulative, misses)
     return figure
+
+
+def draw_attackers(axes: Axes, attackers: Sequence[AttackerPoint]) -> None:
+    """Of each attacker what it leaves at worst, with its interval, beside the promise as a line."""
+    for place, one in enumerate(attackers):
+        colour, marker = STANDINGS[one.standing]
+        axes.plot(one.interval, (place, place), color=colour, lw=1.5)
+        axes.plot(one.left, place, marker, color=colour, ms=7)
+    used = {one.standing for one in attackers}
+    for standing, (colour, marker) in STANDINGS.items():
+        if standing in used:
+            axes.plot([], [], marker, color=colour, ms=7, label=standing)
+    for number, promised in enumerate(sorted({one.promised for one in attackers})):
+        axes.axvline(promised, color="#333333", ls="--", lw=1, label=None if number else "promised")
+    axes.set_yticks(
+        range(len(attackers)),
+        labels=[f"{one.attacker}\n{_target(one.target)}" for one in attackers],
+        fontsize=7,
+        parse_math=False,
+    )
+    axes.set(xlabel="share of variance left", xlim=(-0.03, 1.03), title="Attackers at their worst")
+    # The first on top, and room below the last for what the marks mean.
+    axes.set_ylim(len(attackers) + 0.9, -0.6)
+    axes.grid(axis="x", alpha=0.3)
+    if attackers:
+        # On white, for the promise's line runs behind it.
+        axes.legend(
+            framealpha=1,
+            edgecolor="none",
+            fontsize=7,
+            ncols=min(3, len(used) + 1),
+            loc="lower center",
+        )
+
+
+def _target(name: str) -> str:
+    """A column short enough to be drawn, and in full which category or rows of it."""
+    column, comma, which = name.partition(", ")
+    return f"{label(column)}{comma}{label(which)}"
 
 
 def draw_misses(histogram: Axes, cumulative: Axes, misses: Misses) -> None:
@@ -63,21 +137,23 @@ def draw_misses(histogram: Axes, cumulative: Axes, misses: Misses) -> None:
     cumulative.set(
         xlabel=unit, ylabel="share of cells", ylim=(0, 1.02), title="Errors up to a size"
     )
-    cumulative.legend(frameon=False, fontsize=8)
     for axes in (histogram, cumulative):
         axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=8)
 
 
 def draw_by_copies(
     axes: Axes, counts: Sequence[int], curves: Mapping[str, Sequence[float]]
 ) -> None:
-    """The normalised error against the number of copies."""
+    """The normalised error, a share, against the number of copies."""
     from matplotlib.ticker import MaxNLocator
 
     for (name, errors), marker in zip(curves.items(), ("o-", "s-", "x"), strict=False):
         axes.plot(counts, errors, marker, ms=4, lw=1.2, label=name)
-    axes.set(xlabel="number of copies", ylabel="normalised error", ylim=(0, None))
+    # Frames that do not hang on the data: equal errors, or one copy, would leave no room for their marks.
+    axes.set(xlabel="number of copies", ylabel="normalised error", ylim=(0, 1.05))
+    axes.set_xlim(min(counts, default=1) - 0.5, max(counts, default=1) + 0.5)
     axes.set_title("Error against copies")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8)

@@ -104,7 +104,9 @@ def draw_preview(
         models.plot([x for x, _ in line], [100 * y for _, y in line], "o-", lw=1, label=label(name))
     models.axhline(-2, color="#999999", lw=0.8, ls="--")
     models.set(
-        xlabel="privacy", ylabel="points lost (dashed: 2)", title="Models trained on the copy"
+        xlabel="privacy",
+        ylabel="points beside the original; lost below 0 (dashed: 2 lost)",
+        title="Models trained on the copy",
     )
     for axes in (plane, models):
         axes.grid(alpha=0.3)

@@ -1,9 +1,10 @@
-"""The words that templates use: what a level means, what becomes of a column, how formats are called."""
+"""The words that templates use: what a level means, what becomes of a column, what an audit found."""
 
 from __future__ import annotations
 
 from app.model import Column, Kind, Level
 from app.portal.rendering import PAGES, percent
+from app.service.attacks.findings import Audit
 
 KINDS = {
     Kind.NUMERIC: "number",
@@ -71,7 +72,19 @@ def kinds(columns: tuple[Column, ...]) -> list[str]:
     return [f"{n} {name if n == 1 else PLURALS.get(name, name)}" for name, n in found.items()]
 
 
+def standing(audit: Audit) -> tuple[str, str]:
+    """How the promise stands after an audit: the colour, and what follows the word promise."""
+    if audit.broken:
+        return "bad", "is broken"
+    if not audit.holds:
+        return "warn", "could not be decided"
+    if any(one.known_limit for one in audit.findings):
+        return "warn", "holds, but for known limits"
+    return "good", "holds"
+
+
 PAGES.filters |= {
+    "standing": standing,
     "meaning": meaning,
     "kinds": kinds,
     "kind": lambda column: KINDS[column.kind],

@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
 
 from app.model import Caller, Role
+from app.numerics.attacks.releases.findings import Attacker, Finding, Left, finding
 from app.service import results
 from app.service.asking import Ask
 from app.service.attacks.audit import AUDITING, Wish, ask_for_audit, list_audits, newest_audits
+from app.service.attacks.findings import Audit
 from app.service.jobs.progress import SILENT
 from app.service.jobs.tidying import tidy
 from app.store.database import jobs
@@ -224,3 +226,57 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     assert auditor.get(f"/portal/audits/{dataset}/au_later").status_code == 200
     assert auditor.get(f"/portal/owned/{dataset}/audits").status_code == 404
     assert office.get(f"/portal/audits/{dataset}/au_later").status_code == 403
+
+
+HELD = finding(Attacker.LINEAR, "rent", 0.5, Left(0.51, 0.01))
+LIMIT = finding(Attacker.TREES, "gain", 0.5, Left(0.4, 0.1), univariate=0.1)
+UNDECIDED = finding(Attacker.LINEAR, "age", 0.5, Left(0.3, 0.1))
+BROKEN = finding(Attacker.LINEAR, "income", 0.5, Left(0.3, 0.01))
+
+
+def test_pages_tell_a_promise_that_holds_from_one_with_limits_and_one_that_is_undecided(
+    service: Service,
+) -> None:
+    owner = made(service, "owner", "owner")
+    office = signed_in(service, owner["key"])
+    auditor = signed_in(service, made(service, "auditor", "auditor")["key"])
+    dataset = registered(office, "one", 5)
+    level = {"name": "partner", "percent": "50"}
+    office.post(f"/portal/owned/{dataset}/levels", data=level, headers=sending(office))
+    resources: Any = service.app.state.resources
+    ask = Ask(Caller(owner["id"], "owner", Role.OWNER), "request")
+    kinds: list[tuple[tuple[Finding, ...], str]] = [
+        ((HELD,), "holds<"),
+        ((HELD, LIMIT), "holds, but for known limits<"),
+        ((HELD, LIMIT, UNDECIDED), "could not be decided<"),
+        ((HELD, LIMIT, UNDECIDED, BROKEN), "is broken<"),
+    ]
+    for number, (found, said) in enumerate(kinds):
+        kept = Audit(
+            id=f"au_{number}",
+            dataset=dataset,
+            created_at=datetime.now(UTC),
+            seed=0,
+            rows=10,
+            columns=("rent",),
+            measured_on="simulated copies",
+            pooling_gain=0.0,
+            copies=(),
+            by_copies=(),
+            joint=(),
+            independent=(),
+            verdict="So it is.",
+            findings=found,
+        )
+        # A picture of it shows of each attacker the break, or else what is next to one.
+        assert kept.worst_of_each[0] == (found[-1] if number > 1 else HELD)
+        assert kept.worst_of_each[1:] == ((LIMIT,) if number else ())
+        with writing(resources.engine) as connection:
+            results.keep_audit(resources, connection, ask, kept)
+        page = office.get(f"/portal/owned/{dataset}/audits/{kept.id}").text
+        assert f"The promise {said}" in page
+        assert ("the best guess of any kind leaves 0.100" in page) is (LIMIT in found)
+        assert (">undecided<" in page) is (UNDECIDED in found)
+        assert (">broken<" in page) is (BROKEN in found)
+        assert f">{said}" in office.get(f"/portal/owned/{dataset}/audits").text
+        assert f"the promise {said}" in auditor.get("/portal/audits").text

@@ -31,7 +31,7 @@ from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.attacks.battery import Attack
-from app.pictures.attacks import draw_audit, draw_scoring
+from app.pictures.attacks import MEANING, AttackerPoint, draw_audit, draw_scoring
 from app.service.asking import seed_or_new
 from app.service.attacks import audit
 from app.service.attacks.adversary import IndependentNoise, NoiseModel, ProportionalNoise
@@ -284,7 +284,17 @@ def read_audit(
         "corner-wave noise": [point.joint for point in points],
         "best copy alone": [point.best_alone for point in points],
     }
-    misses = {f"corner-wave, {one.attack}": one.misses for one in found.joint}
-    misses |= {f"independent, {one.attack}": one.misses for one in found.independent}
-    figure = draw_audit([point.copies for point in points], curves, misses)
+    misses = {f"corner-wave, {MEANING[one.attack]}": one.misses for one in found.joint}
+    misses |= {f"independent, {MEANING[one.attack]}": one.misses for one in found.independent}
+    figure = draw_audit(
+        [
+            AttackerPoint(
+                one.attacker, one.target, one.promised, one.left, one.interval, one.standing
+            )
+            for one in found.worst_of_each
+        ],
+        [point.copies for point in points],
+        curves,
+        misses,
+    )
     return picture_response(figure, kind)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from app.errors import InvalidParameter, NotFound
 from app.model import HistoryEntry
 from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.releases.findings import verdict
+from app.numerics.attacks.releases.verdict import verdict
 from app.service import results
 from app.service.asking import Ask, Once, new_id, overseen, owned, work
 from app.service.attacks.audited_rows import audited_rows

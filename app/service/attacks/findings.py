@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.releases.findings import Finding
+from app.numerics.attacks.releases.findings import Attacker, Finding
 from app.numerics.attacks.score import TOLERANCES, Score
 
 
@@ -147,7 +147,7 @@ class Audit:
     where:
         pooling_gain  the normalised error of the best copy alone, less that of all together
         findings      every attacker on the least perturbed copy, numbers and categories jointly
-        verdict       these in one sentence
+        verdict       these in a few sentences
     """
 
     id: str
@@ -169,3 +169,20 @@ class Audit:
     def holds(self) -> bool:
         """Whether nothing was found beyond what is promised, or known to lie outside of it."""
         return all(one.holds or one.known_limit for one in self.findings)
+
+    @property
+    def worst_of_each(self) -> tuple[Finding, ...]:
+        """Of each attacker the finding that is nearest to a break: a break, then what is undecided or a limit."""
+
+        def order(one: Finding) -> tuple[bool, bool, bool, float]:
+            return not one.broken, not one.undecided, one.holds, one.left / one.promised
+
+        worst: dict[Attacker, Finding] = {}
+        for one in sorted(self.findings, key=order):
+            worst.setdefault(one.attacker, one)
+        return tuple(worst[attacker] for attacker in Attacker if attacker in worst)
+
+    @property
+    def broken(self) -> bool:
+        """Whether an attack broke the promise; where it neither is nor holds, that could not be decided."""
+        return any(one.broken for one in self.findings)

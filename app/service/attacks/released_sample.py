@@ -201,6 +201,8 @@ def copied_rows(
         shown,
         original.groups,
         kept,
+        # A piece is of one part and of one run of ordinals; what was retired between two rows is in no copy.
+        np.repeat(np.arange(len(original.pieces)), [len(places) for _, places in original.pieces]),
     )
     return Copied(rows, {group: applied * shape for group, shape in original.shapes.items()})
 

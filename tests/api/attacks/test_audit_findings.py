@@ -18,6 +18,7 @@ EVERY = {
     "rounding to the lattice",
     "worst direction",
     "insider who knows all other attributes",
+    "smoother of neighbouring rows",
 }
 
 
@@ -70,6 +71,47 @@ def test_a_promise_that_rounding_breaks_is_reported(admin: TestClient) -> None:
     assert not rounded["holds"]
     assert found["verdict"].startswith("The promise is broken")
     assert "rounding to the lattice" in found["verdict"]
+
+
+def test_a_skewed_column_is_a_limit_that_the_verdict_names(admin: TestClient) -> None:
+    """As the capital gains of adult: few have any, and some have very much."""
+    rng = np.random.default_rng(3)
+    some = rng.random(4_000) < 0.03
+    gains = np.where(some, np.exp(rng.normal(8.0, 1.2, 4_000)), 0.0)
+    table = pa.table({"gain": gains, "size": rng.normal(size=4_000)})
+    dataset = register(admin, table, columns=None)
+    found = audit(admin, dataset, noise_variances=[1.0], seed=1)
+    trees = {one["target"]: one for one in found["findings"] if one["attacker"] == "boosted trees"}
+    assert trees["gain"]["univariate"] < 0.4
+    assert (trees["gain"]["holds"], trees["gain"]["known_limit"]) == (False, True)
+    assert trees["size"]["holds"]
+    assert not any(one["undecided"] for one in found["findings"])
+    every = len(found["findings"])
+    assert found["verdict"].startswith(f"The promise holds in {every - 1} of {every} attacks")
+    assert "of gain where 0.5 is promised to linear ones" in found["verdict"]
+
+
+@pytest.mark.parametrize("rows", [2_000, 10_000])
+def test_a_sorted_table_is_reported_and_the_same_in_random_order_is_not(
+    admin: TestClient, rows: int
+) -> None:
+    """On all rows, and on a sample: it is taken in runs, in which neighbours are neighbours."""
+    rng = np.random.default_rng(4)
+    values = np.sort(rng.normal(size=6_000))
+    other = rng.normal(size=6_000)
+    for size, holds in ((values, False), (rng.permutation(values), True)):
+        table = pa.table({"size": size, "other": other})
+        dataset = register(admin, table, name=f"in order: {not holds}", columns=None)
+        url = f"/v1/datasets/{dataset}/rows"
+        assert admin.request("DELETE", url, json={"rows": [3, 700]}).status_code == 200
+        found = audit(admin, dataset, noise_variances=[1.0], seed=1, rows=rows)
+        smoothed = {
+            one["target"]: one for one in found["findings"] if "neighbouring" in one["attacker"]
+        }
+        assert smoothed["size"]["holds"] is holds
+        assert smoothed["other"]["holds"]
+        assert ("smoother of neighbouring rows is left with" in found["verdict"]) is not holds
+        assert found["verdict"].startswith("The promise holds in all") is holds
 
 
 def test_versions_of_a_row_are_reported(admin: TestClient) -> None:

@@ -4,15 +4,18 @@
 |---|---|
 | promised | e = v/(1+v): the share of variance that is to be left |
 | left | Σ error² over Σ deviation², the share that the attack did leave, measured on rows it did not learn from |
-| holds | left is not below the promise by more than `STANDARD_ERRORS` of its standard errors |
+| broken | left is below the promise by more than `STANDARD_ERRORS` of its standard errors |
+| undecided | it is not, but further below than `ALLOWED` of the promise: so few rows, or such uneven ones, tell nothing |
+| known limit | a guess of any kind at the column alone leaves less than is promised to linear ones |
+| holds | none of these |
 
 One audit looks at a hundred numbers and more, so a promise counts as broken only where chance could
-hardly have made it look so: four standard errors are exceeded by one in 30,000.
+hardly have made it look so: four standard errors are exceeded by one in 30,000. But a standard error that is large
+excuses anything, and what it excuses is not kept for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,6 +25,9 @@ from app.numerics.arrays import FloatArray
 
 STANDARD_ERRORS = 4.0
 INTERVAL = 1.96
+ALLOWED = 0.1
+"""Share of the promise by which a measurement may miss it and count as one that holds, if chance can do that."""
+
 SLACK = 1e-9
 """What rounding may take from a promise that is kept exactly."""
 
@@ -36,6 +42,7 @@ class Attacker(StrEnum):
     DIRECTION = "worst direction"
     INSIDER = "insider who knows all other attributes"
     AVERAGER = "version averager"
+    NEIGHBOURS = "smoother of neighbouring rows"
 
 
 @dataclass(frozen=True)
@@ -47,8 +54,10 @@ class Finding:
         interval    of `left`, 95 %
         univariate  what the best guess of any kind from the column alone leaves, where it is a number
         recovered   share of cells found exactly, for rounding
-        known_limit  the break is of a non-linear guess at a column whose own shape gives it away, as
-                     its univariate error told: outside the promise
+        known_limit  a non-linear guess at a column whose own shape gives it away, as its univariate error
+                     tells, whether or not this attacker found it: outside the promise
+        undecided   `left` is more than a tenth below the promise, yet measured on rows too few or too
+                    uneven to say that the promise is broken
     """
 
     attacker: Attacker
@@ -60,6 +69,21 @@ class Finding:
     univariate: float | None = None
     recovered: float | None = None
     known_limit: bool = False
+    undecided: bool = False
+
+    @property
+    def standing(self) -> str:
+        """Which of the four it is, in a word or three."""
+        if self.holds:
+            return "holds"
+        if self.known_limit:
+            return "outside the promise"
+        return "undecided" if self.undecided else "broken"
+
+    @property
+    def broken(self) -> bool:
+        """Whether the promise is: it does not hold, and nothing else is to be said of that."""
+        return not (self.holds or self.known_limit or self.undecided)
 
 
 @dataclass(frozen=True)
@@ -96,19 +120,31 @@ def finding(
     """The line of an audit."""
     reach = INTERVAL * left.standard_error
     highest = left.share + STANDARD_ERRORS * left.standard_error
-    holds = bool(highest >= promised * (1 - SLACK))
-    given_away = univariate is not None and univariate < promised
+    by_chance = bool(highest >= promised * (1 - SLACK))
+    known_limit = attacker is Attacker.TREES and _given_away(univariate, promised, by_chance)
+    undecided = by_chance and not known_limit and left.share < promised * (1 - ALLOWED)
     return Finding(
         attacker,
         target,
         promised,
         left.share,
         (max(0.0, left.share - reach), min(1.0, left.share + reach)),
-        holds,
+        by_chance and not known_limit and not undecided,
         univariate,
         recovered,
-        known_limit=not holds and attacker is Attacker.TREES and given_away,
+        known_limit,
+        undecided,
     )
+
+
+def _given_away(univariate: float | None, promised: float, by_chance: bool) -> bool:
+    """Whether the column alone explains that guesses at it go below the promise.
+
+    It does if the best of them goes clearly below, found or not: an attacker that learns from some rows is worse.
+    """
+    if univariate is None:
+        return False
+    return univariate < (promised * (1 - ALLOWED) if by_chance else promised)
 
 
 def averaged(promised: float, applied_variance: float, versions: int) -> Finding:
@@ -116,48 +152,3 @@ def averaged(promised: float, applied_variance: float, versions: int) -> Finding
     left = applied_variance / (applied_variance + versions)
     target = f"rows with {versions} versions" if versions > 1 else "rows"
     return finding(Attacker.AVERAGER, target, promised, Left(left, 0.0))
-
-
-def verdict(findings: Sequence[Finding]) -> str:
-    """All lines in one sentence: the worst break, or the strongest attacker that failed."""
-    if not findings:
-        return "There was nothing to attack."
-    broken = [one for one in findings if not one.holds and not one.known_limit]
-    limits = sorted({one.target for one in findings if one.known_limit})
-    aside = (
-        f" (non-linear guesses at {', '.join(limits)} go further, as the univariate error told)"
-        if limits
-        else ""
-    )
-    if broken:
-        worst = min(broken, key=lambda one: one.left / one.promised)
-        return (
-            f"The promise is broken in {len(broken)} of {len(findings)} attacks: {_said(worst)}"
-            f"{aside}."
-        )
-    kept = [one for one in findings if not one.known_limit]
-    if not kept:
-        return f"No attack was within the promise{aside}."
-    nearest = min(kept, key=lambda one: one.left / one.promised)
-    return f"The promise holds in all {len(kept)} attacks: {_said(nearest)}{aside}."
-
-
-def _said(one: Finding) -> str:
-    return (
-        f"the {one.attacker} is left with {one.left:.3g} of {one.target}{_measured_to(one)} where"
-        f" {one.promised:.3g} is promised"
-    )
-
-
-def _measured_to(one: Finding) -> str:
-    """Between what the share may lie: without it, less than promised would look like a promise that holds."""
-    # The wider side: the other may end at 0 or at 1.
-    reach = max(one.left - one.interval[0], one.interval[1] - one.left)
-    reach *= STANDARD_ERRORS / INTERVAL
-    if not reach > 0:
-        return ""
-    lowest, highest = max(0.0, one.left - reach), min(1.0, one.left + reach)
-    return (
-        f" (measured on a sample: {lowest:.3g} to {highest:.3g} within {STANDARD_ERRORS:g} standard"
-        " errors)"
-    )

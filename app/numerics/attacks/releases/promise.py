@@ -15,6 +15,7 @@ from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.directions import insiders, worst_directions
 from app.numerics.attacks.releases.findings import Attacker, Finding, finding, measured_left
 from app.numerics.attacks.releases.joint_linear import joint_linear, joint_linear_kept
+from app.numerics.attacks.releases.neighbours import neighbours
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.attacks.releases.trees import boosted_trees
 from app.numerics.copies.calibrating.univariate_error import best_guess_error, lattice_values
@@ -38,6 +39,7 @@ def attacked_release(
         *rounding(rows, promised),
         *worst_directions(rows, promised, rng, noise),
         *insiders(rows, promised, rng),
+        *neighbours(rows, promised, rng),
     ]
 
 

@@ -32,6 +32,8 @@ class ReleasedRows:
         codes, shown         (n, c), of the original and of the copy
         parts                (n,), the part of the data set that each row is of
         kept                 (n,), or None where it is not known
+        runs                 (n,), the same for rows that follow each other in the table and came together; None
+                             where these are rows from here and there
     """
 
     names: tuple[str, ...]
@@ -42,6 +44,7 @@ class ReleasedRows:
     shown: Codes
     parts: Places
     kept: Flags | None
+    runs: Places | None = None
 
     @property
     def complete(self) -> Flags:
@@ -51,24 +54,28 @@ class ReleasedRows:
 
 @dataclass(frozen=True, repr=False)
 class Target:
-    """Something to find: its values (n,), NaN where there is none, and whether it is of the record."""
+    """Something to find: its values (n,), NaN where there is none, what the copy shows of it, (n,), and whether
+    it is of the record."""
 
     name: str
     values: FloatArray
+    shown: FloatArray
     of_record: bool
 
 
 def targets(rows: ReleasedRows) -> list[Target]:
     """Every number, and of every categorical column the indicators of its commonest categories."""
     found = [
-        Target(name, column, False) for name, column in zip(rows.names, rows.numbers.T, strict=True)
+        Target(name, column, released, False)
+        for name, column, released in zip(rows.names, rows.numbers.T, rows.released.T, strict=True)
     ]
-    for name, column in zip(rows.category_names, rows.codes.T, strict=True):
+    for name, column, shown in zip(rows.category_names, rows.codes.T, rows.shown.T, strict=True):
         common, counts = _common(column)
         for code, count in zip(common[:ATTACKED_CATEGORIES], counts, strict=False):
             if FEWEST_ROWS <= count <= len(column) - FEWEST_ROWS:
                 indicator = (column == code).astype(np.float64)
-                found.append(Target(f"{name}, category {code}", indicator, True))
+                seen = (shown == code).astype(np.float64)
+                found.append(Target(f"{name}, category {code}", indicator, seen, True))
     return found
 
 

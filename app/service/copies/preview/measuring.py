@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.numerics.attacks.releases.findings import Finding, averaged, verdict
+from app.numerics.attacks.releases.findings import Finding, averaged
 from app.numerics.attacks.releases.promise import attacked_release
 from app.numerics.attacks.releases.released_rows import ReleasedRows
+from app.numerics.attacks.releases.verdict import verdict
 from app.numerics.threads import one_blas_thread
 from app.service.attacks.released_sample import OriginalRows, RowsWanted, original_rows
 from app.service.attacks.simulated_copy import Draws, Simulated, new_draws, simulated_copy
@@ -135,4 +136,6 @@ def _some(rows: ReleasedRows, chosen: np.ndarray) -> ReleasedRows:
         shown=rows.shown[chosen],
         parts=rows.parts[chosen],
         kept=None if rows.kept is None else rows.kept[chosen],
+        # Some rows out of many are no neighbours.
+        runs=rows.runs if len(chosen) == len(rows.numbers) else None,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -206,10 +207,19 @@ def audit(
             return
         print(found["verdict"])
         lines = [
-            (f["attacker"], f["target"], f["promised"], f["left"], "yes" if f["holds"] else "NO")
+            (f["attacker"], f["target"], f["promised"], f["left"], _held(f))
             for f in found["findings"]
         ]
         say_table(("attacker", "target", "promised", "left", "holds"), lines, None, as_json=False)
+
+
+def _held(finding: Mapping[str, Any]) -> str:
+    """Whether a promise held; an older service does not say that it could not be decided."""
+    if finding["holds"]:
+        return "yes"
+    if finding["known_limit"]:
+        return "outside the promise"
+    return "undecided" if finding.get("undecided") else "NO"
 
 
 def add_to(app: typer.Typer) -> None:
