@@ -147,7 +147,7 @@ class Audit:
     where:
         pooling_gain  the normalised error of the best copy alone, less that of all together
         findings      every attacker on the least perturbed copy, numbers and categories jointly
-        verdict       these in a few sentences
+        verdict       these in one sentence
     """
 
     id: str

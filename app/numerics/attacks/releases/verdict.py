@@ -1,4 +1,4 @@
-"""All lines of an audit in a few sentences: what is broken or the nearest to it, and what is left out of that count."""
+"""All lines of an audit in one sentence: what is broken or the nearest to it, and what is left out of that count."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def verdict(findings: Sequence[Finding]) -> str:
     every = len(findings)
     said = []
     if broken:
-        said.append(f"The promise is broken in {len(broken)} of {every} attacks: {_worst(broken)}.")
+        said.append(f"The promise is broken in {len(broken)} of {every} attacks: {_worst(broken)}")
     elif kept:
         count = f"all {every}" if len(kept) == every else f"{len(kept)} of {every}"
-        said.append(f"The promise holds in {count} attacks: {_worst(kept)}.")
+        said.append(f"The promise holds in {count} attacks: {_worst(kept)}")
     else:
-        said.append(f"Of no attack out of {every} can it be said that the promise holds.")
+        said.append(f"Of no attack out of {every} can it be said that the promise holds")
     if undecided:
         said.append(
-            f"In {len(undecided)} it could not be decided: {_worst(undecided)}. An audit of more rows"
-            " would tell, if the data set has more."
+            f"in {len(undecided)} it could not be decided: {_worst(undecided)}, and an audit of more rows"
+            " would tell, if the data set has more"
         )
-    return " ".join([*said, *_limits(findings)])
+    return "; ".join([*said, *_limits(findings)]) + "."
 
 
 def _limits(findings: Sequence[Finding]) -> list[str]:
@@ -46,9 +46,9 @@ def _limits(findings: Sequence[Finding]) -> list[str]:
         named.append(f"less than is promised of {len(worst) - MOST_NAMED} more")
     listed = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     return [
-        f"It does not hold for guesses that are not linear at columns that are skewed or have few values: the best"
+        f"it does not hold for guesses that are not linear at columns that are skewed or have few values: the best"
         f" leaves {listed} where {limits[0].promised:.3g} is promised to linear ones, as the advice of the"
-        " level tells."
+        " level tells"
     ]
 
 

@@ -362,12 +362,12 @@ def test_a_measurement_too_wide_to_tell_is_not_a_promise_that_holds() -> None:
     plain = finding(Attacker.LINEAR, "y", 0.2, Left(0.2, 0.001))
     assert verdict([one, plain]) == (
         "The promise holds in 1 of 2 attacks: the best linear is left with 0.2 of y (measured on a sample:"
-        " 0.196 to 0.204 within 4 standard errors) where 0.2 is promised. In 1 it could not be decided: the"
+        " 0.196 to 0.204 within 4 standard errors) where 0.2 is promised; in 1 it could not be decided: the"
         " boosted trees is left with 0.01 of x (measured on a sample: 0 to 0.21 within 4 standard errors)"
-        " where 0.2 is promised. An audit of more rows would tell, if the data set has more."
+        " where 0.2 is promised, and an audit of more rows would tell, if the data set has more."
     )
     assert verdict([one]).startswith(
-        "Of no attack out of 1 can it be said that the promise holds. In 1"
+        "Of no attack out of 1 can it be said that the promise holds; in 1"
     )
 
 
@@ -381,8 +381,8 @@ def test_what_the_best_guess_at_a_column_leaves_counts_whatever_the_trees_find(
     assert one.left == share
     said = verdict([one, finding(Attacker.LINEAR, "gain", 0.5, Left(0.6, 0.0))])
     assert said == (
-        "The promise holds in 1 of 2 attacks: the best linear is left with 0.6 of gain where 0.5 is promised."
-        " It does not hold for guesses that are not linear at columns that are skewed or have few values: the"
+        "The promise holds in 1 of 2 attacks: the best linear is left with 0.6 of gain where 0.5 is promised;"
+        " it does not hold for guesses that are not linear at columns that are skewed or have few values: the"
         f" best leaves {min(share, 0.103):.3g} of gain where 0.5 is promised to linear ones, as the advice of"
         " the level tells."
     )
@@ -413,7 +413,7 @@ def test_a_verdict_counts_every_attack_once() -> None:
     assert all(sum([one.holds, one.broken, one.undecided, one.known_limit]) == 1 for one in found)
     said = verdict(found)
     assert said.startswith("The promise is broken in 1 of 10 attacks")
-    assert "In 1 it could not be decided" in said
+    assert "in 1 it could not be decided" in said
     assert "0.14 of limit4 and less than is promised of 2 more" in said
     assert "limit5" not in said
 
