@@ -184,7 +184,7 @@ def two_of(rng: np.random.Generator, rows: int, d: int, own_variance: float) -> 
     found = rng.normal(size=(rows, 1)) + np.sqrt(own_variance) * rng.normal(size=(rows, d))
     for row in found:
         row[rng.permutation(d)[2:]] = np.nan
-    return found
+    return np.asarray(found)
 
 
 NEARLY_EQUAL = np.ones((14, 14)) + 0.05 * np.eye(14)
