@@ -41,7 +41,7 @@ LENGTHS = 8
 """From 10·(d+1) rows to 128 times as many; what shows only in more is left to all small parts together."""
 
 UNLIKELY = 6.0
-"""x of axes that are looked at together: one window in 400, as along directions."""
+"""x of axes that are looked at together: by chance one look in 400, about as often as along directions."""
 
 RARELY = 1 / 8
 """Of the rows that say something along one axis: a window is not kept open for an axis of which fewer do."""
