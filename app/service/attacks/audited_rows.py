@@ -77,7 +77,11 @@ def audited_rows(
     rows = _originals(resources, connection, dataset, names, runs)
     complete = np.asarray(~np.isnan(rows).any(axis=1))
     if complete.sum() < 2:
-        raise NotReleasable("an audit needs two rows without a missing number")
+        raise NotReleasable(
+            "an audit needs two rows without a missing number, and finds none among those it looks at. Copies are issued all the"
+            " same, with noise by the columns that rows have. To audit such noise, register the columns that"
+            " rows have together as a table of its own"
+        )
     means, covariance = _moments(resources, connection, dataset, names)
     shape = _shape(resources, connection, dataset.id, rows)
     return AuditedRows(names, rows[complete], runs, complete, means, covariance, shape)

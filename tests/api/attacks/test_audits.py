@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
@@ -194,6 +196,24 @@ def test_a_data_set_without_numbers_cannot_be_audited(admin: TestClient) -> None
     answer = admin.post(f"/v1/datasets/{made['id']}/audits", json={"noise_variances": [1]})
     assert answer.status_code == 409
     assert answer.json()["type"] == "/problems/not-releasable"
+
+
+def test_without_a_complete_row_an_audit_says_what_can_be_audited(admin: TestClient) -> None:
+    rows = np.random.default_rng(1).normal(size=(300, 3))
+    gappy = [
+        [None if row % 3 == column else x for row, x in enumerate(rows[:, column])]
+        for column in range(3)
+    ]
+    dataset = register(admin, pa.table(dict(zip("abc", gappy, strict=True))), columns=None)
+    issue(admin, dataset, noise_variance=1.0)
+    answer = admin.post(f"/v1/datasets/{dataset}/audits", json={"issued": True})
+    assert answer.status_code == 409
+    assert "Copies are issued all the same" in answer.json()["detail"]
+    assert "register the columns that rows have together" in answer.json()["detail"]
+    # As it says.
+    there = pa.table({"a": gappy[0], "b": gappy[1]})
+    apart = register(admin, there, columns=None, name="apart")
+    audit(admin, apart, noise_variances=[1.0], attacks=["be-dr"])
 
 
 def test_an_audit_that_does_not_exist_is_not_found(admin: TestClient, dataset: str) -> None:

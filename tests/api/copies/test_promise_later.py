@@ -8,6 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
+from app.numerics.copies.shapes.row_moments import row_moments
+from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 from tests.api.conftest import Service
 from tests.api.copies.attackers import indicators, left, matrix, noise_like_the_data
 from tests.api.copies.copy_tables import issue, register, rows_of, try_append
@@ -130,6 +132,48 @@ def test_rows_that_all_lack_a_column_are_hidden_by_noise_of_their_own(
     # The noise of the first rows, which is what they had before.
     old = x + rng.normal(size=x.shape)
     assert left(x[:, 0], old) < SAMPLING * 0.5
+
+
+def nearly_equal(rng: np.random.Generator, rows: int, own_variance: float) -> Matrix:
+    """Fourteen columns that differ by what each has of its own."""
+    common, own = rng.normal(size=(rows, 1)), rng.normal(size=(rows, 14))
+    return np.asarray(common + np.sqrt(own_variance) * own)
+
+
+def differences(rows: Matrix) -> Matrix:
+    """Of the two cells that each row has."""
+    two = rows[~np.isnan(rows)].reshape(-1, 2)
+    return np.asarray(two[:, 0] - two[:, 1])
+
+
+def test_rows_that_have_few_of_many_nearly_equal_columns_are_hidden_together(
+    admin: TestClient,
+) -> None:
+    """Each tells of one of 91 differences. Along none of them there are enough rows to see that all are twice as wide."""
+    rng = np.random.default_rng(13)
+    names = [f"x{place}" for place in range(14)]
+    own, shown, old = [], [], []
+    for number in range(3):
+        first = nearly_equal(rng, 1_000, 0.05)
+        dataset = register(admin, numbers(first, names), columns=None, name=f"few {number}")
+        copy = issue(admin, dataset, noise_variance=1.0)["id"]
+        came = []
+        for _ in range(8):
+            part = nearly_equal(rng, 100, 0.2)
+            for row in part:
+                row[rng.permutation(14)[2:]] = np.nan
+            if try_append(admin, dataset, numbers(part, names)).status_code == 201:
+                came.append(part)
+        assert len(came) > 4
+        own.append(differences(np.vstack(came)))
+        shown.append(differences(matrix(rows_of(admin, copy), names)[1_000:]))
+        frozen = shape_factor(covariance_shape(row_moments(first)))
+        noise = rng.normal(size=(100 * len(came), 14)) @ frozen.T
+        old.append(differences(np.vstack(came) + noise))
+    apart = np.concatenate(own)
+    assert left(apart, np.concatenate(shown)[:, None]) > 0.45
+    # With the shape of the first rows, which is what they had before.
+    assert left(apart, np.concatenate(old)[:, None]) < 0.3
 
 
 def test_rows_that_lack_a_column_do_not_wait_for_ever(admin: TestClient) -> None:

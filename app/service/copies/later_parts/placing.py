@@ -3,7 +3,8 @@
 A part of at least 10·(d+1) rows in every column that it has values of has a shape of its own, joined to the newest before
 it. A smaller one uses the newest as it is, if that covers its rows, and all small parts since the first copy together are
 covered by theirs; a shape made of a handful of rows would give them away. Where these, or the last of them, are 10·(d+1)
-rows by now, and spread further than the newest shape, it has one that is joined to theirs. Rows that are not covered are refused, or wait sealed until so many have come together
+rows by now, or as many cells where rows have few of the columns, and spread further than the newest shape, it has one
+that is joined to theirs. Rows that are not covered are refused, or wait sealed until so many have come together
 that they make a shape. What is known of a part's rows never changes the noise of a part that has some.
 """
 

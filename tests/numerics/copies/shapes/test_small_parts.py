@@ -164,8 +164,63 @@ def test_a_shape_hardly_widens_to_rows_like_those_before() -> None:
 
 
 def test_few_rows_widen_nothing() -> None:
-    wide = CENTRE + 1.9 * np.random.default_rng(6).normal(size=(29, 2)) @ shape_factor(S).T
-    parts = small_part(wide, CENTRE, shape_factor(S))
-    assert parts.widened(shape_factor(S), 30) is None
-    assert parts.widened(shape_factor(S), 29) is not None
+    L = shape_factor(S)
+    wide = CENTRE + 1.9 * np.random.default_rng(6).normal(size=(29, 2)) @ L.T
+    assert small_part(wide[:14], CENTRE, L).widened(L, 30) is None
+    # Thirty cells tell one number, by which all directions widen alike; as many rows tell of each direction.
+    parts = small_part(wide[:15], CENTRE, L)
+    together = parts.widened(L, 30)
+    assert together is not None
+    grown = np.trace(parts.squares) / 30 * (1 + np.sqrt(2 / 30)) ** 2
+    np.testing.assert_allclose(together, S * grown)
+    apart = small_part(wide, CENTRE, L).widened(L, 29)
+    assert apart is not None
+    assert abs(apart[1, 1] / S[1, 1] - apart[0, 0] / S[0, 0]) > 0.01
     assert SmallParts.none(0).widened(np.empty((0, 0)), 10) is None
+
+
+def two_of(rng: np.random.Generator, rows: int, d: int, own_variance: float) -> Matrix:
+    """d nearly equal columns, of which each row has two."""
+    found = rng.normal(size=(rows, 1)) + np.sqrt(own_variance) * rng.normal(size=(rows, d))
+    for row in found:
+        row[rng.permutation(d)[2:]] = np.nan
+    return np.asarray(found)
+
+
+NEARLY_EQUAL = np.ones((14, 14)) + 0.05 * np.eye(14)
+
+
+def seen_in(rows: int, further: float, seed: int) -> Matrix | None:
+    """The shape that one part widens to, its own parts of columns being so much more variable."""
+    L = shape_factor(NEARLY_EQUAL)
+    part = two_of(np.random.default_rng(seed), rows, 14, 0.05 * further)
+    return small_part(part, np.zeros(14), L).widened(L, 150)
+
+
+@pytest.mark.parametrize("further", [2.0, 3.0, 4.0])
+def test_rows_that_have_few_of_many_columns_are_looked_at_together(further: float) -> None:
+    """Of 13 differences a hundred rows tell eight times each, and two hundred times of all: 0.05 becomes what it is."""
+    own = []
+    for seed in range(10):
+        wider = seen_in(300, further, seed)
+        assert wider is not None
+        own.append((wider[0, 0] + wider[1, 1] - 2 * wider[0, 1]) / 2)
+    assert np.mean(own) == pytest.approx(0.05 * further * (1 + np.sqrt(2 / 300)) ** 2, rel=0.1)
+    assert min(own) > 0.9 * 0.05 * further
+
+
+def test_rows_with_few_of_many_columns_that_spread_no_further_hardly_widen_anything() -> None:
+    """One part in e² by chance at most, and then by little."""
+    grown = [wider for seed in range(60) if (wider := seen_in(300, 1.0, seed)) is not None]
+    assert len(grown) <= 15
+    assert all(np.linalg.eigvalsh(1.6 * NEARLY_EQUAL - wider)[0] > 0 for wider in grown)
+
+
+def test_an_axis_of_which_no_row_says_anything_stays_as_it_is() -> None:
+    rows = 2 * np.random.default_rng(7).normal(size=(20, 3))
+    rows[:, 2] = np.nan
+    wider = small_part(rows, np.zeros(3), np.eye(3)).widened(np.eye(3), 40)
+    assert wider is not None
+    assert wider[2, 2] == pytest.approx(1.0)
+    assert wider[0, 0] == pytest.approx(wider[1, 1])
+    assert wider[0, 0] > 2

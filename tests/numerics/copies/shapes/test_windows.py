@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.copies.shapes.covering.small_parts import small_part
+from app.numerics.copies.shapes.covering.small_parts import SmallParts, small_part
 from app.numerics.copies.shapes.covering.windows import LENGTHS, Windows
 from app.numerics.copies.shapes.shape import shape_factor
 
@@ -99,6 +99,30 @@ def test_two_full_windows_are_both_covered() -> None:
     assert shapes[1] is not None
     assert shapes[1][1, 1] > 16
     assert shapes[1][0, 0] > 4.5  # half of the rows of the longer window
+
+
+def test_axes_that_few_rows_tell_of_are_looked_at_together() -> None:
+    """All rows tell of one axis, each of one of twelve others: none of these is ever told of by enough."""
+    rng = np.random.default_rng(4)
+    squares, counted = np.zeros((13, 13)), np.diag([130.0, *12 * [130 / 12]])
+
+    def window(further: float) -> Windows:
+        u = rng.normal(size=(130, 2)) * [1.0, np.sqrt(further)]
+        squares[:] = 0.0
+        for place, (common, own) in enumerate(u):
+            row = np.zeros(13)
+            row[0], row[1 + place % 12] = common, own
+            squares[:] += np.outer(row, row)
+        return Windows.empty(13).merged(SmallParts(squares, counted, counted, 0.0))
+
+    for _ in range(10):
+        wider, _ = window(2.5).looked_at(np.eye(13), 130)
+        assert wider is not None
+        np.testing.assert_allclose(np.diag(wider)[2:], wider[1, 1])
+        assert 1.6 < wider[1, 1] < 5.0
+    assert sum(window(1.0).looked_at(np.eye(13), 130)[0] is not None for _ in range(100)) <= 4
+    # Not before the window holds so many rows.
+    assert window(2.5).looked_at(np.eye(13), 132)[0] is None
 
 
 def test_rows_pass_from_shape_to_shape() -> None:

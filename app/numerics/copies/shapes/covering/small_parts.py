@@ -13,6 +13,9 @@ hundred small parts at the edge would be a large one that the noise does not hid
 | ρ | √d + 4 |
 | T | L'⁻¹L, from a shape S to the one that follows it, S' = L'·L'ᵀ |
 | N | what A would be expected to be if all these rows had the newest shape: n·I without gaps |
+| P | the projection on axes of N of which too few rows say something to look along each |
+| m | trace(P·N·P), the cells that tell of them |
+| c | trace(P·A·P)/m, how much further rows spread along all of them than the newest shape |
 
 Of normal rows with the covariance S, uᵀu ≤ ρ² and A ⪯ (√G + ρ·I)² but for a chance of e⁻⁸. Where that holds
 of n rows, w·X varies by at most (1 + ρ/√n)² of wᵀSw, in every direction w.
@@ -27,6 +30,12 @@ theirs: R = N^-½·A·N^-½, grown by λ = d/n as in every shape (`shape.py`), a
 
 Rows that all lack a column say nothing in a direction, and N is 0 there. Looked at are the directions along the axes of N of which
 enough rows say something; d is how many these are.
+
+Rows that have 2 of 14 nearly equal columns say something in 2 of 14 dimensions, each in others: no axis but one is told of by
+many, and yet all of them together tell by how much they spread further. So the other axes are looked at together: m·c is a sum of
+squares of normals, with weights of at most 1 and m in all, and beyond m + 2√(m·x) + 2x with a chance of e⁻ˣ at most
+(Laurent and Massart 2000, lemma 1). Where it is, and m is as many as the rows that a shape needs, all of P is widened, by c·(1 + √(2/m))², as chance
+may have made it smaller. That is one number of hundreds of cells and gives no row away, so a part's own cells may be enough.
 """
 
 from __future__ import annotations
@@ -39,6 +48,9 @@ from scipy.linalg import solve_triangular
 
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.shapes.shape import shape_factor
+
+LIKELY = 2.0
+"""x for all small parts, which are looked at with each: beyond it by chance in one of seven, and by little as they grow."""
 
 
 @dataclass(frozen=True)
@@ -72,21 +84,21 @@ class SmallParts:
         )
 
     def widened(self, L: FloatArray, needed: int) -> FloatArray | None:
-        """S' by these rows, in the measure of L; None where it covers them, or they are fewer than `needed`."""
+        """S' by these rows, in the measure of L; None where it covers them, or they are fewer than `needed`.
+
+        So many rows are needed along an axis, and so many cells along all axes that have fewer.
+        """
         rows, U = np.linalg.eigh(self.counted)
         enough = rows + 0.5 >= needed  # counted with rounding
-        rows, U = rows[enough], U[:, enough]
-        if not len(rows):
+        apart = _further_apart(self.squares, rows[enough], U[:, enough])
+        few = rows[~enough], U[:, ~enough]
+        together = further_together(self.squares, *few, needed, LIKELY)
+        if apart is None and together is None:
             return None
-        squares = U.T @ self.squares @ U
-        k = len(rows)
-        chance = np.diag((np.sqrt(rows) + math.sqrt(k)) ** 2)
-        if np.linalg.eigvalsh(chance - squares)[0] >= 0:
-            return None
-        R = squares / np.sqrt(np.outer(rows, rows))
-        spread, V = np.linalg.eigh((1 + min(1.0, k / rows[0])) * R)
-        further = U @ V * np.sqrt(np.maximum(spread - 1.0, 0.0))
-        return wider_shape(L, np.eye(len(L)) + further @ further.T)
+        spread = np.eye(len(L))
+        for further in (apart, together):
+            spread += 0.0 if further is None else further
+        return wider_shape(L, spread)
 
     @property
     def covered(self) -> bool:
@@ -98,6 +110,39 @@ class SmallParts:
         spread, U = np.linalg.eigh(self.expected)
         limit = U * (np.sqrt(np.maximum(spread, 0.0)) + reach) ** 2 @ U.T
         return bool(np.linalg.eigvalsh(limit - self.squares)[0] >= 0) if d else True
+
+
+def _further_apart(squares: FloatArray, rows: FloatArray, U: FloatArray) -> FloatArray | None:
+    """What (1+λ)·R has beyond I along these axes (d, k) of N, (d, d); None where it may be chance in so many rows (k,)."""
+    if not len(rows):
+        return None
+    squares = U.T @ squares @ U
+    k = len(rows)
+    chance = np.diag((np.sqrt(rows) + math.sqrt(k)) ** 2)
+    if np.linalg.eigvalsh(chance - squares)[0] >= 0:
+        return None
+    R = squares / np.sqrt(np.outer(rows, rows))
+    spread, V = np.linalg.eigh((1 + min(1.0, k / rows[0])) * R)
+    further = U @ V * np.sqrt(np.maximum(spread - 1.0, 0.0))
+    return np.asarray(further @ further.T)
+
+
+def further_together(
+    squares: FloatArray, rows: FloatArray, U: FloatArray, needed: int, x: float
+) -> FloatArray | None:
+    """The same of these axes together: what c, grown, has beyond 1, times P; (d, d).
+
+    None where they have fewer cells than `needed`, or c is that of one in eˣ by chance. An axis of which no row says anything stays.
+    """
+    told = rows > 0.5
+    rows, U = rows[told], U[:, told]
+    m = float(rows.sum())
+    if m + 0.5 < needed:
+        return None
+    c = float(np.trace(U.T @ squares @ U)) / m
+    if c <= 1 + 2 * math.sqrt(x / m) + 2 * x / m:
+        return None
+    return np.asarray((c * (1 + math.sqrt(2 / m)) ** 2 - 1) * U @ U.T)
 
 
 def measure(before: FloatArray, after: FloatArray) -> FloatArray:

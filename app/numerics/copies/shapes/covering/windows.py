@@ -15,6 +15,9 @@ is small.
 Of normal rows with the covariance S the largest eigenvalue of R is beyond (1 + (√d + 1)/√n)² in about one window of
 500 (simulated for 1 to 20 columns). Where it is, the next shape is joined to what these rows may come from: R grown by
 (1 + √d/√n)², as far as chance may have made it smaller than it is.
+
+Axes of which fewer rows say something than a window is long are looked at together (`further_together`), with every part from
+when some axis has so many: where rows have few of many columns each, most axes would be waited for in vain.
 """
 
 from __future__ import annotations
@@ -26,11 +29,19 @@ from functools import reduce
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.copies.shapes.covering.small_parts import SmallParts, measure, wider_shape
+from app.numerics.copies.shapes.covering.small_parts import (
+    SmallParts,
+    further_together,
+    measure,
+    wider_shape,
+)
 from app.numerics.copies.shapes.shape import joined
 
 LENGTHS = 8
 """From 10·(d+1) rows to 128 times as many; what shows only in more is left to all small parts together."""
+
+UNLIKELY = 6.0
+"""x of axes that are looked at together: by chance one look in 400, about as often as along directions."""
 
 RARELY = 1 / 8
 """Of the rows that say something along one axis: a window is not kept open for an axis of which fewer do."""
@@ -69,8 +80,12 @@ class Windows:
             any(rows[:1] + 0.5 >= needed * 2**length)  # counted with rounding
             for length, (rows, _) in enumerate(map(_seen, self.counted))
         ]
-        pairs = zip(self.squares[full], self.counted[full], strict=True)
-        spreads = [spread for pair in pairs if (spread := _beyond_chance(*pair)) is not None]
+        pairs = list(zip(self.squares, self.counted, strict=True))
+        found = [
+            _beyond_chance(*pair) for pair, is_full in zip(pairs, full, strict=True) if is_full
+        ]
+        found += [_together(*pair, needed * 2**length) for length, pair in enumerate(pairs)]
+        spreads = [spread for spread in found if spread is not None]
         begun = np.array(full)[:, None, None]
         goes_on = Windows(np.where(begun, 0.0, self.squares), np.where(begun, 0.0, self.counted))
         return (wider_shape(L, reduce(joined, spreads, np.eye(d))) if spreads else None), goes_on
@@ -91,3 +106,13 @@ def _beyond_chance(squares: FloatArray, counted: FloatArray) -> FloatArray | Non
     if np.linalg.eigvalsh(R)[-1] <= (1 + (math.sqrt(k) + 1) / math.sqrt(n)) ** 2:
         return None
     return np.asarray(U @ ((1 + math.sqrt(k / n)) ** 2 * (R + R.T) / 2) @ U.T)
+
+
+def _together(squares: FloatArray, counted: FloatArray, length: int) -> FloatArray | None:
+    """The same along the axes of which fewer rows say something than the window is long, once it holds so many."""
+    rows, U = np.linalg.eigh(counted)
+    few = rows + 0.5 < length
+    if few.all():
+        return None
+    further = further_together(squares, rows[few], U[:, few], length, UNLIKELY)
+    return None if further is None else np.eye(len(rows)) + further
