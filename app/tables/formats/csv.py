@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
-from app.model import Limits, Notice, Storage
+from app.model import Limits, Storage
 from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, filled, found_charset
 from app.tables.dialect.records import TextDialect, column_names, found_dialect
 from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.formats.empty_rows import EmptyLines, without_empty_end
 from app.tables.stream import (
     ARROW_TYPE,
     FOUND_OUT,
@@ -85,7 +84,7 @@ def read_csv(
     wishes: ReadingWishes = FOUND_OUT,
     format_: str = "csv",
 ) -> TableStream:
-    """The table in the CSV text of `body`, without empty rows at its end."""
+    """The table in the CSV text of `body`."""
     head = _head(body)
     charset = found_charset(head, wishes.encoding)
     if charset.mark or charset.name != UTF8:
@@ -118,11 +117,8 @@ def read_csv(
         decimal=text.decimal,
         header=dialect.header,
     )
-    rewound = Rewound(head, body)
-    lines = EmptyLines(rewound, dialect.delimiter)
-    notices: list[Notice] = []
-    rows = without_empty_end(_batches(rewound, lines, text), lines, notices)
-    return TableStream(columns, read_ahead(rows), read_as=read_as, notices=notices)
+    batches = read_ahead(_batches(Rewound(head, body), text))
+    return TableStream(columns, batches, read_as=read_as)
 
 
 def _head(body: Readable) -> bytes:
@@ -244,7 +240,7 @@ def _unread(names: list[str]) -> tuple[CsvColumn, ...]:
     return tuple(CsvColumn(name.strip(), Storage.TEXT) for name in names)
 
 
-def _batches(body: Rewound, lines: EmptyLines, text: CsvText) -> Iterator[pa.RecordBatch]:
+def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
     names = [column.name for column in text.columns]
     types = [
         ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in text.columns
@@ -253,7 +249,7 @@ def _batches(body: Rewound, lines: EmptyLines, text: CsvText) -> Iterator[pa.Rec
     last: pa.RecordBatch | None = None
     try:
         reader = _open(
-            pa.PythonFile(lines, mode="r"),
+            pa.PythonFile(body, mode="r"),
             text.dialect,
             names if text.names is None else None,
             types=dict(zip(text.names or names, types, strict=True)),

@@ -81,6 +81,10 @@ class _Files:
             )
             opening.enter_context(stream)
             self._open = opening.pop_all()
+        self.notices += [
+            replace(one, detail=f"In the file {file.name!r}: {one.detail}")
+            for one in stream.notices
+        ]
         return stream
 
     def rows(self, first: TableStream) -> Generator[pa.RecordBatch, None, None]:
@@ -108,10 +112,6 @@ class _Files:
                 for batch in stream.batches:
                     self._progress.look()
                     yield batch
-            self.notices += [
-                replace(one, detail=f"In the file {file.name!r}: {one.detail}")
-                for one in stream.notices
-            ]
             file.check()
             self._open.close()
         self._progress.tell("reading files", len(self._files), len(self._files))
