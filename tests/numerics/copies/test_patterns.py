@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from app.numerics.copies.shapes.covering import runs
 from app.numerics.copies.shapes.covering.patterns import MOST_PATTERNS, Patterns, packed_gaps
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, joined, rows_for_a_shape
@@ -168,9 +169,15 @@ def test_patterns_add_up_to_what_looking_at_the_rows_again_tells(columns: int) -
     np.testing.assert_allclose(squares, expected_squares, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("columns", [1, 3, 9, 17])
-def test_rows_apart_are_all_rows_and_stay_as_they_are(columns: int) -> None:
+def test_rows_apart_are_all_rows_and_stay_as_they_are(
+    columns: int, monkeypatch: pytest.MonkeyPatch, *, compiled: bool
+) -> None:
     """Complete rows by themselves, also where a row is one cell, or more than are sorted at a time."""
+    monkeypatch.setattr(runs, "_compiled", [])
+    if compiled:
+        runs.compile_runs()
     rng = np.random.default_rng(4)
     rows = 1e6 + rng.normal(size=(3_000, columns))
     rows[rng.random(rows.shape) < min(0.2, 1 / columns)] = np.nan

@@ -20,12 +20,12 @@ _read_places = types.Array(types.int64, 1, "C", readonly=True)
 
 
 @njit(nogil=True, fastmath={"reassoc"}, error_model="numpy")
-def _centred(column: FloatArray, places: IntArray, out: FloatArray) -> float:
-    """The cells at these places, less their mean, which is returned; what it lost to rounding is taken away too."""
+def _centred(column: FloatArray, places: IntArray, origin: float, out: FloatArray) -> float:
+    """The cells at these places, less their mean, which is returned, from the origin on; what it lost to rounding is taken away too."""
     n = len(places)
     mean = 0.0
     for i in range(n):
-        out[i] = column[np.uint64(places[i])]
+        out[i] = column[np.uint64(places[i])] - origin
         mean += out[i]
     mean /= n
     rest = 0.0
@@ -72,19 +72,21 @@ def add_run_moments(
     d = len(values)
     own = np.empty((d, PIECE))
     columns = np.empty(d, dtype=np.int64)
-    shift = np.empty(d)
+    origin, shift = np.empty(d), np.empty(d)
     for run in range(len(firsts)):
         k = 0
         for j in range(d):
-            if not np.isnan(values[j, order[firsts[run]]]):
-                columns[k] = j
+            x = values[j, order[firsts[run]]]
+            if not np.isnan(x):
+                # Means of pieces differ by little, which far from 0 would be lost to rounding.
+                columns[k], origin[k] = j, x
                 k += 1
         seen = 0.0
         for start in range(firsts[run], lasts[run], PIECE):
             places = order[start : min(start + PIECE, lasts[run])]
             n = len(places)
             for a in range(k):
-                mean = _centred(values[columns[a]], places, own[a])
+                mean = _centred(values[columns[a]], places, origin[a], own[a])
                 shift[a] = mean - means[run, columns[a]]
             weight = seen * n / (seen + n)
             for a in range(k):
@@ -95,5 +97,6 @@ def add_run_moments(
             for a in range(k):
                 means[run, columns[a]] += shift[a] * (n / seen)
         for a in range(k):
+            means[run, columns[a]] += origin[a]
             for b in range(a):
                 comoments[run, columns[b], columns[a]] = comoments[run, columns[a], columns[b]]
