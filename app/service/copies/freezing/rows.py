@@ -139,7 +139,7 @@ def moments_of_runs(task: MomentsTask) -> list[RowMoments]:
 def part_moments(
     resources: Resources, part: Part, names: Sequence[str], retired: IntArray
 ) -> RowMoments:
-    """The moments of a part's rows in these columns, the same to the bit whoever counts them.
+    """The moments of a part's rows in these columns, the same whoever counts them, to the bit where both count by compiled code or both by numpy (`runs`).
 
     Row groups are counted alone, by several at a time, and joined here in their order.
     """
