@@ -186,6 +186,8 @@ def shares_of_pairs(R: FloatArray, present: Flags, cells: Codes) -> tuple[FloatA
     m = int(places.max(initial=-1)) + 1
     rows = np.maximum(np.bincount(places, minlength=m), 1)[:, None]
     there = present.astype(np.float64)
+    largest = np.abs(R).max(axis=0, initial=0.0)
+    R = R / np.where(largest > 0, largest, 1.0)  # fourth powers of 10¹⁰⁰ are beyond the doubles
     values, sums, squares = (_sums(own, places, m) for own in (there, R, R**2))
     N = ((values**2 - values) / rows).sum(axis=0)
     t = ((sums**2 - squares) / rows).sum(axis=0)

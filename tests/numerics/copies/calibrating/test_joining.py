@@ -159,3 +159,14 @@ def test_a_few_rows_that_are_alike_tell_nothing() -> None:
     R = noise(400, 1)
     R[:16] = 50.0
     assert told_by_pairs(R, np.ones(R.shape, dtype=bool), codes) == 0
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e100, 1e150])
+def test_pairs_tell_the_same_in_any_unit(unit: float) -> None:
+    codes = coins(400, 1, 100)
+    R = noise(100, 2)[codes[:, 0]] + noise(400, 2)
+    present = np.ones(R.shape, dtype=bool)
+    told = told_by_pairs(R, present, codes)
+    assert told.min() > 0.1
+    np.testing.assert_allclose(told_by_pairs(unit * R, present, codes), told)
+    assert (told_by_pairs(0 * R, present, codes) == 0).all()
