@@ -117,9 +117,9 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
         moments = tuple(part_moments(resources, part, numbers, retired) for part in rows.parts)
         return Look(rows, numbers, moments, None, None)
     counted = () if resources.spread.elsewhere else numbers
-    taken: list[_PartMoments] = []
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
-        batches = _batches_seen(resources, rows, (*numbers, *categories), counted, beside, taken)
+        taken = _MomentsBeside(counted, beside)
+        batches = _batches_seen(resources, rows, (*numbers, *categories), taken)
         sample = sample_of(batches, rows.columns, sample_key(secret), count)
         matrix = sample.matrix()
         shape = beside.submit(rows_shape, matrix)
@@ -127,8 +127,7 @@ def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
     travelling = tuple(numbers[place] for place in calibration.travelling)
     records = sample.table.select([*categories, *travelling])
     if not travelling and counted:
-        moments = tuple(own.result() for own in taken)
-        return Look(rows, numbers, moments, records, calibration)
+        return Look(rows, numbers, taken.result(), records, calibration)
     numeric = tuple(name for name in numbers if name not in travelling)
     moments = tuple(part_moments(resources, part, numeric, retired) for part in rows.parts)
     return Look(rows, numeric, moments, records, calibration)
@@ -138,51 +137,47 @@ BEHIND = 8
 """Batches whose moments may wait while others are read: so many are held, 60 MB of fifteen columns."""
 
 
-class _PartMoments:
-    """Moments of a part, whose batches are added beside, in their order."""
+class _MomentsBeside:
+    """Moments of all parts, whose batches are added beside what reads on, in their order."""
 
     def __init__(self, names: Sequence[str], beside: ThreadPoolExecutor) -> None:
         self._names = names
         self._beside = beside
-        self._found = RowMoments.none(len(names))
+        self._found: list[RowMoments] = []
         self._asked: list[Future[None]] = []
 
+    def begin_part(self) -> None:
+        """What is added from now on is of a part more."""
+        self._found.append(RowMoments.none(len(self._names)))
+
     def add(self, batch: pa.RecordBatch) -> None:
-        """Waits while too many batches are held."""
+        """Waits while too many batches are held, of whatever parts."""
         if self._names and batch.num_rows:
-            self._asked.append(self._beside.submit(self._add, batch))
+            part = len(self._found) - 1
+            self._asked.append(self._beside.submit(self._add, part, batch))
         for before in self._asked[-BEHIND - 1 : -BEHIND]:
             before.result()
 
-    def result(self) -> RowMoments:
-        """Of all batches, or whatever one of them failed by."""
+    def result(self) -> tuple[RowMoments, ...]:
+        """Part by part, of all batches; or whatever one of them failed by."""
         for one in self._asked:
             one.result()
-        return self._found
+        return tuple(self._found)
 
-    def _add(self, batch: pa.RecordBatch) -> None:
-        self._found = self._found.merged(batch_moments(batch, self._names))
+    def _add(self, part: int, batch: pa.RecordBatch) -> None:
+        self._found[part] = self._found[part].merged(batch_moments(batch, self._names))
 
 
 def _batches_seen(
-    resources: Resources,
-    rows: Rows,
-    names: Sequence[str],
-    numbers: Sequence[str],
-    beside: ThreadPoolExecutor,
-    taken: list[_PartMoments],
+    resources: Resources, rows: Rows, names: Sequence[str], moments: _MomentsBeside
 ) -> Iterator[pa.RecordBatch]:
-    """All rows in these columns; `taken` gets, part by part, the moments of the numbers.
-
-    They are taken beside, while further batches are read, and while the sample is looked at.
-    """
+    """All rows in these columns, which the moments are taken of."""
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
     for part in rows.parts:
-        own = _PartMoments(numbers, beside)
-        taken.append(own)
+        moments.begin_part()
         for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
-            own.add(batch)
+            moments.add(batch)
             yield batch
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.copies.freezing import freeze
 from app.service.copies.freezing.freeze import Rows, look_at
-from app.service.copies.freezing.rows import batch_moments
+from app.service.copies.freezing.rows import batch_moments, part_batches
 from app.service.resources import Resources
 from app.service.spreading import Threads
 from app.store.blobs.store import BlobStore
@@ -92,3 +93,33 @@ def test_moments_that_fail_are_never_left_out(
     with pytest.raises(MemoryError):
         look_at(resources, Rows(COLUMNS, parts, ()), bytes(32))
     assert len(asked) == 3
+
+
+def test_few_batches_are_held_however_many_parts_they_are_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading is faster than counting here; what was read and is not counted must not pile up."""
+    store = BlobStore.at(str(tmp_path), Vault(bytes(32)))
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    parts = tuple(Part(place, 50 * place, 50, f"part-{place}", "") for place in range(20))
+    for part in parts:
+        keep(store, part.blob, X)
+    read: list[pa.RecordBatch] = []
+    held: list[int] = []
+
+    def counted(batch: pa.RecordBatch, names: Sequence[str]) -> RowMoments:
+        time.sleep(0.02)
+        held.append(len(read) - len(held))
+        return batch_moments(batch, names)
+
+    def reading(*arguments: Any, **options: Any) -> Iterator[pa.RecordBatch]:
+        for batch in part_batches(*arguments, **options):
+            read.append(batch)
+            yield batch
+
+    monkeypatch.setattr(freeze, "batch_moments", counted)
+    monkeypatch.setattr(freeze, "part_batches", reading)
+    resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
+    found = look_at(resources, Rows(COLUMNS, parts, ()), bytes(32))
+    assert [moments.rows for moments in found.moments] == 20 * [50]
+    assert max(held) <= freeze.BEHIND + 2
