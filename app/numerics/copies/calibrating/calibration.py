@@ -92,23 +92,20 @@ def recalibrated(
     sizes: Sequence[int],
     S: FloatArray,
     every: Codes | None = None,
-    *,
-    rare: bool = True,
 ) -> Calibration | None:
     """The calibration by other rows, with the travelling numbers of a frozen one.
 
     S is the shape of these rows' noise, over all numbers that do not travel. Where there are not twice as
     many rows as effects, rare categories are joined (`frequent_categories`); None where there are hardly any rows.
-    `every` are the codes before rare categories were joined, if the caller did: what these tell, pairs of rows tell, unless
-    that is not asked for.
+    What these tell, pairs of rows tell, where `every` is given: the codes before any categories were joined.
     """
-    judged, sizes = judged_categories(codes, sizes)
-    rows, found = _associated(_Rows(numbers, judged, sizes, len(sizes)))
+    codes, sizes = judged_categories(codes, sizes)
+    rows, found = _associated(_Rows(numbers, codes, sizes, len(sizes)))
     if found.rows - 1 < 2 * found.effects.max(initial=0) or found.rows < 3:
         return None
     found = _beyond_chance(found)
-    if rare and (every is not None or judged is not codes):
-        found = _with_rare(found, rows, codes if every is None else every)
+    if every is not None:
+        found = _with_rare(found, rows, every)
     spread = np.diag(found.covariance) > 0
     shaped = [j for j in range(numbers.shape[1]) if j not in frozen.travelling]
     noised = tuple(j for j in shaped if spread[j])

@@ -35,6 +35,7 @@ import numpy as np
 from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.copies.calibrating.applied import Calibration, kept_level
 from app.numerics.copies.calibrating.calibration import recalibrated
+from app.numerics.copies.calibrating.joining import frequent_categories
 from app.numerics.copies.calibrating.learnt import Learnt
 
 ALLOWED = 0.97
@@ -63,14 +64,18 @@ def tell_more(
     sizes: Sequence[int],
     S: FloatArray,
     variances: Sequence[float],
-    every: Codes | None = None,
+    *,
+    frequent: bool = False,
 ) -> bool:
     """Whether rows would surely be left with less than is promised, at one of these applied variances.
 
-    Numbers (n, d), codes (n, c) below `sizes`, the shape S and `every` are as in `recalibrated`, and in no order: every
-    sixteenth of them is as good as another.
+    Numbers (n, d), codes (n, c) below `sizes` and the shape S are as in `recalibrated`, and in no order: every
+    sixteenth of them is as good as another. Rare categories may be judged by pairs alone, only the `frequent` ones each by itself.
     """
     n = len(numbers)
+    every = codes
+    if frequent:
+        codes, sizes = frequent_categories(codes, sizes)
     found = recalibrated(frozen, numbers, codes, sizes, S, every)
     if found is None:
         return False
@@ -95,7 +100,7 @@ def _standard_error(
 ) -> FloatArray:
     """σ in these rows, of each variance, (2, m)."""
     found = [
-        recalibrated(frozen, numbers[rows], codes[rows], sizes, S, rare=False)
+        recalibrated(frozen, numbers[rows], codes[rows], sizes, S)
         for rows in [np.arange(len(numbers)), *replaced_rows(len(numbers))]
     ]
     t, *others = [_log_shares(one, variances) for one in found if one is not None]

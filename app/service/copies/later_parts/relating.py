@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from app.errors import RowsTellMore
 from app.model import Column, Notice, Part
 from app.numerics.arrays import Codes, IntArray
-from app.numerics.copies.calibrating.joining import LEAST, frequent_categories
+from app.numerics.copies.calibrating.joining import LEAST
 from app.numerics.copies.calibrating.telling import tell_more
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import joined, rows_for_a_shape
@@ -90,15 +90,13 @@ def check_relation(
     if several and sample.table.num_rows < least_rows(frozen):
         return  # The others were retired.
     codes, sizes = _shown_codes(sample, pool)
-    S, every = shape.matrix, None
+    S = shape.matrix
     if several:
-        every = codes
-        codes, sizes = frequent_categories(codes, sizes)
         rows = row_moments(number_rows(sample.table, frozen.numeric))
         S = joined(S, rows.imputed_covariance())
     issued = (entry.applied_variance for entry in history.of(connection, dataset_id))
     variances = sorted({*USUAL, *issued})
-    if tell_more(frozen.calibration, sample.matrix(), codes, sizes, S, variances, every):
+    if tell_more(frozen.calibration, sample.matrix(), codes, sizes, S, variances, frequent=several):
         together = ", with those of parts appended before them," if several else ""
         raise RowsTellMore(
             f"In these rows{together} the categories tell more of the numbers, or the numbers more of the"
