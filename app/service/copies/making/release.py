@@ -275,12 +275,8 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
         if not allowed:
             raise Refusal("none of the columns of your grant is released any more")
         columns = _columns(allowed, selection.columns)
-        parts_so_far = datasets.parts(connection, dataset.id)
-        released = [part for part in parts_so_far if not part.waiting]
-        retired = np.array(datasets.retired(connection, dataset.id, first, last), np.int64)
-        for part in parts_so_far:
-            if part.waiting:  # withdrawn before any copy had them: who has one is not to see that
-                retired = retired[(retired < part.first_row) | (retired >= part.end_row)]
+        released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
+        retired = datasets.retired_from_copies(connection, dataset.id, first, last)
         selected = [within(batch, first, last) for batch in batches(released)]
         most = _rows_at_once(len(columns))
         rows = tuple(batch for one in selected if one for batch in cut(one, most))
@@ -296,7 +292,7 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             first=first,
             last=last,
             batches_of_rows=rows,
-            retired=retired,
+            retired=np.array(retired, np.int64),
             recipe=copy_recipe(
                 dataset,
                 columns,

@@ -6,7 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from sqlalchemy import Connection, Label, and_, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Label,
+    Select,
+    and_,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from app.model import Column, Dataset, Kind, Part, Storage
 from app.store.database import tables
@@ -245,36 +257,41 @@ def retire(connection: Connection, dataset_id: str, rows: Iterable[int]) -> int:
     return len(fresh)
 
 
+def retired(connection: Connection, dataset_id: str, first: int, last: int) -> list[int]:
+    """Withdrawn ordinals in [first, last), in order."""
+    query = _retired(dataset_id, first, last).order_by(tables.retired_rows.c.row)
+    return list(connection.execute(query).scalars())
+
+
+def retired_from_copies(
+    connection: Connection, dataset_id: str, first: int, last: int
+) -> list[int]:
+    """Those of them that copies had: who has one is not to see that a row was withdrawn which waits."""
+    query = _from_copies(_retired(dataset_id, first, last)).order_by(tables.retired_rows.c.row)
+    return list(connection.execute(query).scalars())
+
+
 def retired_count(connection: Connection, dataset_id: str, first: int, last: int) -> int:
-    """How many ordinals in [first, last) are withdrawn from copies: not those in parts that wait, which no copy has."""
+    """How many these are."""
+    rows = _from_copies(_retired(dataset_id, first, last)).subquery()
+    return int(connection.execute(select(func.count()).select_from(rows)).scalar_one())
+
+
+def _retired(dataset_id: str, first: int, last: int) -> Select[int]:
+    rows = tables.retired_rows.c
+    return select(rows.row).where(rows.dataset == dataset_id, rows.row >= first, rows.row < last)
+
+
+def _from_copies(withdrawn: Select[int]) -> Select[int]:
+    """Without the rows of parts that wait, which no copy has."""
     rows, parts = tables.retired_rows.c, tables.parts.c
-    withdrawn = select(func.count()).where(
-        rows.dataset == dataset_id, rows.row >= first, rows.row < last
-    )
-    sealed = withdrawn.where(
-        parts.dataset == dataset_id,
+    waits = (
+        parts.dataset == rows.dataset,
         parts.waiting,
         rows.row >= parts.first_row,
         rows.row < parts.first_row + parts.rows,
     )
-    return int(connection.execute(withdrawn).scalar_one()) - int(
-        connection.execute(sealed).scalar_one()
-    )
-
-
-def retired(connection: Connection, dataset_id: str, first: int, last: int) -> list[int]:
-    """Withdrawn ordinals in [first, last), in order."""
-    return list(
-        connection.execute(
-            select(tables.retired_rows.c.row)
-            .where(
-                tables.retired_rows.c.dataset == dataset_id,
-                tables.retired_rows.c.row >= first,
-                tables.retired_rows.c.row < last,
-            )
-            .order_by(tables.retired_rows.c.row)
-        ).scalars()
-    )
+    return withdrawn.where(~exists().where(*waits))
 
 
 def sealed_secret(connection: Connection, dataset_id: str) -> bytes:
