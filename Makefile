@@ -9,7 +9,7 @@ INSTALL = if [ -x $(BIN)/uv ]; then UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=$(abspath 
 CODE   := app tests bench papers trials migrations client/src
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
-.PHONY: serve demo test check format openapi migrate bench papers trials screenshots lock clean
+.PHONY: serve demo test test-slow durations check format openapi migrate bench papers trials screenshots lock clean
 
 serve: $(VENV)/.serve  ## start the service with what it needs: http://127.0.0.1:8000/docs
 	@$(BIN)/cornerwave-server serve
@@ -17,10 +17,18 @@ serve: $(VENV)/.serve  ## start the service with what it needs: http://127.0.0.1
 demo: $(VENV)/.serve  ## the same, with a demonstration in it; the link that is printed leads there
 	@$(BIN)/cornerwave-server demo
 
-test: $(VENV)/.dev  ## every test, with its own PostgreSQL and Redis
-	@# Two workers on two cores: threads of BLAS would wait for each other, and burn time in it.
-	@# And bytecode is kept: hundreds of processes begin here, and compile the service for seconds without.
-	env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+# Two workers on two cores: threads of BLAS and OpenMP would wait for each other, and burn time in it.
+# And bytecode is kept: many processes begin here, and compile the service for seconds without.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/.dev  ## every test of the fast tier, with its own PostgreSQL and Redis
+	$(PYTEST) $(ARGS)
+
+test-slow: $(VENV)/.dev  ## the slow tier: simulations, kills, fuzzing, installs, every page in every look
+	$(PYTEST) -m slow $(ARGS)
+
+durations: $(VENV)/.dev  ## the fast tier again, recording the processor time of every test in tests/durations.json
+	$(PYTEST) --record-durations tests/durations.json $(ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check $(CODE)
@@ -28,6 +36,7 @@ check: $(VENV)/.dev  ## format, lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/mypy --python-version 3.10 client/src
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.durations
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(CODE)

@@ -28,7 +28,7 @@ import redis
 from hypothesis import HealthCheck, settings
 from psycopg.sql import SQL
 
-from tests import databases, servers
+from tests import databases, durations, servers
 from tests.binaries import CannotStart
 
 # What one test compiles, others load, in this process and in those it starts.
@@ -47,7 +47,14 @@ RUN = pytest.StashKey[servers.Run]()
 FOLDER = pytest.StashKey[Path]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record-durations", metavar="FILE", help="write the processor time of every test"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(durations.DurationsPlugin(config))
     if hasattr(config, "workerinput"):
         config.stash[FOLDER] = Path(config.workerinput["servers"])
     else:
@@ -88,12 +95,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.end_run(run)
 
 
-LONG = ("e2e", "browser", "trials")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Folders of long tests come first: at the end of a run no worker then waits for another."""
-    items.sort(key=lambda item: item.path.parent.name not in LONG)
+    """Longest modules come first: at the end of a run no worker then waits for another."""
+    durations.longest_first(items)
 
 
 @pytest.fixture(scope="session")
