@@ -24,7 +24,7 @@ from sqlalchemy import Connection
 
 from app.numerics.arrays import Codes, Flags, Words
 from app.numerics.copies.noise.steps import steps
-from app.numerics.copies.records import MOST_DONORS, UNLISTED, replace_records
+from app.numerics.copies.records import MOST_DONORS, UNLISTED, show_records
 from app.service.copies.freezing.frozen import Frozen
 from app.service.copies.freezing.rows import coded_values
 from app.service.datasets.secrets import open_secret
@@ -126,7 +126,7 @@ class Pool:
         found = np.empty((len(order), rows), dtype=np.int32)
         for name, codes in zip(order, found, strict=True):
             self._list(name, originals[name], codes)
-        replace_records(found, self.codes, applied_variance, key=key, start=start)
+        show_records(found, self.codes, applied_variance, key=key, start=start)
         return {name: self._written(name, found[order.index(name)]) for name in names}
 
     def _list(self, name: str, values: pa.Array, out: Codes) -> None:
