@@ -36,6 +36,7 @@ from app.numerics.copies.noise.normal_table import FIRST_SEGMENT, SEGMENT_SHIFT,
 
 FloatArray = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
 Offsets = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -110,6 +111,49 @@ def replace_records(
     kept &= (codes >= 0).all(axis=0)
     donors = ((donor_words >> np.uint64(16)) * np.uint64(len(pool))) >> np.uint64(48)
     codes[:, ~kept] = pool[donors[~kept]].T
+
+
+def next_events(
+    words: WordArray,
+    share: float,
+    fourth: bool,
+    donors: int,
+    rows: Places,
+    products: FloatArray,
+    places: Codes,
+) -> int:
+    """Draw the next event of some rows; how many of them it has occurred in, those first in `rows`.
+
+    Where it has, `products` is multiplied by its U, and its donor is written to `places`: both are of all rows.
+    It has where the product, of a column to its fourth power, is at least `share`.
+    """
+    product = products[rows] * (((words >> np.uint64(24)).astype(np.float64) + 0.5) * 2.0**-40)
+    time = (product * product) * (product * product) if fourth else product
+    occurred = time >= share
+    drawn = ((words & np.uint64(2**24 - 1)) * np.uint64(donors)) >> np.uint64(24)
+    further = rows[occurred]
+    products[further] = product[occurred]
+    places[further] = drawn[occurred].astype(np.int32)
+    rows[: len(further)] = further
+    return len(further)
+
+
+def show_cells(
+    record_products: FloatArray,
+    record_places: Codes,
+    products: FloatArray,
+    places: Codes,
+    values: Codes,
+    codes: Codes,
+) -> None:
+    """Replace in place the cells (n,) of a column in which an event occurred, by the latest one's donor.
+
+    The events are the latest of the record and of the column; `values` are the column's in the pool.
+    """
+    times = (products * products) * (products * products)
+    own_later = times < record_products
+    replaced = own_later | (record_products < 1.0)
+    codes[...] = np.where(replaced, values[np.where(own_later, places, record_places)], codes)
 
 
 def looked_up(places: Codes, codes: Codes, out: Codes) -> None:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 WordArray = NDArray[np.uint64]
+Places = NDArray[np.intp]
 
 KEY_BYTES = 32
 WORD_BYTES = 8
@@ -62,6 +63,8 @@ class Keystream:
             raise ValueError("a draw key has 32 bytes")
         anywhere = modes.CTR(bytes(COUNTER_BYTES))
         self._stream: CipherContext = Cipher(algorithms.AES(key), anywhere).encryptor()
+        counters = modes.ECB()  # noqa: S305 - of counters, each once: CTR mode, at chosen places
+        self._counters: CipherContext = Cipher(algorithms.AES(key), counters).encryptor()
 
     def fill(self, words: WordArray, block: int, column: int, *, first: int = 0) -> None:
         """Write the words of a column of a block from an offset on to a contiguous array.
@@ -80,6 +83,15 @@ class Keystream:
             self._stream.update_into(_ZEROS[: len(piece)], piece)
         if not words.dtype.isnative or _BIG_ENDIAN:
             words.byteswap(inplace=True)
+
+    def at(self, block: int, column: int, offsets: Places) -> WordArray:
+        """The words of some offsets of a column of a block."""
+        counters = np.empty((len(offsets), 2), dtype=">u8")
+        counters[:, 0] = block
+        counters[:, 1] = (offsets // 2).astype(np.uint64) | np.uint64(column << 32)
+        pairs = np.frombuffer(self._counters.update(counters.tobytes()), dtype="<u8")
+        found: WordArray = pairs[2 * np.arange(len(offsets)) + offsets % 2].astype(np.uint64)
+        return found
 
 
 _BIG_ENDIAN = np.dtype(np.uint64) != np.dtype("<u8")

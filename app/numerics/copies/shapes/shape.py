@@ -107,7 +107,7 @@ def without_spread(moments: RowMoments) -> Places:
     return np.flatnonzero(~(sd > rounding))
 
 
-def joined(A: FloatArray, B: FloatArray) -> FloatArray:
+def dominate(A: FloatArray, B: FloatArray) -> FloatArray:
     """A ∨ B, (d, d): it dominates both, and is A where A dominates B.
 
     A is positive definite, B semidefinite. Written as A + L·U·diag(max(0, m - 1))·UᵀLᵀ, which
@@ -123,6 +123,9 @@ def joined(A: FloatArray, B: FloatArray) -> FloatArray:
     found = A + directions @ directions.T
     found += ROUNDING * np.diag(np.diag(found))
     return np.asarray((found + found.T) / 2)
+
+
+joined = dominate
 
 
 def shape_factor(S: FloatArray) -> FloatArray:
