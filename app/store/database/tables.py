@@ -22,6 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.schema import SchemaItem
 
@@ -105,6 +106,7 @@ datasets = _table(
     Column("missing_tokens", JSON),
     # The owner's own minimum of rows of a part, 0 for none.
     Column("part_rows", BigInteger, nullable=False, server_default="0"),
+    Column("publish_noise", Boolean, nullable=False, server_default=true()),
     UniqueConstraint("owner", "name"),
 )
 

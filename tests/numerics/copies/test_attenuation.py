@@ -19,13 +19,13 @@ def test_correction_undoes_what_noise_and_donors_did() -> None:
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 4, N).astype(np.int32)
     number = 1.1 * codes + rng.normal(size=N)
-    travelling = np.array([3.0, -1.0, 0.5, 7.0])[codes]
+    effect = np.array([3.0, -1.0, 0.5, 7.0])[codes]
     noisy = number + rng.normal(0, np.sqrt(A * number.var()), N)
-    donors = np.where(rng.random(N) < 1 / (1 + A), np.arange(N), rng.integers(0, N, N))
+    donors = np.where(rng.random(N) < (1 + A) ** -1.25, np.arange(N), rng.integers(0, N, N))
     factor = attenuation(A)
     for original, released in (
         (correlation_ratio(number, codes), correlation_ratio(noisy, codes[donors])),
-        (correlation(number, travelling), correlation(noisy, travelling[donors])),
+        (correlation(number, effect), correlation(noisy, effect[donors])),
     ):
         assert abs(released) < abs(original) / 2
         assert corrected(released, factor) == pytest.approx(original, abs=0.03)
