@@ -233,7 +233,7 @@ def test_freezing_on_a_cluster_gives_the_same_shapes(
         assert there is not None
         assert frozen_bytes(here) == frozen_bytes(there)
         assert here.numeric == there.numeric
-        assert here.r_squared == there.r_squared
+        assert here.records.r_squared == there.records.r_squared
 
 
 def frozen_bytes(measurement: Measurement) -> list[bytes]:

@@ -108,7 +108,8 @@ def test_versions_leave_what_the_data_set_says(admin: TestClient) -> None:
         all_versions = released[name].to_numpy().reshape(versions, rows)
         assert left_of(original, all_versions[0]) == pytest.approx(0.9, abs=0.06)
         found = left_of(original, all_versions.mean(axis=0))
-        assert found == pytest.approx(told["privacy_left"]["near"], abs=0.05)
+        # Four standard errors of a correlation in so many rows.
+        assert found == pytest.approx(told["privacy_left"]["near"], abs=0.09)
 
 
 def left_of(original: np.ndarray, seen: np.ndarray) -> float:
