@@ -209,7 +209,7 @@ def cell_words(cells: pa.Array, key: bytes, decimal: Decimal = Decimal.POINT) ->
     absent = pc.is_in(texts, pa.array(MISSING_NUMBERS, pa.large_string()))
     words[absent.to_numpy(zero_copy_only=False)] = MISSING
     places = coded.indices.fill_null(len(words))
-    return np.append(words, MISSING)[places.to_numpy(zero_copy_only=False)]
+    return np.asarray(np.append(words, MISSING)[places.to_numpy(zero_copy_only=False)])
 
 
 def _number_words(cells: pa.Array) -> Words:
