@@ -14,7 +14,6 @@ whether they were retired, since what was released of them stays released.
 
 from __future__ import annotations
 
-import io
 import logging
 import math
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.registered import key_books, levels, sketches
 from app.store.database.registered.key_books import KeyBook
+from app.store.sealed_arrays import pack, unpack
 
 log = logging.getLogger("cornerwave.overlap")
 
@@ -215,21 +215,18 @@ def _sealed(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
             arrays[f"{name}_fingerprints"] = sketch.fingerprints
             arrays[f"{name}_counts"] = sketch.counts
             arrays[f"{name}_whole"] = np.array(sketch.whole)
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
+    return resources.vault.seal(pack(arrays), _context(dataset_id))
 
 
 def _opened(resources: Resources, dataset_id: str, sealed: bytes) -> Sketches:
-    content = resources.vault.open(sealed, _context(dataset_id))
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        found = {
-            name: Sketch(
-                kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
-            )
-            for name in ("rows", "keys")
-            if f"{name}_whole" in kept.files
-        }
+    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    found = {
+        name: Sketch(
+            kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
+        )
+        for name in ("rows", "keys")
+        if f"{name}_whole" in kept
+    }
     return Sketches(found["rows"], found.get("keys"))
 
 
