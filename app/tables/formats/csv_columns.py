@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Storage
 from app.tables.dialect.spelling import (
-    CURRENCY_OR_PERCENT,
     MISSING_NUMBERS,
     SIGN,
     USUAL_MARKS,
@@ -25,7 +24,7 @@ from app.tables.dialect.spelling import (
 from app.tables.stream import Decimal
 from app.tables.values.cells import first_inexact
 from app.tables.values.dates import COMPACT
-from app.tables.values.units import PERCENT, PLAIN, different_units
+from app.tables.values.units import CURRENCY_OR_PERCENT, PERCENT, PLAIN, different_units
 
 CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
