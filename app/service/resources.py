@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from app.model import Limits
 from app.service.copies.making.scheduling import Downloads
-from app.service.jobs.kinds import Jobs
+from app.service.jobs.job_types import Jobs
 from app.service.spreading import Spread
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore

@@ -25,7 +25,7 @@ from app.errors import Conflict, Hidden, InvalidParameter, Refusal
 from app.model import Role
 from app.service.asking import Ask, new_id, work
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Kind, Outcome, TryAgain
+from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.webhooks.posting import AddressRefused, destination, posted
@@ -34,8 +34,8 @@ from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, webhooks
 from app.store.database.sharing.webhooks import Webhook, WebhookMessage
 
-KIND = "webhook"
-PAUSES = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 21600.0, 37200.0)
+SEND = "webhook"
+RETRY_DELAYS = (5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 21600.0, 37200.0)
 """Seconds between tries: about a day in all."""
 
 GONE = 410
@@ -86,21 +86,28 @@ def tell(
             created_at=now,
         )
         if webhooks.add_message(connection, message):
-            send_soon(resources, connection, message.id)
+            send_soon(resources, connection, hook, message.id)
 
 
 def send_soon(
-    resources: Resources, connection: Connection, message_id: str, *, by_hand: bool = False
+    resources: Resources,
+    connection: Connection,
+    hook: Webhook,
+    message_id: str,
+    *,
+    by_hand: bool = False,
 ) -> None:
     """Have a message sent once this transaction is committed, by hand beside tries that still wait."""
     enqueue(
         connection,
         resources,
-        kind=KIND,
+        kind=SEND,
         subject=message_id,
         payload={},
         caller=None,
-        only_one=None if by_hand else f"{KIND}:{message_id}",
+        # Many addresses of one principal are one receiver.
+        concurrency_key=hook.caller,
+        dedup_key=None if by_hand else f"{SEND}:{message_id}",
     )
 
 
@@ -121,7 +128,7 @@ def send_message(resources: Resources, job: Job, _progress: Progress) -> Outcome
         if status is not None and 200 <= status < 300:
             webhooks.mark(connection, message.id, delivered_at=now, given_up_at=None)
             return Outcome()
-        if status == GONE or job.attempts >= resources.jobs.kinds[KIND].attempts:
+        if status == GONE or job.attempts >= resources.jobs.job_types[SEND].attempts:
             webhooks.mark(connection, message.id, given_up_at=now)
             return Outcome()
     raise TryAgain
@@ -166,7 +173,7 @@ def _given_up(resources: Resources, message: WebhookMessage, why: str) -> Outcom
     return Outcome()
 
 
-SENDING = Kind(send_message, pauses=PAUSES)
+SENDING = JobType(send_message, retry_delays=RETRY_DELAYS, pool=Pool.MESSAGES)
 """How messages are sent."""
 
 
@@ -232,13 +239,13 @@ def send_again(resources: Resources, ask: Ask, webhook_id: str, message_id: str)
     """Send a message once more, delivered or given up, with the same id."""
     with work(resources, ask) as under_way:
         connection = under_way.connection
-        _own(connection, ask, webhook_id)
+        hook = _own(connection, ask, webhook_id)
         message = webhooks.message(connection, message_id)
         if message is None or message.webhook != webhook_id:
             raise Hidden(f"there is no message {message_id!r} for this caller")
         nothing: datetime | None = None
         webhooks.mark(connection, message_id, delivered_at=nothing, given_up_at=nothing)
-        send_soon(resources, connection, message_id, by_hand=True)
+        send_soon(resources, connection, hook, message_id, by_hand=True)
         under_way.record("webhook.send", message_id)
         again = webhooks.message(connection, message_id)
         assert again is not None

@@ -1,4 +1,4 @@
-"""Kinds of jobs: what is done for one, what happens when that fails, and what one process counts of them."""
+"""Types of jobs: handler, retries and pool of threads; and what one process counts of its jobs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from app.service.jobs.progress import Progress
 from app.store.blobs.job_files import JobFiles
 from app.store.database.jobs import Job, JobState
-from app.store.queue import Queue
 
 
 class Tally:
@@ -79,28 +79,43 @@ class Failed(Exception):
 
 Handler = Callable[["Resources", Job, Progress], Outcome]
 
-PAUSES = (5.0, 30.0, 120.0, 600.0)
+RETRY_DELAYS = (5.0, 30.0, 120.0, 600.0)
+
+
+class Pool(Enum):
+    """Threads that jobs of one sort share, so that they never wait for those of another.
+
+    where:
+        WORK      what principals asked for; CORNERWAVE_JOB_THREADS threads
+        SERVICE   the service's own work, never behind that of principals
+        MESSAGES  requests to receivers outside, who may be slow
+    """
+
+    WORK = "work"
+    SERVICE = "service"
+    MESSAGES = "messages"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How a kind of jobs is done.
+class JobType:
+    """How jobs of one type are done.
 
     where:
-        pauses   seconds before the second, third … attempt; after the last of them there is none
-        every    seconds until the next one, for what is done again and again
-        cleanup  what goes when a job of this kind is over, however it ended
+        retry_delays  seconds before the second, third … attempt; after the last of them there is none
+        every         seconds until the next one, for what is done again and again
+        cleanup       called when a job of this type is over, however it ended
     """
 
     handler: Handler
-    pauses: tuple[float, ...] = PAUSES
+    retry_delays: tuple[float, ...] = RETRY_DELAYS
     every: float | None = None
     cleanup: Callable[[Resources, Job], None] | None = None
+    pool: Pool = Pool.WORK
 
     @property
     def attempts(self) -> int:
         """How often a job is begun at most."""
-        return len(self.pauses) + 1
+        return len(self.retry_delays) + 1
 
 
 @dataclass(frozen=True)
@@ -108,25 +123,25 @@ class Jobs:
     """How jobs are run here.
 
     where:
-        queue          what wakes workers
         files          bodies that wait for a job, and answers that came of one
         lease_seconds  how long a worker may be silent until its job is given to another
         patience       seconds that a caller who allows it waits before it gets a job in place of an answer
         keep_days      how long a job that ended can be asked for
-        kinds          what can be done; `app.main` names them
+        job_types      what can be done; `app.main` names them
+        committed      set when this process has committed a job, so that its runner looks at once
     """
 
-    queue: Queue
     files: JobFiles
     lease_seconds: float = 30.0
     patience: float = 30.0
     keep_days: int = 7
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    job_types: dict[str, JobType] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    committed: threading.Event = field(default_factory=threading.Event)
 
 
 def clean_up(resources: Resources, job: Job) -> None:
     """Remove what a job needs no more, now that it is over: its state says how it ended."""
-    kind = resources.jobs.kinds.get(job.kind)
-    if kind is not None and kind.cleanup is not None:
-        kind.cleanup(resources, job)
+    job_type = resources.jobs.job_types.get(job.kind)
+    if job_type is not None and job_type.cleanup is not None:
+        job_type.cleanup(resources, job)
