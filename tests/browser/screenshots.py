@@ -33,9 +33,8 @@ ROWS = 20_000
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as asked:
-        # Before playwright runs: to look for its own browser starts another one.
-        chromium = found_or_installed(Path(asked))
+    # Before playwright runs: to look for its own browser starts another one.
+    chromium = found_or_installed()
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,
