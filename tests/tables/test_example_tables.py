@@ -1,9 +1,10 @@
-"""The public data sets as people might send them: without header, in European dialect, as xlsx."""
+"""Real tables as people might send them: without header, in European dialect, as xlsx."""
 
 from __future__ import annotations
 
 import csv
 import io
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,20 +12,24 @@ import pytest
 
 from app.errors import InvalidTable
 from app.tables.stream import Header, ReadingWishes
+from papers.finding import SHARED_DATA
+from tests.example_tables import EXAMPLES, as_csv, example
+from tests.shared_data import needs
 from tests.tables.messy_files import workbook
 from tests.tables.table_bodies import read
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-NAMES = ["iris", "ecoli", "ionosphere", "housing", "pima", "wdbc", "casc_census", "wbc", "adult"]
-
-pytestmark = [
-    pytest.mark.shared_data,
-    pytest.mark.skipif(not DATA.exists(), reason="the data sets are not beside this checkout"),
+PUBLISHED = ["ecoli", "ionosphere", "housing", "pima", "casc_census", "wbc", "adult"]
+NAMES = [
+    *EXAMPLES,
+    *(pytest.param(name, marks=needs(f"data/{name}.csv")) for name in PUBLISHED),
 ]
 
 
+@cache
 def body_of(name: str) -> bytes:
-    return (DATA / f"{name}.csv").read_bytes()
+    if name in EXAMPLES:
+        return as_csv(example(name))
+    return (SHARED_DATA / f"{name}.csv").read_bytes()
 
 
 def is_number(text: str) -> bool:
@@ -75,7 +80,7 @@ def test_in_european_dialect_it_is_read_right(name: str, tmp_path: Path) -> None
     assert cells_of(read(body.encode("utf-16"), "text/csv", tmp_path)) == right_reading(name)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "adult"])
+@pytest.mark.parametrize("name", NAMES)
 def test_as_a_workbook_it_is_read_right(name: str, tmp_path: Path) -> None:
     records = list(csv.reader(io.StringIO(body_of(name).decode())))
     rows: list[list[object]] = [
