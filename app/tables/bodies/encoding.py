@@ -156,6 +156,9 @@ def unpacked(body: Readable, content_encoding: str | None, limit: int) -> Counte
 
 
 UTF8 = "utf-8"
+NO_CHARSETS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+"""What Python calls encodings too: no file is in one, and they take time without bound."""
+
 MARKS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -231,7 +234,7 @@ def known_charset(name: str) -> str:
         codec = codecs.lookup(name.strip())
     except (LookupError, ValueError):
         codec = None
-    if codec is None or not codec._is_text_encoding:
+    if codec is None or not codec._is_text_encoding or codec.name in NO_CHARSETS:
         raise InvalidParameter(
             "The encoding is not one that is known here; utf-8, utf-16 and windows-1252 are.",
             parameter="encoding",
