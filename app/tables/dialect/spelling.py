@@ -230,6 +230,14 @@ def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decim
     return Decimal.POINT
 
 
+def spells_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
+    """Return which texts are numbers with this decimal sign, with or without marks."""
+    return pc.or_(
+        pc.match_substring_regex(texts, plain_pattern(decimal)),
+        pc.match_substring_regex(texts, marked_pattern(decimal)),
+    )
+
+
 def without_marks(texts: pa.Array, decimal: Decimal) -> pa.Array:
     """Spelled numbers as Arrow reads them: no marks, a decimal point, the minus in front."""
     texts = pc.replace_substring_regex(texts, r"[\s\x{00a0}\x{202f}\x{2009}'’]", "")
