@@ -25,11 +25,12 @@ from pydantic_core import from_json
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.api.transport.dependencies import AskHere, ResourcesHere, replay_of
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, replay_of
 from app.api.transport.incoming.arriving import RequestBody, request_body
 from app.api.transport.incoming.places import message_of, place_of
 from app.errors import Busy, InvalidParameter, TooLarge, UnsupportedMediaType
 from app.service.asking import Ask
+from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.tables.media import OFFERED, MediaType
 from app.tables.reading import read_table
@@ -182,7 +183,11 @@ BodyHere = Annotated[RequestBody, Depends(get_body)]
 
 
 def get_table(
-    request: Request, resources: ResourcesHere, body: BodyHere, wishes: ReadingHere
+    request: Request,
+    resources: ResourcesHere,
+    body: BodyHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
 ) -> pa.Table:
     """The request's body as one table, for a stateless method."""
     return read_table(
@@ -192,6 +197,7 @@ def get_table(
         resources.limits,
         resources.spool_dir,
         wishes=wishes,
+        look=progress.look,
     )
 
 
@@ -212,6 +218,7 @@ class TableForm:
     fields: dict[str, Sequence[str]]
     resources: Resources
     wishes: ReadingWishes
+    progress: Progress
 
     def table(self, name: str) -> pa.Table:
         """The one table in the part `name`."""
@@ -228,7 +235,15 @@ class TableForm:
             )
         limits, spool = self.resources.limits, self.resources.spool_dir
         return [
-            read_table(part.file, content_type_of(part), None, limits, spool, wishes=self.wishes)
+            read_table(
+                part.file,
+                content_type_of(part),
+                None,
+                limits,
+                spool,
+                wishes=self.wishes,
+                look=self.progress.look,
+            )
             for part in self.files[name]
         ]
 
@@ -258,7 +273,11 @@ def _value(name: str, text: str, adapter: TypeAdapter[T]) -> T:
 
 
 async def get_form(
-    request: Request, resources: ResourcesHere, ask: AskHere, wishes: ReadingHere
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
 ) -> AsyncGenerator[TableForm, None]:
     """The request's multipart form; its parts are let go of when the request is over."""
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
@@ -274,14 +293,14 @@ async def get_form(
             raise InvalidParameter("the multipart form is malformed", parameter="body") from None
         try:
             known = form_parts(request.scope["route"].openapi_extra)
-            yield _sorted_parts(form, known, resources, wishes)
+            yield TableForm(*_sorted_parts(form, known), resources, wishes, progress)
         finally:
             await form.close()
 
 
 def _sorted_parts(
-    form: FormData, known: Sequence[str], resources: Resources, wishes: ReadingWishes
-) -> TableForm:
+    form: FormData, known: Sequence[str]
+) -> tuple[dict[str, Sequence[UploadFile]], dict[str, Sequence[str]]]:
     """Files and fields by name; InvalidParameter for a part that the route does not know."""
     files: dict[str, list[UploadFile]] = {}
     fields: dict[str, list[str]] = {}
@@ -295,7 +314,7 @@ def _sorted_parts(
             files.setdefault(name, []).append(part)
         else:
             fields.setdefault(name, []).append(part)
-    return TableForm(dict(files), dict(fields), resources, wishes)
+    return dict(files), dict(fields)
 
 
 FormHere = Annotated[TableForm, Depends(get_form)]
