@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,19 @@ class Outside:
     participant_id: str | None = None
 
 
+class EventCount:
+    """Thread-safe count of an event in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.value = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        with self._lock:
+            self.value += 1
+
+
 @dataclass(frozen=True, repr=False)
 class Resources:
     """The database, the blobs, the master key at work, Redis if there is one, caches and limits.
@@ -70,3 +84,4 @@ class Resources:
     outside: Outside
     limits: Limits
     spool_dir: Path
+    overlaps_across_owners: EventCount = field(default_factory=EventCount)

@@ -16,11 +16,10 @@ from fastapi.testclient import TestClient
 from app.service.jobs.runner import Runner
 from app.service.sharing.dataspace import callbacks, changing, moving
 from tests.api.conftest import Service
-from tests.api.dsp.published import require_valid
+from tests.api.dsp.messages import CONTEXT, require_valid
 from tests.api.sharing.agreements.negotiations import Parties, parties
 from tests.api.sharing.agreements.receiving import until
 
-CONTEXT = ["https://w3id.org/dspace/2025/1/context.jsonld"]
 AT = "/dsp/2025-1"
 PIDS = itertools.count(1)
 

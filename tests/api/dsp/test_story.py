@@ -22,10 +22,7 @@ from app.store.database import tables
 from app.store.database.engine import reading
 from tests.api.conftest import Service
 from tests.api.dsp.consumer import AT, Consumer, consuming
-from tests.api.dsp.published import needed
 from tests.api.sharing.agreements.receiving import LOOPBACK, until
-
-pytestmark = needed
 
 PARQUET = {"Accept": "application/vnd.apache.parquet"}
 PURPOSE = {"leftOperand": "purpose", "operator": "eq", "rightOperand": "research"}
