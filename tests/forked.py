@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerProcess
@@ -74,7 +74,11 @@ class ForkServer:
             "log": str(log),
             "errors": str(errors or log),
         }
-        process = self._context.Process(target=run, args=(wanted,))
+        return self.call(run, wanted)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> Forked:
+        """Call a function of a module in a fork."""
+        process = self._context.Process(target=function, args=arguments)
         process.start()
         forked = Forked(process)
         self._running.append(forked)
