@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, FilePayload, Page
 
 from tests.browser.people import (
     PARQUET,
+    Person,
     Survey,
     household_table,
     issued,
@@ -217,3 +218,14 @@ def traced_for(service: Service, told: Survey) -> Traced:
         audited.raise_for_status()
     rows = pq.read_table(io.BytesIO(sent.content)).slice(500, 1_500)
     return Traced(str(audited.json()["id"]), parquet(rows))
+
+
+_NOBODY = Person("-", "-")
+UNFILLED = Everything(
+    Survey("-", "-", _NOBODY, _NOBODY, _NOBODY),
+    "-",
+    "-",
+    Traced("-", b""),
+    "/portal/workbench/work/-",
+)
+"""Names the pages of a service that does not run yet."""
