@@ -61,7 +61,7 @@ def test_a_newcomer_sees_the_heart_of_it(live: Service, look: Look, visit: Visit
 
 
 def test_the_command_prints_a_link_that_leads_there(tmp_path: Path, visit: Visit) -> None:
-    with begun(tmp_path / "home", {}, ("-m", "app", "demo")) as beginning:
+    with begun(tmp_path / "home", {}, "demo") as beginning:
         link = None
         while link is None:
             assert beginning.process.poll() is None, beginning.log.read_text()

@@ -15,13 +15,15 @@ from playwright.sync_api import Browser, expect
 
 from app.portal.rooms import ROUTERS
 from tests.browser.conftest import LOOKS, Look, Visitor, visitor_of
-from tests.browser.everything import UNFILLED, Everything, dropped, everything, settled
+from tests.browser.everything import UNFILLED, Everything, demonstrated, dropped, filled, settled
 from tests.browser.keyboard import Keyboard
+from tests.browser.people import Survey, survey
 from tests.e2e.running import Service
 
 Visit = Callable[..., Visitor]
 Visitors = Callable[[Everything, str, Look], Visitor]
 NAMES = list(UNFILLED.pages())
+ROWS = 1_000
 NO_PAGES = {
     "/portal/sign-in/once/{token}",
     "/portal/sign-in/provider",
@@ -55,8 +57,28 @@ SIDEWAYS = """() => [...document.querySelectorAll("main *")].filter((one) =>
 
 
 @pytest.fixture(scope="module")
-def there(live: Service, browser: Browser) -> Everything:
-    return everything(live, browser, rows=1_000)
+def told(live: Service) -> Survey:
+    return survey(live.client, live.url, rows=ROWS)
+
+
+@pytest.fixture(scope="module")
+def there(told: Survey, live: Service, browser: Browser) -> Everything:
+    return filled(live, browser, told, rows=ROWS)
+
+
+@pytest.fixture(scope="module")
+def demonstration(live: Service, browser: Browser) -> None:
+    """Make the demonstration; only its own pages wait for it."""
+    demonstrated(browser, live.url)
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a page, with what is to be seen there."""
+    page: str = request.param
+    if page.startswith("demonstration"):
+        request.getfixturevalue("demonstration")
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +110,8 @@ def in_turn(names: list[str], looks: list[Look], fast: set[str]) -> Any:
     """Every page in every look: `fast` ones in the first look, all others in the slow tier."""
     return pytest.mark.parametrize(
         ("look", "name"),
-        [
+        indirect=["name"],
+        argvalues=[
             pytest.param(
                 look,
                 name,
@@ -118,6 +141,18 @@ def test_no_page_is_left_out() -> None:
         if path not in NO_PAGES and not any(pattern.match(address) for address in addresses)
     ]
     assert left_out == []
+
+
+def test_a_matrix_is_moved_by_the_keyboard(told: Survey, visit: Visit) -> None:
+    visitor = visit(LOOKS[3])
+    visitor.sign_in(told.analyst.key, f"/portal/datasets/{told.dataset}")
+    settled(visitor.page)
+    keys = Keyboard(visitor.page)
+    visitor.page.evaluate("document.activeElement.blur()")
+    for name in ("First rows", "Associations"):
+        keys.to("group", name)
+        keys.press("ArrowRight")
+        expect(visitor.page.locator(":focus")).not_to_have_js_property("scrollLeft", 0)
 
 
 @in_turn(NAMES, LOOKS, fast=set(NAMES))
@@ -156,15 +191,3 @@ def test_titles_tell_pages_apart(there: Everything, visitors: Visitors) -> None:
         opened(there, name, visitors(there, name, LOOKS[0])).page.title() for name in looked_at
     }
     assert len(titles) == len(looked_at)
-
-
-def test_a_matrix_is_moved_by_the_keyboard(there: Everything, visit: Visit) -> None:
-    visitor = visit(LOOKS[3])
-    visitor.sign_in(there.told.analyst.key, f"/portal/datasets/{there.told.dataset}")
-    settled(visitor.page)
-    keys = Keyboard(visitor.page)
-    visitor.page.evaluate("document.activeElement.blur()")
-    for name in ("First rows", "Associations"):
-        keys.to("group", name)
-        keys.press("ArrowRight")
-        expect(visitor.page.locator(":focus")).not_to_have_js_property("scrollLeft", 0)
