@@ -186,7 +186,8 @@ def forget_files(service: Service) -> None:
         connection.execute(tables.released_files.delete())
 
 
-def test_work_of_a_worker_that_is_killed_is_done_by_another_with_the_same_bytes(
+@pytest.mark.slow
+def test_files_of_a_worker_that_is_killed_are_written_by_another_with_the_same_bytes(
     service: Service, many_parts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plans, "FILE_ROWS", 300)
@@ -205,6 +206,9 @@ def test_work_of_a_worker_that_is_killed_is_done_by_another_with_the_same_bytes(
         monkeypatch.setattr(released, "_keep", kept_and_killed)
         assert listed(service.client(), many_parts) == here
         assert running.workers[0].wait() != 0
+
+
+def test_tasks_of_a_worker_that_is_killed_are_done_by_another(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 2) as running:
         spread = Cluster(running.address)
         made = spread.over(slowly_doubled, [(tmp_path, number) for number in range(20)])

@@ -35,11 +35,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def consumer(
-    database_url: str, start_service: Callable[..., Service], tmp_path: Path
+    sqlite_database: str, start_service: Callable[..., Service], tmp_path: Path
 ) -> Iterator[Consumer]:
     target = tmp_path / "out"
     target.mkdir()
-    service = start_service(database_url, **LOOPBACK, DELIVERY_TARGETS=f"lake={target}")
+    service = start_service(sqlite_database, **LOOPBACK, DELIVERY_TARGETS=f"lake={target}")
     with consuming(service) as consumer:
         yield consumer
 
