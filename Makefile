@@ -68,7 +68,7 @@ papers: $(VENV)/.bench  ## every table and figure of the papers, then docs/paper
 trials: $(VENV)/.dev  ## kills, faults, load and fuzzing, from where they stopped, then docs/trials.md
 	$(BIN)/python -m trials $(ARGS)
 
-screenshots: $(VENV)/.dev  ## every page of the portal, light and dark, wide and narrow, into docs/portal/
+screenshots: $(VENV)/.dev  ## every page of the portal, light and dark, wide and narrow, into var/screenshots/
 	$(BIN)/python -m tests.browser.screenshots
 
 lock:  ## resolve anew; needs uv. The export names no registry.

@@ -91,6 +91,11 @@ def pytest_configure_node(node: object) -> None:
     node.workerinput["servers"] = str(config.stash[FOLDER])  # type: ignore[attr-defined]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return durations.scheduler_by_scope(config, log)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     run = config.stash.get(RUN, None)
     if run is None:

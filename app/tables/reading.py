@@ -109,7 +109,9 @@ def _read(
         case Source.STATA | Source.SPSS | Source.SAS | Source.SAS_TRANSPORT:
             stream = read_statistics_file(whole_archive(rewound), source, limits, wished)
         case Source.XLS:
-            stream = read_workbook(whole_archive(rewound), source, limits, wished, wishes)
+            stream = read_workbook(
+                whole_archive(rewound), source, limits, wished, wishes, spool_folder
+            )
         case _ if packed:
             raise InvalidTable(
                 "The body is packed more than once: what comes out of it is an archive or packed again, as a "
@@ -125,7 +127,7 @@ def _read(
                 inner = counted(content, limits.upload_bytes)
                 stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
             else:
-                stream = read_workbook(content, kind, limits, wished, wishes)
+                stream = read_workbook(content, kind, limits, wished, wishes, spool_folder)
     return stream
 
 

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from app.main import openapi_document
 from app.model import Role
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Kind, Outcome
+from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.pulse import Pulse
 from app.service.jobs.running import run_job
 from app.store.database.engine import writing
@@ -179,7 +179,7 @@ def _answered_later(teller: Teller) -> str:
 def _asked_for_later(client: TestClient) -> str:
     """A job that nobody has begun."""
     resources = client.app.state.resources  # type: ignore[attr-defined]  # an app, to the client any
-    resources.jobs.kinds.setdefault("example", Kind(lambda *_: Outcome()))
+    resources.jobs.job_types.setdefault("example", JobType(lambda *_: Outcome()))
     with writing(resources.engine) as connection:
         [administrator] = callers.with_role(connection, Role.ADMIN)
         job = enqueue(

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
+from _pytest.mark.structures import ParameterSet
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import (
     Browser,
@@ -26,6 +28,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests import durations
 from tests.browser.chromium import NoBrowser, found_or_installed
 from tests.e2e.running import ADMIN_KEY, Service, serving
 
@@ -115,21 +118,24 @@ class Visitor:
 
 
 @pytest.fixture(scope="session")
-def chromium(run_folder: Path) -> str:
+def chromium() -> str:
     """The path of a browser."""
     try:
-        return found_or_installed(run_folder)
+        return found_or_installed()
     except NoBrowser as none:
         pytest.fail(str(none), pytrace=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
-    """A browser; a module's, because its event loop must not be there for the tests of others."""
+    """A browser for this folder: outside it, tests have event loops of their own."""
+    before = set(psutil.Process().children())
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+        (driver,) = set(psutil.Process().children()) - before
+        with durations.counting(lambda: durations.seconds_of(driver.pid, and_descendants=True)):
+            yield launched
+            launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +151,15 @@ def live(home: Path) -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture(params=LOOKS, ids=str)
+def in_turn(looks: list[Look]) -> list[ParameterSet]:
+    """The first look for the fast tier, the others for the slow one."""
+    return [
+        pytest.param(look, id=str(look), marks=[pytest.mark.slow] if number else [])
+        for number, look in enumerate(looks)
+    ]
+
+
+@pytest.fixture(params=in_turn(LOOKS))
 def look(request: pytest.FixtureRequest) -> Look:
     """Light and dark, wide and narrow, in turn."""
     chosen: Look = request.param

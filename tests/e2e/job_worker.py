@@ -10,14 +10,14 @@ import os
 import signal
 import sys
 
-from app.main import hire, open_resources
+from app.main import open_resources, register_job_handlers
 from app.service.jobs.runner import Runner
 from app.settings import settings_from
 
 
 def main() -> None:
     resources = open_resources(settings_from(os.environ))
-    hire(resources)
+    register_job_handlers(resources)
     for _line in sys.stdin:
         resources.engine.dispose()  # a child must not share a connection
         child = os.fork()

@@ -14,18 +14,23 @@ from pathlib import Path
 import httpx2
 
 from tests.binaries import free_port
+from tests.forked import Forked, fork_server, run_command
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "end-to-end-tests-know-this-key-0123456789"
 MASTER_KEY = "5a" * 32
-SERVE = ("-m", "app", "serve")
+COMMAND = ("-m", "app")
+SERVE = (*COMMAND, "serve")
+
+
+Process = subprocess.Popen[bytes] | Forked
 
 
 @dataclass(frozen=True)
 class Beginning:
     """A process that was started to serve, and what it says."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     url: str
     log: Path
 
@@ -34,7 +39,7 @@ class Beginning:
 class Service:
     """A process that serves, and a client that holds the administrator's key."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     url: str
     client: httpx2.Client
 
@@ -56,24 +61,40 @@ def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
 def begun(
     home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
 ) -> Iterator[Beginning]:
-    """A service that may not answer yet; whatever becomes of the block, it is ended."""
+    """A service that may not answer yet; whatever becomes of the block, it is ended.
+
+    Commands of the service are forked (tests/forked.py); other programs are started from nothing.
+    """
     home.mkdir(exist_ok=True)
     port = free_port()
     log = home / f"{port}.log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, *program],
-            cwd=ROOT,
-            env=environment(home, {"PORT": str(port), **settings}),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
+    variables = environment(home, {"PORT": str(port), **settings})
+    log.touch()
+    process = (
+        fork_server().fork(program[2:], variables, log)
+        if program[:2] == COMMAND
+        else executed(program, variables, log)
+    )
     try:
         yield Beginning(process, f"http://127.0.0.1:{port}", log)
     finally:
         process.terminate()
         process.wait()
+
+
+def executed(
+    program: tuple[str, ...], variables: Mapping[str, str], log: Path
+) -> subprocess.Popen[bytes]:
+    """Start a program of Python from nothing."""
+    with log.open("wb") as said:
+        return subprocess.Popen(
+            [sys.executable, *program],
+            cwd=ROOT,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
 
 
 @contextmanager
@@ -104,11 +125,4 @@ def serving(
 
 def command(home: Path, name: str, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """One of the other commands, on the same state."""
-    return subprocess.run(
-        [sys.executable, "-m", "app", name],
-        cwd=ROOT,
-        env=environment(home, settings),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    return run_command([name], environment(home, settings))

@@ -69,14 +69,16 @@ def _kept(request: Request, resources: Resources, ask: Ask, body: RequestBody) -
         with resources.jobs.files.writer(name) as sink:
             while data := body.read(CHUNK_BYTES):
                 sink.write(data)
-        _enqueue(request, resources, ask, job_id)
+        _enqueue(request, resources, ask, job_id, body.count)
     except BaseException:
         resources.jobs.files.remove(name)
         raise
     return job_id
 
 
-def _enqueue(request: Request, resources: Resources, ask: Ask, job_id: str) -> None:
+def _enqueue(
+    request: Request, resources: Resources, ask: Ask, job_id: str, stored_bytes: int
+) -> None:
     said = {
         "method": request.method,
         "scheme": request.url.scheme,
@@ -99,6 +101,7 @@ def _enqueue(request: Request, resources: Resources, ask: Ask, job_id: str) -> N
             caller=ask.caller,
             request_id=ask.request_id,
             job_id=job_id,
+            stored_bytes=stored_bytes,
         )
         under_way.record("job.accept", job_id, route=request.scope["route"].path)
 

@@ -35,7 +35,7 @@ from app.errors import (
 )
 from app.service.asking import Ask, Once
 from app.service.jobs.enqueue import payload_of
-from app.service.jobs.kinds import Failed, Kind, Outcome
+from app.service.jobs.job_types import Failed, JobType, Outcome
 from app.service.jobs.progress import Progress
 from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
@@ -57,7 +57,7 @@ MAY_PASS = (Busy.slug, Unavailable.slug, StorageFull.slug)
 CHUNK_BYTES = 2**20
 
 
-def request_kind(app: FastAPI) -> Kind:
+def request_kind(app: FastAPI) -> JobType:
     """Jobs that answer requests by the routes of an app, without what stands around them for callers."""
     handlers = {
         error: handler
@@ -70,7 +70,7 @@ def request_kind(app: FastAPI) -> Kind:
         scope["app"] = app
         await routes(scope, receive, send)
 
-    return Kind(partial(_replay, answering), cleanup=_clean_up)
+    return JobType(partial(_replay, answering), cleanup=_clean_up)
 
 
 @dataclass

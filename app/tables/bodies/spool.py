@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -30,6 +31,8 @@ class Spool(io.RawIOBase):
         super().__init__()
         self._cipher = AES(os.urandom(32))
         self._position = 0
+        # Who reads ahead in a thread may still do so while the file is closed.
+        self._in_use = threading.Lock()
         self.size = 0
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - close() closes it
         encrypt = Cipher(self._cipher, CTR(bytes(CIPHER_BLOCK))).encryptor()
@@ -45,7 +48,8 @@ class Spool(io.RawIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self.size - self._position if size is None or size < 0 else size
         block, skipped = divmod(self._position, CIPHER_BLOCK)
-        sealed = os.pread(self._file.fileno(), wanted + skipped, block * CIPHER_BLOCK)
+        with self._in_use:
+            sealed = os.pread(self._file.fileno(), wanted + skipped, block * CIPHER_BLOCK)
         decrypt = Cipher(self._cipher, CTR(block.to_bytes(CIPHER_BLOCK, "big"))).decryptor()
         data = decrypt.update(sealed)[skipped:]
         self._position += len(data)
@@ -66,5 +70,6 @@ class Spool(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        self._file.close()
+        with self._in_use:
+            self._file.close()
         super().close()

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidTable
 from app.tables.stream import Decimal
+from app.tables.values.units import CURRENCY, CURRENCY_OR_PERCENT
 
 MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
 """What stands for a missing number without being told."""
@@ -67,8 +68,6 @@ MINUS = r"\-\x{2212}\x{2013}"
 """Inside brackets of a pattern: a hyphen, the minus sign, and the dash that printers put for it."""
 
 SIGN = rf"[+{MINUS}]?"
-CURRENCY = r"(?:€|\$|£|¥|₹|zł|kr\.?|R\$|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|JPY|Fr\.|US\$)"
-CURRENCY_OR_PERCENT = f"(?:{CURRENCY}|%)"
 BLANK = r"[ \t\x{00a0}\x{202f}\x{2009}]"
 GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
 
@@ -225,6 +224,14 @@ def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decim
             column=unclear.name,
         )
     return Decimal.POINT
+
+
+def spells_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
+    """Return which texts are numbers with this decimal sign, with or without marks."""
+    return pc.or_(
+        pc.match_substring_regex(texts, plain_pattern(decimal)),
+        pc.match_substring_regex(texts, marked_pattern(decimal)),
+    )
 
 
 def without_marks(texts: pa.Array, decimal: Decimal) -> pa.Array:

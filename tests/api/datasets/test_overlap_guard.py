@@ -297,22 +297,51 @@ def test_what_was_released_is_remembered_when_its_data_set_is_removed(
     refused(send(client, "/v1/datasets", table, name="third"), "rows-overlap")
 
 
-def test_an_owner_learns_a_coarse_share_of_others_and_nothing_of_one_person(
-    service: Service,
+def test_rows_of_another_owner_are_told_to_the_operator_alone(
+    service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, owner = service.caller("owner")
     _, curious = service.caller("owner")
     theirs = registered(owner, people(0, 1_000), "theirs", **KEY)["id"]
-    answer = send(curious, "/v1/datasets", people(0, 1_000), name="same", **KEY)
-    problem = refused(answer, "rows-overlap")
-    assert problem["share"] == 1.0
-    assert "dataset" not in problem
-    assert theirs not in answer.text
-    some = pa.concat_tables([people(0, 234), people(2_000, 2_766)])
-    (warning,) = registered(curious, some, "some", **KEY)["warnings"]
-    assert (warning["share"], warning["dataset"]) == (0.3, None)
-    for few in (people(900, 901), people(500, 599)):
-        assert registered(curious, few, f"few {few.num_rows}", **KEY)["warnings"] == []
+    copied = registered(curious, people(0, 1_000), "same", **KEY)
+    assert copied["warnings"] == []
+    (entry,) = [one for one in caplog.records if one.name == "cornerwave.overlap"]
+    said = vars(entry)
+    assert (said["dataset"], said["other"], said["share"]) == (copied["id"], theirs, 1.0)
+    metrics = service.client().get("/metrics").text
+    assert "cornerwave_overlaps_across_owners_total 1.0" in metrics
+    # No probe of twenty known people and a target is answered, whoever the target is.
+    known = people(0, 20)
+    for number, target in enumerate((people(20, 21), people(5_000, 5_001))):
+        probe = pa.concat_tables([known, target])
+        answer = send(curious, "/v1/datasets", probe, name=f"probe {number}", allow_overlap="true")
+        own = [one["dataset"] for one in answer.json()["warnings"]]
+        assert answer.status_code == 201
+        assert theirs not in answer.text
+        assert theirs not in own
+
+
+CSV = "number,when,amount,town\n" + "".join(
+    f"{row:04d},2024-01-{row % 28 + 1:02d},{row * 1.25:.2f},town {row % 7}\n" for row in range(200)
+)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"columns": '{"amount": "categorical"}'},
+        {"columns": '{"when": "categorical"}'},
+        {"columns": '{"number": "identifier"}', "key_column": "number"},
+    ],
+)
+def test_the_same_file_is_known_whatever_kinds_its_columns_are_given(
+    admin: TestClient, params: dict[str, str]
+) -> None:
+    headers = {"content-type": "text/csv"}
+    first = admin.post("/v1/datasets", params={"name": "a"}, content=CSV, headers=headers)
+    assert first.status_code == 201, first.text
+    again = admin.post("/v1/datasets", params={"name": "b"} | params, content=CSV, headers=headers)
+    assert refused(again, "rows-overlap")["share"] == 1.0
 
 
 def test_of_two_who_register_the_same_at_once_one_is_refused(
