@@ -106,7 +106,7 @@ def opened(there: Everything, name: str, visitor: Visitor) -> Visitor:
     return visitor
 
 
-def in_turn(names: list[str], looks: list[Look], fast: set[str]) -> Any:
+def in_turn(names: list[str], looks: list[Look], fast: set[str]) -> pytest.MarkDecorator:
     """Every page in every look: `fast` ones in the first look, all others in the slow tier."""
     return pytest.mark.parametrize(
         ("look", "name"),
