@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
