@@ -30,7 +30,6 @@ from app.numerics.copies.shapes.shape import (
     shape_factor,
     without_spread,
 )
-from app.numerics.threads import one_blas_thread
 from app.service.copies.freezing.donors import Donors
 from app.service.copies.freezing.protection import (
     PartProtection,
@@ -127,14 +126,8 @@ def measure_ahead(resources: Resources, dataset_id: str) -> Measurement | None:
 def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
     """Read the rows once.
 
-    Where there is a cluster the sample is taken here, and moments are counted there. Products are small, and
-    both cores busy without threads of BLAS, which wait for each other longer than they work.
+    Where there is a cluster the sample is taken here, and moments are counted there.
     """
-    with one_blas_thread():
-        return _measured(resources, rows, secret)
-
-
-def _measured(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
     numbers, categories = sampled_columns(rows.columns)
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     if not categories:
@@ -259,8 +252,7 @@ def protect_part(
     issued = [entry.noise_variance for entry in history.of(connection, dataset_id)]
     needed = _carried_variances(magnitudes, min(issued, default=1.0))
     S += np.diag(np.maximum(needed - np.diag(S), 0.0))
-    with one_blas_thread():
-        records = Records.of(measurement.sample, newest.donors)
+    records = Records.of(measurement.sample, newest.donors)
     protection = PartProtection(
         numeric=first.numeric,
         rows=measurement.moments.rows,
