@@ -268,7 +268,11 @@ def _where(found: dict[str, Any], body: object) -> str:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug, title, remedy = TRANSPORT.get(error.status_code, TRANSPORT[400])
-    details = {404: f"Nothing answers at {request.url.path}.", 405: remedy}
+    allowed = (error.headers or {}).get("Allow", "")
+    details = {
+        404: f"Nothing answers at {request.url.path}.",
+        405: f"This address takes {allowed}; {request.method} does nothing here.",
+    }
     return problem_response(
         request,
         error.status_code,
