@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select
 
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
 from app.service.sharing.agreements.verifying import verified
 from app.service.sharing.dataspace import callbacks
 from app.store.database import tables
@@ -23,6 +21,7 @@ from app.store.database.engine import reading
 from tests.api.conftest import Service
 from tests.api.dsp.consumer import AT, Consumer, consuming
 from tests.api.sharing.agreements.receiving import LOOPBACK, until
+from tests.api.working import run_now
 
 PARQUET = {"Accept": "application/vnd.apache.parquet"}
 PURPOSE = {"leftOperand": "purpose", "operator": "eq", "rightOperand": "research"}
@@ -242,12 +241,12 @@ def test_a_message_waits_for_the_one_before_it(
         resources = service.app.state.resources
         jobs = tables.jobs.c
         with reading(resources.engine) as connection:
-            found = select(jobs.id).where(jobs.kind == callbacks.KIND)
+            found = select(jobs.id).where(jobs.kind == callbacks.SEND)
             first, second = connection.execute(found.order_by(jobs.created_at)).scalars()
         # Whichever worker is faster: the end is not told before the offer.
-        run_job(resources, Pulse(resources), second)
+        run_now(resources, second)
         assert negotiation.heard == []
-        run_job(resources, Pulse(resources), first)
+        run_now(resources, first)
         assert [one["@type"] for one in negotiation.heard] == [
             "ContractOfferMessage",
             "ContractNegotiationTerminationMessage",
