@@ -14,7 +14,7 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere
 from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.errors import NotFound
 from app.model import ColumnWish, Kind
@@ -111,6 +111,7 @@ def look_at_file(
     ask: AskHere,
     file_id: FileId,
     reading: ReadingHere,
+    progress: ProgressHere,
     columns: Wishes = "",
     key_column: Key = "",
 ) -> Response:
@@ -128,6 +129,7 @@ def look_at_file(
             wishes,
             key_column=key_column or None,
             dates=reading.dates,
+            progress=progress,
         )
     return page(
         request,
@@ -146,6 +148,7 @@ def register_file(
     ask: AskHere,
     file_id: FileId,
     reading: ReadingHere,
+    progress: ProgressHere,
     name: Name = "",
     columns: Wishes = "",
     key_column: Key = "",
@@ -169,6 +172,7 @@ def register_file(
             dates=reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
+            progress=progress,
         )
     forget(resources, ask, file_id)
     said = {

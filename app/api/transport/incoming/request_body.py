@@ -100,6 +100,14 @@ class IncomingBody:
                 while not self.ended and self.count < most:
                     self._noted(await self._receive())
 
+    async def has_left(self) -> bool:
+        """Whether the caller has gone; nobody looks before the body is complete."""
+        if self.ended and not self.closed:
+            with anyio.CancelScope() as at_once:
+                at_once.cancel()
+                self._noted(await self._receive())
+        return self.closed
+
     async def _next(self) -> Message:
         began = time.monotonic()
         try:

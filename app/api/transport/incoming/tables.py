@@ -23,13 +23,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.api.transport.dependencies import AskHere, ResourcesHere, replay_of
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, replay_of
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.request_body import incoming_body_of
 from app.api.transport.incoming.spooling import received_body
 from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.asking import Ask
+from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.tables.bodies.encoding import Readable
 from app.tables.media import OFFERED, MediaType
@@ -128,7 +129,11 @@ BodyHere = Annotated[Readable, Depends(get_body)]
 
 
 def get_table(
-    request: Request, resources: ResourcesHere, body: BodyHere, wishes: ReadingHere
+    request: Request,
+    resources: ResourcesHere,
+    body: BodyHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
 ) -> pa.Table:
     """The request's body as one table, for a stateless method."""
     return read_table(
@@ -138,6 +143,7 @@ def get_table(
         resources.limits,
         resources.spool_dir,
         wishes=wishes,
+        look=progress.look,
     )
 
 
@@ -158,6 +164,7 @@ class TableForm:
     fields: dict[str, Sequence[str]]
     resources: Resources
     wishes: ReadingWishes
+    progress: Progress
 
     def table(self, name: str) -> pa.Table:
         """The one table in the part `name`."""
@@ -174,7 +181,15 @@ class TableForm:
             )
         limits, spool = self.resources.limits, self.resources.spool_dir
         return [
-            read_table(part.file, content_type_of(part), None, limits, spool, wishes=self.wishes)
+            read_table(
+                part.file,
+                content_type_of(part),
+                None,
+                limits,
+                spool,
+                wishes=self.wishes,
+                look=self.progress.look,
+            )
             for part in self.files[name]
         ]
 
@@ -204,7 +219,11 @@ def _value(name: str, text: str, adapter: TypeAdapter[T]) -> T:
 
 
 async def get_form(
-    request: Request, resources: ResourcesHere, ask: AskHere, wishes: ReadingHere
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
 ) -> AsyncGenerator[TableForm, None]:
     """The request's multipart form; its parts are let go of when the request is over."""
     require_form(request)
@@ -217,7 +236,7 @@ async def get_form(
             raise InvalidParameter("the multipart form is malformed", parameter="body") from None
         try:
             known = form_parts(request.scope["route"].openapi_extra)
-            yield _sorted_parts(form, known, resources, wishes)
+            yield TableForm(*_sorted_parts(form, known), resources, wishes, progress)
         finally:
             await form.close()
 
@@ -229,8 +248,8 @@ def require_form(request: Request) -> None:
 
 
 def _sorted_parts(
-    form: FormData, known: Sequence[str], resources: Resources, wishes: ReadingWishes
-) -> TableForm:
+    form: FormData, known: Sequence[str]
+) -> tuple[dict[str, Sequence[UploadFile]], dict[str, Sequence[str]]]:
     """Files and fields by name; InvalidParameter for a part that the route does not know."""
     files: dict[str, list[UploadFile]] = {}
     fields: dict[str, list[str]] = {}
@@ -244,7 +263,7 @@ def _sorted_parts(
             files.setdefault(name, []).append(part)
         else:
             fields.setdefault(name, []).append(part)
-    return TableForm(dict(files), dict(fields), resources, wishes)
+    return dict(files), dict(fields)
 
 
 FormHere = Annotated[TableForm, Depends(get_form)]

@@ -1,4 +1,4 @@
-"""A job done at once, in the thread of the test."""
+"""One job at a time, without workers: claimed and run in the thread of the test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from app.store.database import jobs
 from app.store.database.engine import writing
 
 
-def run_now(resources: Resources, job_id: str) -> None:
-    """Claim a job, due or not, and work on it."""
-    now = datetime.now(UTC) + timedelta(minutes=1)
+def run_one(resources: Resources, job_id: str) -> None:
+    """Claim the job of this id and run it."""
+    now = datetime.now(UTC)
+    until = now + timedelta(seconds=resources.jobs.lease_seconds)
     with writing(resources.engine) as connection:
-        job = jobs.claim(connection, job_id, "test", now, now + timedelta(hours=1))
+        job = jobs.claim(connection, job_id, "test", now, until)
     assert job is not None
     run_job(resources, Pulse(resources), job)
