@@ -11,7 +11,7 @@ from fastapi import Request
 from httpx2 import Response
 from starlette.types import Scope
 
-from app.api.transport.incoming.arriving import Fingerprint
+from app.api.transport.incoming.request_body import Fingerprint
 from app.model import Caller, Role
 from app.service.asking import Ask, work
 from app.store.database.sharing import callers
