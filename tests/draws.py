@@ -79,7 +79,9 @@ class DrawsPlugin:
     ) -> Generator[None, object, object]:
         if fixturedef.scope == "function":
             return (yield)
-        with self._named(f"{fixturedef.baseid}::{fixturedef.argname}[{request.param_index}]"):
+        with self._named(
+            f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"
+        ):
             return (yield)
 
     @contextmanager

@@ -116,7 +116,7 @@ def test_versions_leave_what_the_data_set_says(admin: TestClient) -> None:
 
 def deviation_of_left(left: float, rows: int) -> float:
     """Standard deviation of 1 - r² of normal pairs: 2r(1 - r²)/√n, where r² = 1 - left."""
-    return 2 * np.sqrt(1 - left) * left / np.sqrt(rows)
+    return float(2 * np.sqrt(1 - left) * left / np.sqrt(rows))
 
 
 def test_the_same_table_again_is_refused_and_another_is_not(
