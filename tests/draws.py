@@ -79,9 +79,8 @@ class DrawsPlugin:
     ) -> Generator[None, object, object]:
         if fixturedef.scope == "function":
             return (yield)
-        with self._named(
-            f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"
-        ):
+        number = getattr(request, "param_index", 0)
+        with self._named(f"{fixturedef.baseid}::{fixturedef.argname}[{number}]"):
             return (yield)
 
     @contextmanager
