@@ -75,7 +75,7 @@ GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
 def plain_pattern(decimal: Decimal) -> str:
     """What Arrow reads as a double as it stands."""
     sign = re.escape(decimal.sign)
-    digits = rf"(?:\d+{sign}?\d*|{sign}\d+)(?:[eE][+-]?\d+)?"
+    digits = rf"(?:\d+(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?"
     return rf"^[ \t]*[+-]?(?:{digits}|(?i:nan|inf|infinity))[ \t]*$"
 
 
@@ -89,13 +89,16 @@ def marked_pattern(decimal: Decimal) -> str:
     currency = rf"(?:{CURRENCY}{BLANK}*)?"
     before = rf"(?:{SIGN}{BLANK}*{currency}|{currency}{SIGN})"
     after = rf"(?:{BLANK}*(?:{CURRENCY}|%))?"
-    power = rf"{SIGN}(?:\d+{sign}?\d*|{sign}\d+)[eE]{SIGN}\d+"
+    power = rf"{SIGN}(?:\d+(?:{sign}\d*)?|{sign}\d+)[eE]{SIGN}\d+"
     marked = rf"{before}{number}{after}|{number}{after}-|\({currency}{number}{after}\)"
     return rf"^{BLANK}*(?:{marked}|{power}){BLANK}*$"
 
 
 def _for_python(pattern: str) -> re.Pattern[str]:
-    """RE2 writes code points otherwise than Python does."""
+    """The pattern for a text without blanks around it, whose other parts can match in one way only.
+
+    Python tries all ways, where RE2 takes time in proportion to the text. RE2 writes code points otherwise.
+    """
     return re.compile(re.sub(r"\\x\{([0-9a-f]{4})\}", r"\\u\1", pattern))
 
 
@@ -112,15 +115,16 @@ ADDRESS = re.compile(
 )
 PHONE = re.compile(r"^\+?\d[\d \-/().]{6,}$")
 TOTAL = re.compile(
-    r"^\s*(grand |sub)?(total|totals|sum|summe|gesamt|gesamtsumme|insgesamt|totale|total général|"
+    r"^(grand |sub)?(total|totals|sum|summe|gesamt|gesamtsumme|insgesamt|totale|total général|"
     r"suma|suma total|totaal|razem|average|mean|mittelwert|durchschnitt|moyenne|media|totalt|samtliga|"
-    r"somma|ogółem|summa)( \(all\)| all)?\s*:?\s*$",
+    r"somma|ogółem|summa)( \(all\)| all)?\s*:?$",
     re.IGNORECASE,
 )
 
 
 def is_number(text: str, decimal: Decimal | None = None) -> bool:
     """Whether a cell is a number in the spelling, or in any."""
+    text = text.strip()
     return any(
         PLAIN[one].match(text) or MARKED[one].match(text)
         for one in ([decimal] if decimal else Decimal)
@@ -145,7 +149,7 @@ def is_value(text: str) -> bool:
 
 def is_total(text: str) -> bool:
     """Whether a cell says that its row sums others up."""
-    return TOTAL.match(text) is not None
+    return TOTAL.match(text.strip()) is not None
 
 
 @dataclass(frozen=True)
