@@ -118,6 +118,7 @@ async def read_form(request: Request) -> None:
     if not length.isdecimal() or int(length) > FORM_BYTES:
         raise TooLarge(f"A form may have {FORM_BYTES} bytes.", limit_bytes=FORM_BYTES)
     await request.form()
+    request.state.form_was_read = True
 
 
 def begin(request: Request, response: Response, new: NewSession) -> Response:
