@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from app.errors import CannotStart
 from migrations.append_only import protect, unprotect
 
 revision = "0005"
@@ -71,10 +72,11 @@ def downgrade() -> None:
 def _refuse_histories() -> None:
     """Copies of one scheme cannot be repeated under another, and a history is never removed."""
     if op.get_bind().execute(sa.text("SELECT 1 FROM history LIMIT 1")).first() is not None:
-        raise RuntimeError(
-            "Copies were issued from this database under another scheme of noise, and cannot be"
-            " repeated by this one. Keep that database with the version that issued them, and start"
-            " this version on a new one."
+        raise CannotStart(
+            "CORNERWAVE_DATABASE_URL: copies were issued from this database under another scheme of"
+            f" noise, and cannot be repeated by this one; with copies {revision!r} is the oldest"
+            " schema that can be upgraded. Keep the database with the version that issued them, and"
+            " start this version on a new one."
         )
 
 

@@ -82,6 +82,13 @@ def _scripts() -> ScriptDirectory:
 
 def _refuse_unknown(current: str | None) -> None:
     known = {script.revision for script in _scripts().walk_revisions()}
+    oldest = min(known)
+    if current is not None and current < oldest:
+        raise CannotStart(
+            f"CORNERWAVE_DATABASE_URL: the database has the schema {current!r}, which is too old to"
+            f" upgrade; the oldest that this version upgrades is {oldest!r}. Start it once with a"
+            " version in between, or this version on a new database."
+        )
     if current is not None and current not in known:
         raise CannotStart(
             f"CORNERWAVE_DATABASE_URL: the database has the schema {current!r}, which this version"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import MetaData, inspect, text
 
 from app.errors import CannotStart
 from app.service.logs import record_upkeep
@@ -59,6 +59,43 @@ def test_a_schema_of_a_newer_version_is_one_sentence(unprepared_database_url: st
     engine.dispose()
 
 
+def test_a_schema_too_old_to_upgrade_is_one_sentence_with_the_oldest(
+    unprepared_database_url: str,
+) -> None:
+    engine = open_engine(unprepared_database_url)
+    migrate(engine)
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    with pytest.raises(CannotStart, match=r"too old to upgrade; the oldest .* is '0001'"):
+        migrate(engine)
+    engine.dispose()
+
+
+def test_copies_too_old_to_repeat_are_one_sentence_with_the_oldest(
+    unprepared_database_url: str,
+) -> None:
+    engine = open_engine(unprepared_database_url)
+    migrate(engine, "0004")
+    old = {
+        "dataset": "ds_1",
+        "sequence": 1,
+        "copy": "cp_1",
+        "noise_variance": 1.0,
+        "recipe": "old",
+        "previous_hash": "",
+        "hash": "",
+        "at": datetime.now(UTC),
+        "caller": "rc_1",
+    }
+    with writing(engine) as connection:
+        known = MetaData()
+        known.reflect(connection, only=["history"])
+        connection.execute(known.tables["history"].insert(), old)
+    with pytest.raises(CannotStart, match="'0005' is the oldest schema"):
+        migrate(engine)
+    engine.dispose()
+
+
 @pytest.mark.parametrize("log", ["history", "audit_log"])
 def test_a_downgrade_never_drops_a_log_that_holds_something(database_url: str, log: str) -> None:
     engine = open_engine(database_url)
@@ -78,7 +115,7 @@ def test_a_downgrade_never_drops_a_log_that_holds_something(database_url: str, l
                 at=datetime.now(UTC),
                 caller="rc_1",
             )
-    with pytest.raises(Exception, match=r"holds entries|Copies were issued"):
+    with pytest.raises(Exception, match=r"holds entries|copies were issued"):
         migrate_back(engine, "base")
     with reading(engine) as connection:
         assert connection.execute(text(f"SELECT count(*) FROM {log}")).scalar_one() == 1
