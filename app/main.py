@@ -46,8 +46,10 @@ from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import answers, document, problems
 from app.api.transport.downloads import Ranges
-from app.api.transport.incoming.arriving import Patience
-from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
+from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.request_body import SlowClientMiddleware
+from app.api.transport.incoming.spooling import SpoolQuota
+from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.api.transport.observing import Observing
 from app.errors import ClusterUnavailable
 from app.portal import answers as portal_answers
@@ -60,7 +62,7 @@ from app.service.copies.making.scheduling import Downloads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
-from app.service.jobs.tidying import REQUEST, tidy
+from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
@@ -148,7 +150,7 @@ JOBS: dict[str, JobType] = {
     planning.DELIVER: delivering.DELIVERING,
     planning.ROUND: planning.ROUNDS,
     audit.AUDIT: audit.AUDITING,
-    workbench.KIND: workbench.WORKING,
+    WORKBENCH: workbench.WORKING,
     callbacks.SEND: callbacks.SENDING,
     changing.MOVE: moving.MOVING,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
@@ -185,11 +187,12 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.metrics = Metrics()
     app.state.metrics.watch(resources)
     app.state.ranges = Ranges(resources.spool_dir)
-    app.state.uploads = Turns(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
+    app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
+    app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
     app.state.draining = Draining()
     app.state.probes = Probes.of(resources)
-    app.add_middleware(Patience, seconds=settings.body_seconds)
+    app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
     app.add_middleware(Shedding)
     app.add_middleware(Drained, draining=app.state.draining)
     app.add_middleware(

@@ -222,6 +222,7 @@ class Settings(BaseSettings):
         {}, validate_default=False
     )
     max_upload_bytes: PositiveInt = Limits.upload_bytes
+    spool_bytes: PositiveInt = 4 * Limits.upload_bytes
     max_columns: PositiveInt = Limits.columns
     max_stateless_rows: PositiveInt = Limits.stateless_rows
     max_requests_per_minute: PositiveInt = Limits.requests_per_minute

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from tests import durations
 from trials.stage.forking import run
+
+Through = Callable[[dict[str, Any]], None]
+"""What becomes the command in a fork: `run`, or something that prepares the process and calls it."""
 
 
 class Forked:
@@ -66,6 +70,7 @@ class ForkServer:
         environment: Mapping[str, str],
         log: Path,
         errors: Path | None = None,
+        through: Through = run,
     ) -> Forked:
         """Run `cornerwave-server ARGUMENTS`; what it prints goes to `log`, errors too if they have no other file."""
         wanted = {
@@ -74,7 +79,11 @@ class ForkServer:
             "log": str(log),
             "errors": str(errors or log),
         }
-        process = self._context.Process(target=run, args=(wanted,))
+        return self.call(through, wanted)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> Forked:
+        """Call a function of a module in a fork."""
+        process = self._context.Process(target=function, args=arguments)
         process.start()
         forked = Forked(process)
         self._running.append(forked)

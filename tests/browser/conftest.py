@@ -166,31 +166,36 @@ def look(request: pytest.FixtureRequest) -> Look:
     return chosen
 
 
+def visitor_of(stack: ExitStack, browser: Browser, url: str, look: Look) -> Visitor:
+    """A visitor with a browser profile of its own, for as long as the stack is open."""
+    context = stack.enter_context(
+        browser.new_context(
+            color_scheme=look.scheme,
+            viewport=look.viewport(),
+            accept_downloads=True,
+            # A browser with windows lets a click copy; the shell wants to be told.
+            permissions=["clipboard-write"],
+        )
+    )
+    # What a page waits for on a busy machine is late, not missing.
+    context.set_default_timeout(PATIENCE_MS)
+    visitor = Visitor(context.new_page(), url)
+    visitor.page.on("console", visitor.hear)
+    visitor.page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    visitor.page.on("response", visitor.watch)
+    visitor.page.on("request", visitor.see)
+    return visitor
+
+
 @pytest.fixture
 def visit(browser: Browser, live: Service) -> Iterator[Callable[..., Visitor]]:
-    """Make visitors, each with a browser profile of its own; what they complained of fails the test."""
+    """Make visitors; what they complained of fails the test."""
     visitors: list[Visitor] = []
     with ExitStack() as stack:
 
         def make(look: Look = LOOKS[0]) -> Visitor:
-            context = stack.enter_context(
-                browser.new_context(
-                    color_scheme=look.scheme,
-                    viewport=look.viewport(),
-                    accept_downloads=True,
-                    # A browser with windows lets a click copy; the shell wants to be told.
-                    permissions=["clipboard-write"],
-                )
-            )
-            # What a page waits for on a busy machine is late, not missing.
-            context.set_default_timeout(PATIENCE_MS)
-            visitor = Visitor(context.new_page(), live.url)
-            visitor.page.on("console", visitor.hear)
-            visitor.page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
-            visitor.page.on("response", visitor.watch)
-            visitor.page.on("request", visitor.see)
-            visitors.append(visitor)
-            return visitor
+            visitors.append(visitor_of(stack, browser, live.url, look))
+            return visitors[-1]
 
         yield make
     complaints = [complaint for visitor in visitors for complaint in visitor.complaints]

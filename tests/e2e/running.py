@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,23 +13,18 @@ from pathlib import Path
 import httpx2
 
 from tests.binaries import free_port
-from tests.forked import Forked, fork_server, run_command
+from tests.forked import Forked, Through, fork_server, run_command
+from trials.stage.forking import run
 
-ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "end-to-end-tests-know-this-key-0123456789"
 MASTER_KEY = "5a" * 32
-COMMAND = ("-m", "app")
-SERVE = (*COMMAND, "serve")
-
-
-Process = subprocess.Popen[bytes] | Forked
 
 
 @dataclass(frozen=True)
 class Beginning:
     """A process that was started to serve, and what it says."""
 
-    process: Process
+    process: Forked
     url: str
     log: Path
 
@@ -39,7 +33,7 @@ class Beginning:
 class Service:
     """A process that serves, and a client that holds the administrator's key."""
 
-    process: Process
+    process: Forked
     url: str
     client: httpx2.Client
 
@@ -59,42 +53,24 @@ def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def begun(
-    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+    home: Path,
+    settings: Mapping[str, str],
+    command: str = "serve",
+    *,
+    through: Through = run,
 ) -> Iterator[Beginning]:
-    """A service that may not answer yet; whatever becomes of the block, it is ended.
-
-    Commands of the service are forked (tests/forked.py); other programs are started from nothing.
-    """
+    """A service that may not answer yet, forked; whatever becomes of the block, it is ended."""
     home.mkdir(exist_ok=True)
     port = free_port()
     log = home / f"{port}.log"
     variables = environment(home, {"PORT": str(port), **settings})
     log.touch()
-    process = (
-        fork_server().fork(program[2:], variables, log)
-        if program[:2] == COMMAND
-        else executed(program, variables, log)
-    )
+    process = fork_server().fork([command], variables, log, through=through)
     try:
         yield Beginning(process, f"http://127.0.0.1:{port}", log)
     finally:
         process.terminate()
         process.wait()
-
-
-def executed(
-    program: tuple[str, ...], variables: Mapping[str, str], log: Path
-) -> subprocess.Popen[bytes]:
-    """Start a program of Python from nothing."""
-    with log.open("wb") as said:
-        return subprocess.Popen(
-            [sys.executable, *program],
-            cwd=ROOT,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
 
 
 @contextmanager
@@ -116,10 +92,10 @@ def answering(beginning: Beginning) -> Iterator[Service]:
 
 @contextmanager
 def serving(
-    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+    home: Path, settings: Mapping[str, str], *, through: Through = run
 ) -> Iterator[Service]:
     """A service that answers."""
-    with begun(home, settings, program) as beginning, answering(beginning) as service:
+    with begun(home, settings, through=through) as beginning, answering(beginning) as service:
         yield service
 
 

@@ -64,6 +64,7 @@ def test_trailing_bytes_another_version_and_absurd_lengths_are_refused() -> None
 
 
 def test_objects_and_text_are_not_kept() -> None:
-    for values in (["text"], [object()]):
+    refused: tuple[Any, ...] = (["text"], [object()])
+    for values in refused:
         with pytest.raises(ValueError, match="not kept"):
             pack({"a": values})

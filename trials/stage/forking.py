@@ -32,6 +32,7 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
+            os.closerange(3, 64)
             run(json.loads(line))
         print(child, flush=True)
 
@@ -83,7 +84,6 @@ def run(wanted: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, target in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(descriptor, target)
-    os.closerange(3, 64)
     if wanted.get("address_space"):
         resource.setrlimit(resource.RLIMIT_AS, (wanted["address_space"],) * 2)
     random.seed()

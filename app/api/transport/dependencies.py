@@ -17,7 +17,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from app.api.transport.incoming.arriving import arriving_of
+from app.api.transport.incoming.request_body import incoming_body_of
 from app.model import Binding, Caller
 from app.service.asking import Ask
 from app.service.jobs.progress import SHARES, Progress, Silent
@@ -25,6 +25,7 @@ from app.service.logs import NOBODY
 from app.service.permission import authenticate, count_request
 from app.service.resources import Resources
 from app.store.database.sharing.callers import public_id
+from app.tables.bodies.encoding import Readable
 
 bearer = HTTPBearer(
     auto_error=False, description="The key that the service or an administrator gave out."
@@ -85,16 +86,19 @@ READING = 50
 
 @dataclass
 class Replay:
-    """What a job brings beside the request; `key_id` is the public id of the key that asked for it."""
+    """What a job brings beside the request.
+
+    where:
+        body     what was sent, as it is read
+        key_id   the public id of the key that asked for it
+        reading  of SHARES of the work, what reading the body takes
+    """
 
     ask: Ask
     progress: Progress
+    body: Readable
     key_id: str = ""
     reading: int = READING
-
-    def tell_reading(self, done: int, total: int) -> None:
-        """How much of the body was read."""
-        self.progress.share(0, self.reading).tell("reading the table", done, total)
 
 
 def can_be_long(reading: int = READING) -> Callable[[Endpoint], Endpoint]:
@@ -130,7 +134,7 @@ class Connected(Silent):
 
     def __init__(self, request: Request) -> None:
         super().__init__()
-        self._incoming = arriving_of(request)
+        self._incoming = incoming_body_of(request)
         self._token = current_token()
         self._next_look = 0.0
 

@@ -1,6 +1,6 @@
 """A body's bytes as they are read: unpacked as they arrive, counted, and those of a text in UTF-8.
 
-Bytes are counted twice: as they come over the wire (`RequestBody` does that) and as they come out
+Bytes are counted twice: as they come over the wire (`received_body` does that) and as they come out
 here. A body that unpacks to more than the upload limit, or to more than `RATIO` times its size once
 that is beyond `FREE_BYTES`, is refused at the block where it happens, in bounded memory.
 

@@ -25,7 +25,7 @@ CIPHER_BLOCK = 16
 
 
 class Spool(io.RawIOBase):
-    """A read-only, seekable file over the bytes of `body`."""
+    """A seekable file over the bytes of `body`, and of what is appended."""
 
     def __init__(self, body: Readable, folder: Path) -> None:
         super().__init__()
@@ -35,15 +35,19 @@ class Spool(io.RawIOBase):
         self._in_use = threading.Lock()
         self.size = 0
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - close() closes it
-        encrypt = Cipher(self._cipher, CTR(bytes(CIPHER_BLOCK))).encryptor()
+        self._encryptor = Cipher(self._cipher, CTR(bytes(CIPHER_BLOCK))).encryptor()
         try:
             while data := body.read(CHUNK_BYTES):
-                self._file.write(encrypt.update(data))
-                self.size += len(data)
-            self._file.flush()
+                self.append(data)
         except BaseException:
             self.close()
             raise
+
+    def append(self, data: bytes) -> None:
+        """Put bytes behind those of the body."""
+        self._file.write(self._encryptor.update(data))
+        self._file.flush()
+        self.size += len(data)
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self.size - self._position if size is None or size < 0 else size

@@ -19,9 +19,8 @@ LATER = {"Content-Type": "text/csv", "Prefer": "respond-async"}
 
 
 def test_the_answer_that_the_last_worker_began_goes_with_the_job(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     resources: Resources = service.app.state.resources
     client = service.client()
     job = client.post("/v1/synthesis/primp?seed=1", content=PEOPLE, headers=LATER).json()["id"]

@@ -59,6 +59,20 @@ def spoken(
 ) -> Conversation:
     """One request whose body comes in these parts; it never ends if it `stalls`, and nobody waits if its caller `leaves`."""
     conversation = Conversation(list(parts), stalls, leaves)
+    asyncio.run(speak(app, method, path, conversation, headers, key=key))
+    return conversation
+
+
+async def speak(
+    app: ASGIApp,
+    method: str,
+    path: str,
+    conversation: Conversation,
+    headers: dict[str, str],
+    *,
+    key: str | None = ADMIN_KEY,
+) -> None:
+    """Have a conversation, beside others in this event loop."""
     path, _, query = path.partition("?")
     given = {"transfer-encoding": "chunked", **headers}
     if key is not None:
@@ -78,9 +92,4 @@ def spoken(
         "headers": [(name.encode(), value.encode()) for name, value in given.items()],
         "state": {},
     }
-
-    async def speak() -> None:
-        await app(scope, conversation.receive, conversation.send)
-
-    asyncio.run(speak())
-    return conversation
+    await app(scope, conversation.receive, conversation.send)

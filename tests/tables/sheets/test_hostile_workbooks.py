@@ -45,7 +45,8 @@ def in_front(addition: bytes) -> Callable[[bytes], bytes]:
 
 def columns_of(content: bytes, folder: Path) -> dict[str, list[object]]:
     with stream_of(content, folder) as stream:
-        return next(iter(stream.batches)).to_pydict()
+        found: dict[str, list[object]] = next(iter(stream.batches)).to_pydict()
+        return found
 
 
 COMMENTS = {

@@ -24,9 +24,9 @@ from tests.api.sharing.agreements.receiving import (
 
 
 def test_every_state_is_told_signed_and_seen(
-    database_url: str, start_service: Callable[..., Service]
+    sqlite_database: str, start_service: Callable[..., Service]
 ) -> None:
-    both = parties(start_service(database_url, **LOOPBACK))
+    both = parties(start_service(sqlite_database, **LOOPBACK))
     with receiving() as receiver, working(both.service.app.state.resources):
         hook = add_webhook(both.recipient, receiver)
         agreement = both.finalized()

@@ -9,8 +9,6 @@ Many senders, urllib among them, look for the answer only when they have sent ev
 connection closed on them they would never see a refusal. So the answer is sent at once, for those
 who look, and then what is left of the body is read and dropped, up to a limit, before the
 connection is closed.
-
-Routes that are plain functions in a thread get it as a file that blocks.
 """
 
 from __future__ import annotations
@@ -20,9 +18,6 @@ import time
 from collections.abc import Callable
 
 import anyio
-from anyio import from_thread
-from anyio.lowlevel import EventLoopToken, current_token
-from cryptography.hazmat.primitives.poly1305 import Poly1305
 from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -42,7 +37,7 @@ READER_PATIENCE = 4
 Update = Callable[[bytes], None]
 
 
-class Arriving:
+class IncomingBody:
     """The body of one request as it comes in; whoever reads it reads it through here."""
 
     def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
@@ -57,7 +52,8 @@ class Arriving:
         self._seconds_left = seconds
         self._pace_bytes = 0
         self._update: Update | None = None
-        # Arrow may read ahead in a thread while the answer is sent: one takes from the wire.
+        self._when_answered: list[Callable[[], None]] = []
+        # A receipt may be looked for while the body is spooled: one takes from the wire.
         self._turn = anyio.Lock()
 
     async def receive(self) -> Message:
@@ -67,6 +63,15 @@ class Arriving:
                 if not self.ended:
                     return await self._next()
         return await self._receive()
+
+    def when_answered(self, call: Callable[[], None]) -> None:
+        """Have something done as soon as an answer begins: what is left is to send it."""
+        self._when_answered.append(call)
+
+    def answered(self) -> None:
+        """An answer begins."""
+        while self._when_answered:
+            self._when_answered.pop()()
 
     def hash_into(self, update: Update) -> None:
         """Have all of the body hashed; asked for before any of it was read."""
@@ -132,7 +137,7 @@ class Arriving:
         return len(body)
 
 
-class Patience:
+class SlowClientMiddleware:
     """ASGI middleware: bodies that come in time, answers that are seen by who still sends, and
     readers that take nothing for long left alone."""
 
@@ -144,20 +149,22 @@ class Patience:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        arriving = Arriving(scope, receive, self.seconds)
-        scope.setdefault("state", {})["arriving"] = arriving
+        incoming = IncomingBody(scope, receive, self.seconds)
+        scope.setdefault("state", {})["incoming_body"] = incoming
         early = False
 
         async def patient_send(message: Message) -> None:
             nonlocal early
-            if message["type"] == "http.response.start" and not arriving.ended:
-                early = True
-                # What is left of the body could not be told from the next request.
-                message["headers"] = [*message["headers"], (b"connection", b"close")]
+            if message["type"] == "http.response.start":
+                incoming.answered()
+                if not incoming.ended:
+                    early = True
+                    # What is left of the body could not be told from the next request.
+                    message["headers"] = [*message["headers"], (b"connection", b"close")]
             last = message["type"] == "http.response.body" and not message.get("more_body", False)
-            if early and last and not arriving.ended:
+            if early and last and not incoming.ended:
                 await send({**message, "more_body": True})
-                await arriving.let_go()
+                await incoming.let_go()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
             try:
                 with anyio.fail_after(READER_PATIENCE * self.seconds):
@@ -166,52 +173,43 @@ class Patience:
                 # What it does not take lies in memory that others wait for.
                 raise ClientDisconnect from None
 
-        await self.app(scope, arriving.receive, patient_send)
+        await self.app(scope, incoming.receive, patient_send)
 
 
-def arriving_of(request: Request) -> Arriving:
+def incoming_body_of(request: Request) -> IncomingBody:
     """The body of a request."""
-    arriving: Arriving = request.scope["state"]["arriving"]
-    return arriving
+    incoming: IncomingBody = request.scope["state"]["incoming_body"]
+    return incoming
 
 
 class Fingerprint:
-    """A keyed hash of a request: method, address, query and the whole body.
+    """Keyed BLAKE2b of a request: method, address, query and the whole body.
 
     The boundary between the parts of a form is left out: clients invent a new one each time.
-
-    A body is hashed in the event loop as it comes, beside all others. Poly1305 takes a tenth of the time of
-    SHA-256 and never lets go of the interpreter, which threads that work on a table give back late. Two bodies
-    of 10 GB agree with a probability below 2⁻⁷⁰ for whoever does not have the key. One key serves many
-    requests because no tag is ever shown: what is kept is its SHA-256, with what stood before the body.
     """
 
     def __init__(self, request: Request, key: bytes) -> None:
-        self._head = hashlib.sha256()
+        self._hash = hashlib.blake2b(key=key, digest_size=32)
         for text in (request.method, request.url.path, request.url.query):
-            self._head.update(text.encode() + b"\0")
-        self._body = Poly1305(key)
+            self._hash.update(text.encode() + b"\0")
         self._boundary = _boundary(request.headers.get("content-type", ""))
         self._held = b""
-        self._found: str | None = None
 
     def update(self, data: bytes) -> None:
         """More of the body."""
         if not self._boundary:
-            self._body.update(data)
+            self._hash.update(data)
             return
         data = (self._held + data).replace(self._boundary, b"")
         kept = len(self._boundary) - 1  # perhaps the beginning of a boundary
-        self._body.update(data[: max(0, len(data) - kept)])
+        self._hash.update(data[: max(0, len(data) - kept)])
         self._held = data[max(0, len(data) - kept) :]
 
     def hexdigest(self) -> str:
         """The hash of all that came; nothing comes after it was asked for."""
-        if self._found is None:
-            self._body.update(self._held)
-            self._head.update(self._body.finalize())
-            self._found = self._head.hexdigest()
-        return self._found
+        self._hash.update(self._held)
+        self._held = b""
+        return self._hash.hexdigest()
 
 
 def _boundary(content_type: str) -> bytes:
@@ -222,62 +220,3 @@ def _boundary(content_type: str) -> bytes:
         if name.lower() == "boundary":
             return value.strip().strip('"').encode("latin-1")
     return b""
-
-
-class RequestBody:
-    """Reads the body as it arrives and never holds more than was asked for.
-
-    Any thread may read, also one of Arrow's: the token says which event loop has the body. The
-    server stops reading from the socket when nobody asks, so a fast sender is held back.
-    """
-
-    def __init__(self, request: Request, token: EventLoopToken, limit: int) -> None:
-        self._chunks = request.stream().__aiter__()
-        self._token = token
-        self._limit = limit
-        self._rest = memoryview(b"")
-        self._ended = False
-        self.count = 0
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes, fewer only at the end; TooLarge beyond the limit."""
-        parts: list[memoryview] = []
-        wanted = size
-        while wanted and (self._rest or not self._ended):
-            if not self._rest:
-                from_thread.run(self._receive, wanted, token=self._token)
-            part, self._rest = self._rest[:wanted], self._rest[wanted:]
-            parts.append(part)
-            wanted -= len(part)
-        return b"".join(parts)
-
-    async def _receive(self, wanted: int) -> None:
-        """Take chunks off the wire until there are `wanted` bytes: one change of thread, not many."""
-        chunks: list[bytes] = []
-        while wanted > 0 and not self._ended:
-            try:
-                chunk = await anext(self._chunks)
-            except StopAsyncIteration:
-                self._ended = True
-                break
-            self.count += len(chunk)
-            if self.count > self._limit:
-                raise _too_large(self._limit)
-            chunks.append(chunk)
-            wanted -= len(chunk)
-        self._rest = memoryview(b"".join(chunks))
-
-
-async def request_body(request: Request, limit: int) -> RequestBody:
-    """The body of `request`; awaited in the event loop, read elsewhere.
-
-    TooLarge at once when the caller announces more than `limit` bytes, and later when it sends more.
-    """
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > limit:
-        raise _too_large(limit)
-    return RequestBody(request, current_token(), limit)
-
-
-def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body is larger than {limit} bytes", limit_bytes=limit)

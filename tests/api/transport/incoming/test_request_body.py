@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.transport.incoming import arriving
+from app.api.transport.incoming import request_body
 from tests.api.conftest import Service
 from tests.api.transport.asgi import spoken
 
@@ -47,8 +47,8 @@ def test_an_early_answer_is_followed_by_what_is_left_of_the_body(service: Servic
 def test_no_more_of_a_refused_body_is_read_than_is_bearable(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arriving, "LEFT_BYTES", 10_000)
-    monkeypatch.setattr(arriving, "LEFT_SECONDS", 0.05)
+    monkeypatch.setattr(request_body, "LEFT_BYTES", 10_000)
+    monkeypatch.setattr(request_body, "LEFT_SECONDS", 0.05)
     parts = [b"x" * 1000] * 50
     long = spoken(service.app, "POST", "/v1/datasets?name=a", parts, CSV, key=None)
     assert long.read == 10
@@ -72,7 +72,7 @@ def test_a_body_that_stops_coming_is_told_so(
     path: str,
     headers: dict[str, str],
 ) -> None:
-    monkeypatch.setattr(arriving, "LEFT_SECONDS", 0.05)
+    monkeypatch.setattr(request_body, "LEFT_SECONDS", 0.05)
     service = start_service(sqlite_database, BODY_SECONDS="1")
     answered = spoken(service.app, "POST", path, [b"a,b\n1,2\n"], headers, stalls=True)
     assert answered.status == 408
@@ -98,4 +98,6 @@ def test_a_reader_that_takes_nothing_is_given_up() -> None:
 
     scope: Scope = {"type": "http", "headers": [], "state": {}}
     with pytest.raises(ClientDisconnect):
-        asyncio.run(arriving.Patience(answers, seconds=0.01)(scope, receive, stalled))
+        asyncio.run(
+            request_body.SlowClientMiddleware(answers, seconds=0.01)(scope, receive, stalled)
+        )
