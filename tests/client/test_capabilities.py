@@ -168,6 +168,8 @@ def test_methods_answer_with_tables_reports_and_seeds(
     )
     assert swapped.report is not None
     assert swapped.report.attributes[0].column == "city"
+    kept = local.swap(people(seed=66), confidential="city", keep="person", seed=1)
+    assert "person" in kept.to_arrow().column_names
     assert local.identifiability(
         frame,
         confidential="city",

@@ -144,6 +144,12 @@ def test_methods_write_files(config: Path, tmp_path: Path) -> None:
         bins,
     )
     assert swapped["report"]["attributes"][0]["column"] == "city"
+    people(seed=83).to_csv(tmp_path / "with-ids.csv", index=False)
+    swap = ("swap", str(tmp_path / "with-ids.csv"), "-o", str(tmp_path / "out.csv"))
+    for keep, named in ((), False), (("--keep", "person"), True):
+        told = cornerwave_command(config, *swap, "--confidential", "city", *keep).stdout
+        assert ("person" in told) != named
+        assert ("person" in (tmp_path / "out.csv").read_text().splitlines()[0]) == named
     scored = said(
         config,
         "score",
