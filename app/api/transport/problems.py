@@ -271,10 +271,13 @@ def _where(found: dict[str, Any], body: object) -> str:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug, title, remedy = TRANSPORT.get(error.status_code, TRANSPORT[400])
-    details = {404: f"Nothing answers at {request.url.path}.", 405: remedy}
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed_methods(request))
+    details = {
+        404: f"Nothing answers at {request.url.path}.",
+        405: f"This address takes {headers.get('Allow')}; {request.method} does nothing here.",
+    }
     return problem_response(
         request,
         error.status_code,
