@@ -91,6 +91,11 @@ def test_everything_comes_back_on_either_database(
     after.close()
 
 
+@pytest.mark.parametrize(
+    ("database_url", "target_url"),
+    [("sqlite", "postgres")],
+    indirect=["database_url", "target_url"],
+)
 def test_jobs_come_back_with_what_was_sent_and_what_they_answered(
     service: Service, target_url: str, tmp_path: Path
 ) -> None:

@@ -19,8 +19,8 @@ def quiet(_what: str, _done: int, _total: int) -> None:
 
 
 @pytest.fixture
-def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
-    service = Service(database_url, tmp_path / "home")
+def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
+    service = Service(sqlite_database, tmp_path / "home")
     client = service.client()
     dataset = register(client, mixed_table(300))
     issue(client, dataset, level="b")
@@ -44,11 +44,9 @@ def change(service: Service, statement: str, log: str | None = None) -> None:
     """What an intruder who may change the schema would do."""
     engine = service.app.state.resources.engine
     with writing(engine) as connection:
-        if log is not None and engine.dialect.name == "sqlite":
+        if log is not None:
             connection.execute(text(f"DROP TRIGGER {log}_no_update"))
             connection.execute(text(f"DROP TRIGGER {log}_no_delete"))
-        elif log is not None:
-            connection.execute(text(f"DROP TRIGGER {log}_append_only ON {log}"))
         connection.execute(text(statement))
 
 
