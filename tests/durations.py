@@ -149,7 +149,7 @@ def scheduler_by_scope(config: pytest.Config, log: Any) -> Any:
     """Return a scheduler of pytest-xdist that gives out whole scopes in their order."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByScope(LoadScopeScheduling):
+    class ByScope(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(nodeid)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
@@ -106,7 +105,7 @@ def opened(there: Everything, name: str, visitor: Visitor) -> Visitor:
     return visitor
 
 
-def in_turn(names: list[str], looks: list[Look], fast: set[str]) -> Any:
+def in_turn(names: list[str], looks: list[Look], fast: set[str]) -> pytest.MarkDecorator:
     """Every page in every look: `fast` ones in the first look, all others in the slow tier."""
     return pytest.mark.parametrize(
         ("look", "name"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 
-from app.main import hire
+from app.main import register_job_handlers
 from app.service.jobs.runner import Runner
 from app.service.resources import Resources
 from tests.e2e.victims import Work
 
 
 def run_jobs(resources: Resources) -> Work:
-    hire(resources)
+    register_job_handlers(resources)
 
     def work(_number: int) -> None:
         Runner(resources, 2).start()

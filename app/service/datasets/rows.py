@@ -7,6 +7,7 @@ downloads leave them out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pyarrow as pa
@@ -89,15 +90,16 @@ def append_rows(
         number = len(datasets.parts(connection, dataset_id))
         secret = open_secret(resources, connection, dataset_id)
     wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
-    stream = dated(stream, wishes, dates)
-    _check_columns(dataset, stream)
-    _check_units(dataset, stream.columns)
     blob = blob_name(dataset_id, number)
     with (
-        uploading(resources, blob, stream.schema) as writer,
         Fingerprints(resources, stream, dataset.key_column, secret) as seen,
+        ExitStack() as stack,
     ):
-        ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
+        stream = dated(seen.stream, wishes, dates)
+        _check_columns(dataset, stream)
+        _check_units(dataset, stream.columns)
+        writer = stack.enter_context(uploading(resources, blob, stream.schema))
+        ingested = ingest(stream, wishes, writer, resources.limits, progress)
         progress.tell("appending", 1, 2)
         writer.finish()
         fresh = {column.name: column for column in ingested.columns}

@@ -278,8 +278,16 @@ surveys = _table(
     Column("perturbation", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("responses", BigInteger, nullable=False),
+    Column("responses_per_principal", BigInteger, nullable=False),
     Column("totals", JSON, nullable=False),
     UniqueConstraint("owner", "name"),
+)
+
+survey_respondents = _table(
+    "survey_respondents",
+    Column("survey", Identity, ForeignKey("surveys.id", ondelete="CASCADE"), primary_key=True),
+    Column("principal", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("responses", BigInteger, nullable=False),
 )
 
 results = _table(
@@ -318,7 +326,7 @@ jobs = _table(
     Column("role", String(20)),
     Column("subject", Text, nullable=False),
     Column("request_id", String(100), nullable=False),
-    Column("only_one", String(200)),
+    Column("dedup_key", String(200)),
     Column("created_at", Instant, nullable=False),
     Column("run_at", Instant, nullable=False),
     Column("payload", LargeBinary, nullable=False),
@@ -330,15 +338,18 @@ jobs = _table(
     Column("cancel_asked", Boolean, nullable=False),
     Column("lease", String(40)),
     Column("lease_until", Instant),
-    Column("woken_at", Instant),
+    Column("concurrency_key", String(200), nullable=False),
+    Column("claimed_at", Instant),
+    Column("stored_bytes", BigInteger, nullable=False),
     Column("started_at", Instant),
     Column("finished_at", Instant),
     Column("outcome", LargeBinary),
     Index("ix_jobs_caller_created_at", "caller", "created_at"),
     Index("ix_jobs_state_run_at", "state", "run_at"),
+    Index("ix_jobs_concurrency_key_claimed_at", "concurrency_key", "claimed_at"),
     Index(
-        "uq_jobs_only_one",
-        "only_one",
+        "uq_jobs_dedup_key",
+        "dedup_key",
         unique=True,
         sqlite_where=text("state IN ('queued', 'running')"),
         postgresql_where=text("state IN ('queued', 'running')"),

@@ -89,9 +89,9 @@ def test_a_small_part_that_is_covered_uses_the_newest_shape(
 
 
 def test_a_small_part_far_outside_is_refused_and_the_answer_says_how_many_would_do(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    client = service_on_each_database.client()
+    client = service.client()
     dataset = register(client, table(500), columns=None)
     issue(client, dataset, level="c")
     refused = try_append(client, dataset, far(1))
@@ -127,9 +127,8 @@ def test_rows_that_wait_are_in_no_advice(admin: TestClient, dataset: str) -> Non
 
 
 def test_rows_that_wait_are_in_no_copy_until_enough_have_come(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     client = service.client()
     dataset = register(client, table(500), columns=None)
     copy = issue(client, dataset, level="c")["id"]
@@ -184,9 +183,8 @@ def test_a_recipient_learns_nothing_of_rows_that_are_in_no_copy(service: Service
 
 
 def test_nothing_that_a_recipient_reads_moves_while_rows_wait(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     owner, analyst = service.client(), made(service, "analyst", "recipient")
     whole = np.rint(100 * matrix(table(500)))
     dataset = register(owner, pa.table({"x": whole[:, 0], "y": whole[:, 1]}), columns=None)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.errors import CannotStart
+from app.service.jobs.runner import Runner
 from app.service.upkeep.backup import back_up
 from app.service.upkeep.restore import restore
 from app.service.upkeep.verify import verify
@@ -20,6 +21,8 @@ from tests.api.copies.copy_tables import append, issue, mixed_table, register, r
 from tests.api.jobs.test_later import ended
 from tests.api.story import PEOPLE
 from tests.databases import fresh_database
+from tests.portal.test_sessions import signed_in
+from tests.portal.test_workbench import begun, finished
 
 KEY = bytes.fromhex(MASTER_KEY)
 
@@ -29,20 +32,17 @@ def quiet(_what: str, _done: int, _total: int) -> None:
 
 
 @pytest.fixture
-def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
-    service = Service(database_url, tmp_path / "home")
+def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
+    service = Service(sqlite_database, tmp_path / "home")
     yield service
     service.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def target_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database that nothing was ever in."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/restored.sqlite"
-    else:
-        with fresh_database(request.getfixturevalue("postgres_url")) as url:
-            yield url
+@pytest.fixture
+def empty_postgres(postgres_url: str) -> Iterator[str]:
+    """A PostgreSQL database that nothing was ever in."""
+    with fresh_database(postgres_url) as url:
+        yield url
 
 
 def backed_up(service: Service, folder: Path) -> dict[str, Any]:
@@ -58,9 +58,17 @@ def restored(folder: Path, url: str, blobs: Path, key: bytes = KEY) -> None:
         engine.dispose()
 
 
-def test_everything_comes_back_on_either_database(
-    service: Service, target_url: str, tmp_path: Path
+@pytest.mark.parametrize("source", ["sqlite", "postgres"])
+def test_everything_comes_back_on_the_other_database(
+    source: str, sqlite_database: str, postgres_database: str, empty_postgres: str, tmp_path: Path
 ) -> None:
+    empty_sqlite = f"sqlite:///{tmp_path}/restored.sqlite"
+    url, target_url = (
+        (sqlite_database, empty_postgres)
+        if source == "sqlite"
+        else (postgres_database, empty_sqlite)
+    )
+    service = Service(url, tmp_path / "home")
     client = service.client()
     dataset = register(client, mixed_table(300))
     first = issue(client, dataset, level="b")["id"]
@@ -89,16 +97,13 @@ def test_everything_comes_back_on_either_database(
     assert log[: len(entries)] == entries
     assert "backup.restore" in [entry["action"] for entry in log[len(entries) :]]
     after.close()
+    service.close()
 
 
-@pytest.mark.parametrize(
-    ("database_url", "target_url"),
-    [("sqlite", "postgres")],
-    indirect=["database_url", "target_url"],
-)
 def test_jobs_come_back_with_what_was_sent_and_what_they_answered(
-    service: Service, target_url: str, tmp_path: Path
+    service: Service, tmp_path: Path
 ) -> None:
+    target_url = f"sqlite:///{tmp_path}/restored.sqlite"
     address = "/v1/synthesis/primp?seed=1"
     headers = {"Content-Type": "text/csv", "Prefer": "respond-async"}
     with service.client() as running:
@@ -125,6 +130,35 @@ def test_jobs_come_back_with_what_was_sent_and_what_they_answered(
         file.unlink()
     found = [one.where.split()[1] for one in verify(resources, quiet).findings]
     assert sorted(found) == sorted([request, kept])
+
+
+def test_work_of_the_workbench_comes_back(service: Service, tmp_path: Path) -> None:
+    key = service.caller("recipient")[1].headers["authorization"].removeprefix("Bearer ")
+    client = signed_in(service, key)
+    options: dict[str, object] = {"confidential": ["c"], "seed": 7}
+    done = begun(client, "swap", options)
+    resources = service.app.state.resources
+    runner = Runner(resources, 1)
+    runner.start()
+    try:
+        finished(client, done)
+    finally:
+        runner.stop(0.0)
+    swapped = client.get(f"{done}/content").content
+    begun(client, "swap", options)
+    assert len(backed_up(service, tmp_path / "backup")["jobs"]) == 2
+
+    restored(tmp_path / "backup", f"sqlite:///{tmp_path}/restored.sqlite", tmp_path / "new")
+    after = Service(
+        f"sqlite:///{tmp_path}/restored.sqlite", tmp_path / "home-2", BLOB_URL=str(tmp_path / "new")
+    )
+    assert verify(after.app.state.resources, quiet).findings == []
+    assert signed_in(after, key).get(f"{done}/content").content == swapped
+    after.close()
+    # What is lost is told.
+    for file in (service.home / "blobs" / "jobs").iterdir():
+        file.unlink()
+    assert len(verify(resources, quiet).findings) == 2
 
 
 def test_a_data_set_removed_during_the_backup_is_no_part_of_it(

@@ -23,7 +23,6 @@ from app.numerics.copies.calibrating.applied import Calibration
 from app.numerics.copies.calibrating.calibration import calibrated, rows_shape
 from app.numerics.copies.shapes.row_moments import RowMoments
 from app.numerics.copies.shapes.shape import covariance_shape, enough_for_a_shape, without_spread
-from app.numerics.threads import one_blas_thread
 from app.service.copies.freezing.frozen import Frozen, keep_frozen, open_frozen
 from app.service.copies.freezing.pool import keep_pool
 from app.service.copies.freezing.rows import (
@@ -95,17 +94,7 @@ def look_ahead(resources: Resources, dataset_id: str) -> Look | None:
 def look_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
     """Read the rows; NotReleasable when nothing is to be perturbed in them.
 
-    Products are small, and both cores busy without threads of BLAS, which wait for each other longer
-    than they work.
-    """
-    with one_blas_thread():
-        return _looked_at(resources, rows, secret)
-
-
-def _looked_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
-    """Once, where the categories determine no number.
-
-    Where they do, the rows that are complete in the others are other rows, and the others are looked at
+    Once, where the categories determine no number. Where they do, the rows that are complete in the others are other rows, and the others are looked at
     again. Where there is a cluster the sample is taken here, and the rest is counted there: of its rows
     only moments come back.
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,6 +26,7 @@ from app.numerics.copies.grid import carries_noise, grid_exponents
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.copies import shapes
+from app.store.sealed_arrays import pack, unpack
 
 CALIBRATED = "calibration_"
 LEARNT = "learnt_"
@@ -121,9 +121,7 @@ def keep_frozen(
         kept = asdict(frozen.calibration)
         arrays |= {LEARNT + name: array for name, array in kept.pop("learnt").items()}
         arrays |= {CALIBRATED + name: array for name, array in kept.items()}
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    content = buffer.getvalue()
+    content = pack(arrays)
     shapes.freeze(connection, dataset_id, resources.vault.seal(content, _context(dataset_id)))
     return _read(content, open_secret(resources, connection, dataset_id))
 
@@ -138,8 +136,7 @@ def open_frozen(resources: Resources, connection: Connection, dataset_id: str) -
 
 
 def _read(content: bytes, secret: bytes) -> Frozen:
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        arrays = dict(kept)
+    arrays = unpack(content)
     said = json.loads(arrays["said"].tobytes())
     return Frozen(
         numeric=tuple(said["numeric"]),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.copies import shapes
 from app.store.database.copies.history import HistoryNotWhole
+from app.store.sealed_arrays import pack, unpack
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,14 +75,13 @@ def keep_shape(
 
     `later` lies beside the shape, this part counted in it, and is no part of its hash, which noise is bound to.
     """
-    buffer = io.BytesIO()
-    np.savez(
-        buffer,
-        centre=centre,
-        factor=shape_factor(matrix),
-        before=np.frombuffer(bytes.fromhex(before), np.uint8),
+    content = pack(
+        {
+            "centre": centre,
+            "factor": shape_factor(matrix),
+            "before": np.frombuffer(bytes.fromhex(before), np.uint8),
+        }
     )
-    content = buffer.getvalue()
     kept = content if later is None else _beside(content, later)
     shapes.add(connection, dataset_id, part, resources.vault.seal(kept, _context(dataset_id, part)))
     return _shape(part, content, open_secret(resources, connection, dataset_id))
@@ -100,10 +99,9 @@ def use_shape(
 
     `later` is in its measure, this part counted in it.
     """
-    buffer = io.BytesIO()
     known = {} if later is None else later.arrays()
-    np.savez(buffer, same_as=np.int64(shape.part), **known)
-    sealed = resources.vault.seal(buffer.getvalue(), _context(dataset_id, part))
+    content = pack({"same_as": np.int64(shape.part), **known})
+    sealed = resources.vault.seal(content, _context(dataset_id, part))
     shapes.add(connection, dataset_id, part, sealed)
 
 
@@ -145,8 +143,7 @@ def newest_shape(
     shape = open_shapes(resources, connection, dataset_id, [last])[last.number]
     sealed = shapes.of_parts(connection, dataset_id, last.number, last.number)[last.number]
     content = resources.vault.open(sealed, _context(dataset_id, last.number))
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        return shape, Later.read(dict(kept), len(shape.centre), last.number)
+    return shape, Later.read(unpack(content), len(shape.centre), last.number)
 
 
 def _own_shape(
@@ -169,25 +166,23 @@ def _own_shape(
 def _opened(resources: Resources, dataset_id: str, part: int, sealed: bytes) -> bytes:
     """What was frozen for a part, without what lies beside it."""
     content = resources.vault.open(sealed, _context(dataset_id, part))
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        return kept["shape"].tobytes() if "shape" in kept.files else content
+    beside = unpack(content).get("shape")
+    return content if beside is None else beside.tobytes()
 
 
 def _beside(content: bytes, later: Later) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, shape=np.frombuffer(content, np.uint8), **later.arrays())
-    return buffer.getvalue()
+    return pack({"shape": np.frombuffer(content, np.uint8), **later.arrays()})
 
 
 def _same_as(content: bytes) -> int | None:
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        return int(kept["same_as"]) if "same_as" in kept.files else None
+    found = unpack(content).get("same_as")
+    return None if found is None else int(found)
 
 
 def _shape(part: int, content: bytes, secret: bytes) -> Shape:
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        centre, factor = kept["centre"], kept["factor"]
-    return Shape(part, centre, factor, hmac.new(secret, content, hashlib.sha256).hexdigest())
+    kept = unpack(content)
+    digest = hmac.new(secret, content, hashlib.sha256).hexdigest()
+    return Shape(part, kept["centre"], kept["factor"], digest)
 
 
 def _context(dataset_id: str, part: int) -> str:
