@@ -72,6 +72,7 @@ from app.service.spreading import Spread, Threads
 from app.service.starting.installation import (
     claim_store,
     ensure_administrator,
+    has_administrator,
     known_installation,
     opened_vault,
 )
@@ -189,6 +190,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.ranges = Ranges(resources.spool_dir)
     app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
+    app.state.first_start = not has_administrator(resources)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
     app.state.draining = Draining()
     app.state.probes = Probes.of(resources)

@@ -54,6 +54,8 @@ callers = _table(
     Column("revoked_at", Instant),
     # Who it is in a data space, if it is in one.
     Column("participant_id", String(500), unique=True, index=True),
+    # Who made it; nobody knows of those that came by an identity provider.
+    Column("created_by", Identity, index=True),
 )
 
 keys = _table(
