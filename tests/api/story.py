@@ -264,7 +264,11 @@ def _told_of_tracing(teller: Teller, dataset: str, offer: str, recipient: TestCl
 
 
 def _told_of_rows(teller: Teller, dataset: str) -> None:
+    batch = teller.ask("append_rows", dataset_id=dataset, table=MORE)["pending"]
+    teller.ask("list_pending_rows", dataset_id=dataset)
+    teller.ask("withdraw_pending_rows", dataset_id=dataset, batch_id=batch)
     teller.ask("append_rows", dataset_id=dataset, table=MORE)
+    teller.ask("close_pending_rows", dataset_id=dataset)
     teller.ask("retire_rows", dataset_id=dataset, json_body={"keys": ["p3"]})
 
 

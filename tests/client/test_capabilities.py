@@ -22,6 +22,7 @@ def test_a_grant_lets_its_recipient_have_its_level_and_no_other(
     newspaper = admin.create_recipient(f"newspaper-{cw.url[-5:]}")
     dataset.grant(newspaper.id, "public", columns=["income", "city"])
     assert [grant.level for grant in dataset.grants()] == ["public"]
+    dataset.copy("partner")
     with cornerwave.connect(cw.url, newspaper.key, progress=silent) as reader:
         found = reader.dataset("people")
         assert found.copy("public").to_arrow().column_names == ["income", "city"]

@@ -200,7 +200,7 @@ class _Dataset:
     @operation
     def pending_rows(self) -> Flow[PendingRows]:
         """List rows that have not yet formed a part, and how many values that takes."""
-        answer: Answer = yield send("GET", "datasets", self.id, "rows", "pending")
+        answer: Answer = yield get("datasets", self.id, "rows", "pending")
         return load(PendingRows, answer.json())
 
     @operation

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import event
 
 from app.service.copies.freezing.protection import PartProtection, open_protections
+from app.service.starting.sweeping import sweep
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
 from tests.api.conftest import Service
@@ -292,3 +297,153 @@ def test_only_the_owner_freezes(admin: TestClient, service: Service) -> None:
     assert not admin.get(f"/v1/datasets/{dataset}").json()["frozen"]
     issue(admin, dataset, level="a")
     issue(reader, dataset, level="c")
+
+
+def test_later_rows_that_spread_further_keep_the_promise_over_http(admin: TestClient) -> None:
+    """15 rows at a time, each part 1.5 times as wide as the one before; the best linear attacker on a download."""
+    rng = np.random.default_rng(3)
+    dataset = register(admin, table(400), columns=None)
+    copy = issue(admin, dataset, level="c")["id"]
+    sent = []
+    for part in range(4):
+        for _ in range(2):
+            x = 1.5**part * rng.normal(size=15)
+            rows = pa.table({"x": x, "y": x + 1.5**part * rng.normal(size=15)})
+            appended(admin, dataset, rows)
+            sent.append(np.column_stack([rows["x"], rows["y"]]))
+    shown = rows_of(admin, copy).slice(400)
+    released = np.column_stack([shown["x"], shown["y"]])
+    X = np.concatenate(sent)
+    assert len(released) == len(X) == 120
+    left = []
+    for part in range(4):
+        rows = slice(30 * part, 30 * part + 30)
+        truth, seen = X[rows] - X[rows].mean(axis=0), released[rows] - X[rows].mean(axis=0)
+        K = truth.T @ truth / 29
+        # The noise alone, in units of the part: by the law of the copy it is S_p at least.
+        noise = np.linalg.solve(np.linalg.cholesky(K), (seen - truth).T)
+        left.append((noise**2).mean())
+    # Of 60 squares of variance 1 or more: the mean is below 1 - 2·√(2/60) by chance in one of 40 parts.
+    assert min(left) > 1 - 3 * np.sqrt(2 / 60)
+
+
+def test_rows_appended_at_once_are_neither_lost_nor_doubled(
+    service_on_each_database: Service,
+) -> None:
+    """Eight who append seven rows each: parts of what had come together, and every row once."""
+    service = service_on_each_database
+    client = service.client()
+    made = register(client, table(200), columns=None)
+    issue(client, made, level="c")
+
+    def send(number: int) -> int:
+        rows = pa.table({"x": 1_000.0 * number + np.arange(7.0), "y": np.arange(7.0)})
+        return int(try_append(service.client(), made, rows).status_code)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(send, range(1, 9))) == {201}
+    shown = client.get(f"/v1/datasets/{made}").json()
+    assert shown["rows"] + shown["pending_rows"] == 200 + 8 * 7
+    assert shown["pending_rows"] < NEEDED
+    assert shown["rows"] >= 200 + NEEDED
+    if shown["pending_rows"]:
+        assert close(client, made).status_code == 201
+    resources = service.app.state.resources
+    with reading(resources.engine) as connection:
+        parts = datasets.parts(connection, made)
+    kept = [
+        value
+        for part in parts[1:]
+        for batch in resources.blobs.read_rows(part.blob, 0, part.rows, ["x"])
+        for value in batch.column(0).to_pylist()
+    ]
+    assert sorted(kept) == [1_000.0 * n + row for n in range(1, 9) for row in range(7)]
+    copy = issue(client, made, level="c")["id"]
+    assert rows_of(client, copy).num_rows == 256
+
+
+@pytest.mark.parametrize("fails", ["add_part", "commit"])
+def test_a_crash_between_forming_a_part_and_its_commit_leaves_rows_pending(
+    admin: TestClient,
+    service: Service,
+    dataset: str,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+) -> None:
+    appended(admin, dataset, table(20, seed=1))
+    before = pending_of(admin, dataset)
+    kept = {path.name for path in service.stored()}
+    protections = len(protections_of(service, dataset))
+    engine = service.app.state.resources.engine
+
+    def fail(*_: object) -> None:
+        raise OSError("the power is gone")
+
+    if fails == "commit":
+        event.listen(engine, "commit", fail)
+    else:
+        monkeypatch.setattr("app.store.database.registered.datasets.add_part", fail)
+    assert try_append(admin, dataset, table(20, seed=2)).status_code >= 500
+    assert close(admin, dataset).status_code >= 500
+    monkeypatch.undo()
+    if fails == "commit":
+        event.remove(engine, "commit", fail)
+    assert pending_of(admin, dataset) == before
+    assert len(protections_of(service, dataset)) == protections
+    sweep(service.app.state.resources, datetime.now(UTC) + timedelta(days=30))
+    sweep(service.app.state.resources, datetime.now(UTC) + timedelta(days=60))
+    assert {path.name for path in service.stored()} == kept
+    assert appended(admin, dataset, table(20, seed=2))["first_row"] == 520
+    assert len(protections_of(service, dataset)) == protections + 1
+
+
+BAD: dict[str, pa.Table] = {
+    "one column": pa.table({"x": np.arange(30.0)}),
+    "all equal rows": pa.table({"x": [1.0] * 29 + [2.0], "y": [3.0] * 29 + [4.0]}),
+    "only categories": pa.table({"city": ["Rome", "Oslo", "Bern"] * 10}),
+    "no complete row": pa.table(
+        {
+            "x": pa.array([float(n) if n % 2 else None for n in range(40)]),
+            "y": pa.array([None if n % 2 else float(n) for n in range(40)]),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_odd_tables_are_issued_and_take_later_rows(admin: TestClient, name: str) -> None:
+    rows = BAD[name]
+    kinds = {
+        column: "categorical" if column == "city" else "numeric" for column in rows.schema.names
+    }
+    dataset = register(admin, rows, columns=json.dumps(kinds))
+    copy = issue(admin, dataset, level="c")["id"]
+    one = appended(admin, dataset, rows.slice(0, 1), allow_versions="true")
+    assert one["pending"] is not None
+    assert close(admin, dataset).status_code == 201
+    many = pa.concat_tables([rows] * 3)
+    assert appended(admin, dataset, many, allow_versions="true")["pending"] is None
+    assert rows_of(admin, copy).num_rows == 4 * rows.num_rows + 1
+
+
+def test_one_row_and_rows_that_are_all_equal_have_nothing_to_be_hidden_in(
+    admin: TestClient,
+) -> None:
+    for name, rows in (("one", table(1)), ("equal", pa.concat_tables([table(1)] * 20))):
+        dataset = register(admin, rows, columns='{"x": "numeric", "y": "numeric"}', name=name)
+        answer = admin.post(f"/v1/datasets/{dataset}/copies", json={"level": "c"})
+        assert answer.status_code == 409
+        assert answer.json()["type"].endswith("/not-releasable")
+        assert not admin.get(f"/v1/datasets/{dataset}").json()["frozen"]
+
+
+def test_a_later_part_with_a_new_category_in_every_row_never_shows_one(admin: TestClient) -> None:
+    rng = np.random.default_rng(1)
+    first = pa.table({"x": rng.normal(size=200), "city": ["Rome", "Oslo"] * 100})
+    dataset = register(admin, first, columns=None)
+    copy = issue(admin, dataset, level="a")["id"]
+    later = pa.table({"x": rng.normal(size=40), "city": [f"city {row}" for row in range(40)]})
+    appended(admin, dataset, later)
+    shown = rows_of(admin, copy)
+    assert set(shown["city"].to_pylist()) == {"Rome", "Oslo"}
+    assert shown.num_rows == 240

@@ -217,19 +217,24 @@ def freeze_dataset(
     statistics = open_statistics(resources, connection, dataset.id)
     _check_releasable(measurement.numeric, measurement.moments)
     _check_categories(dataset, statistics)
-    protection = PartProtection(
-        numeric=measurement.numeric,
-        rows=measurement.moments.rows,
-        means=measurement.moments.present.means,
-        largest=_magnitudes(measurement.numeric, statistics.largest),
-        factor=shape_factor(covariance_shape(measurement.moments)),
-        r_squared=measurement.records.r_squared,
-        donors=measurement.records.donors,
-    )
+    protection = first_part(measurement, statistics.largest)
     kept = keep_protection(resources, connection, dataset.id, protection)
     datasets.protect_all(connection, dataset.id, kept.hash)
     datasets.freeze(connection, dataset.id, now)
     return kept
+
+
+def first_part(measurement: Measurement, largest: Mapping[str, float]) -> PartProtection:
+    """The protection of all rows that are there at the first copy."""
+    return PartProtection(
+        numeric=measurement.numeric,
+        rows=measurement.moments.rows,
+        means=measurement.moments.present.means,
+        largest=_magnitudes(measurement.numeric, largest),
+        factor=shape_factor(covariance_shape(measurement.moments)),
+        r_squared=measurement.records.r_squared,
+        donors=measurement.records.donors,
+    )
 
 
 def protect_part(
@@ -239,21 +244,33 @@ def protect_part(
     measurement: Measurement,
     largest: Mapping[str, float],
 ) -> PartProtection:
-    """The protection of a part that comes after the first copy; the caller holds the data set's lock.
+    """Keep the protection of a part that comes after the first copy; the caller holds the data set's lock."""
+    parts = datasets.parts(connection, dataset_id)
+    known = open_protections(resources, connection, dataset_id, [parts[0], parts[-1]])
+    first, newest = known[parts[0].number], known[parts[-1].number]
+    issued = [entry.noise_variance for entry in history.of(connection, dataset_id)]
+    protection = later_part(first, newest, measurement, largest, min(issued, default=1.0))
+    return keep_protection(resources, connection, dataset_id, protection)
+
+
+def later_part(
+    first: PartProtection,
+    newest: PartProtection,
+    measurement: Measurement,
+    largest: Mapping[str, float],
+    noise_variance: float,
+) -> PartProtection:
+    """The protection of a part that comes after the first copy; `noise_variance` is the smallest that was issued.
 
     Its noise dominates the part's own rows, and is never less than that of the first part. No part in between
     has an influence but by the counts that its donors follow from.
     """
-    parts = datasets.parts(connection, dataset_id)
-    known = open_protections(resources, connection, dataset_id, [parts[0], parts[-1]])
-    first, newest = known[parts[0].number], known[parts[-1].number]
     magnitudes = _magnitudes(first.numeric, largest)
     S = dominate(first.matrix, covariance_shape(measurement.moments))
-    issued = [entry.noise_variance for entry in history.of(connection, dataset_id)]
-    needed = _carried_variances(magnitudes, min(issued, default=1.0))
+    needed = _carried_variances(magnitudes, noise_variance)
     S += np.diag(np.maximum(needed - np.diag(S), 0.0))
     records = Records.of(measurement.sample, newest.donors)
-    protection = PartProtection(
+    return PartProtection(
         numeric=first.numeric,
         rows=measurement.moments.rows,
         means=measurement.moments.present.means,
@@ -262,7 +279,6 @@ def protect_part(
         r_squared=max(first.r_squared, records.r_squared),
         donors=records.donors,
     )
-    return keep_protection(resources, connection, dataset_id, protection)
 
 
 def _magnitudes(numeric: Sequence[str], largest: Mapping[str, float]) -> FloatArray:
