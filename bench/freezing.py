@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.covering.runs import compile_runs
-from app.service.copies.freezing.freeze import Rows, look_at
+from app.service.copies.freezing.freeze import Rows, measure_rows
 from app.service.resources import Resources
 from app.service.spreading import Threads
 from app.store.blobs.store import BlobStore
@@ -52,7 +52,7 @@ def _measured(store: BlobStore, kind: str, effect: float) -> Measured:
             pass
 
     def freezing() -> None:
-        look_at(resources, rows, bytes(32))
+        measure_rows(resources, rows, bytes(32))
 
     took = interleaved({"reading": reading, "freezing": freezing}, repeats=ROUNDS)
     claim = (

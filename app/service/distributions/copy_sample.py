@@ -63,7 +63,7 @@ def column_of_copy(
     """
     release = open_release(resources, ask, copy_id, Selection((name,)))
     column = release.columns[0]
-    if len(release.columns) > 1 or column.name not in release.recipe.frozen.numeric:
+    if len(release.columns) > 1 or column.name not in release.recipe.noised:
         raise InvalidParameter(
             "an estimate is made of one numeric column with noise of its own", parameter="column"
         )

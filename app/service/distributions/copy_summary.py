@@ -123,7 +123,7 @@ def first_rows(resources: Resources, ask: Ask, copy_id: str, rows: int) -> pa.Ta
 
 def _summary(release: Release) -> CopySummary:
     table = sampled(release)
-    known, noised = release.known_variance, release.recipe.frozen.numeric
+    known, noised = release.known_variance, release.recipe.noised
     told: list[Numbers | Categories] = []
     for column in release.columns:
         values = table.column(column.name)
@@ -200,7 +200,7 @@ def _associations(release: Release, table: pa.Table) -> Associations:
     as_released = associations(columns)
     if release.applied is None:
         return Associations(tuple(names), as_released, None)
-    noised = np.isin(names, list(release.recipe.frozen.numeric))
+    noised = np.isin(names, list(release.recipe.noised))
     factor = attenuation(release.applied)
     undone = as_released.copy()
     for i, j in np.argwhere(noised[:, None] != noised):

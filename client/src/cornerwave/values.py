@@ -121,7 +121,8 @@ class DatasetInfo(Shown):
     owner: str
     rows: int
     retired_rows: int
-    waiting_rows: int
+    pending_rows: int
+    part_rows: int
     key_column: str | None
     frozen: bool
     created_at: str
@@ -193,15 +194,45 @@ class ReleasedFile(Shown):
 
 @dataclass(frozen=True)
 class Appended(Shown):
-    """What became of appended rows."""
+    """What became of appended rows: their ordinals, or the name of their batch while they are pending."""
 
-    first_row: int
+    first_row: int | None
     appended: int
-    waiting: bool
+    pending: str | None
     rows: int
-    waiting_rows: int
+    pending_rows: int
     warnings: tuple[Notice, ...] = ()
     read_as: Report | None = None
+
+
+@dataclass(frozen=True)
+class PendingBatch(Shown):
+    """Rows of one append that are pending."""
+
+    id: str
+    rows: int
+    appended_at: str
+
+
+@dataclass(frozen=True)
+class PendingRows(Shown):
+    """Rows that are in no copy until they form a part."""
+
+    batches: tuple[PendingBatch, ...]
+    rows: int
+    values_needed: int
+    fewest_values: int
+    rows_needed: int
+
+
+@dataclass(frozen=True)
+class Closed(Shown):
+    """The ordinals that pending rows got, from `first_row` on."""
+
+    first_row: int
+    closed: int
+    rows: int
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,7 +284,6 @@ class HistoryEntry(Shown):
     sequence: int
     copy_id: str
     noise_variance: float
-    applied_variance: float
     lower: float | None
     upper: float | None
     recipe: str

@@ -72,7 +72,6 @@ def test_a_downgrade_never_drops_a_log_that_holds_something(database_url: str, l
                 dataset="ds_1",
                 copy="cp_1",
                 noise_variance=1.0,
-                applied_variance=1.0,
                 recipe="r",
                 first_hash="0" * 64,
                 at=datetime.now(UTC),

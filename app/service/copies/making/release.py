@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -21,11 +22,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, Refusal
-from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry
+from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import Rows
 from app.service.asking import Ask, released_columns, work
-from app.service.copies.freezing.pool import open_pool
-from app.service.copies.freezing.shape import open_shapes
+from app.service.copies.freezing.protection import open_protections
 from app.service.copies.lookup import (
     downloadable,
     level_names,
@@ -34,7 +34,7 @@ from app.service.copies.lookup import (
 )
 from app.service.copies.making.path_cache import PathCache, worth_keeping
 from app.service.copies.making.pieces import Batch, Piece, batches, cut, within
-from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
+from app.service.copies.making.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
 from app.service.copies.making.scheduling import Downloads
 from app.service.copies.typed_output import output_type
 from app.service.datasets.secrets import open_secret
@@ -68,8 +68,8 @@ class Release:
     where:
         levels           the owner's names for its variance that the caller may know
         promised         v of its level
-        applied          a(v), for those who answer for the data set, None for recipients
-        batches_of_rows  where the rows lie; parts that wait for a shape are not there
+        applied          a(v) of the first part, for those who answer for the data set, None for recipients
+        batches_of_rows  where the rows lie
         retired          ordinals of those among them that were withdrawn
     """
 
@@ -268,26 +268,27 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
     """Look up all that the selected rows follow from; NotFound or Refusal when not for the caller."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = downloadable(connection, ask, copy_id)
-        frozen, chain = released_history(resources, connection, dataset.id)
+        protection, chain = released_history(resources, connection, dataset.id)
         secret = open_secret(resources, connection, dataset.id)
         first, last = _rows(dataset, grant, selection)
         allowed = released_columns(dataset, grant)
         if not allowed:
             raise Refusal("none of the columns of your grant is released any more")
         columns = _columns(allowed, selection.columns)
-        released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
-        retired = datasets.retired_from_copies(connection, dataset.id, first, last)
-        selected = [within(batch, first, last) for batch in batches(released)]
+        every = datasets.parts(connection, dataset.id)
+        retired = datasets.retired(connection, dataset.id, first, last)
+        selected = [within(batch, first, last) for batch in batches(every)]
         most = _rows_at_once(len(columns))
         rows = tuple(batch for one in selected if one for batch in cut(one, most))
         parts = {piece.part.number: piece.part for batch in rows for piece in batch}
-        shapes = open_shapes(resources, connection, dataset.id, list(parts.values()))
+        known = open_protections(resources, connection, dataset.id, list(parts.values()))
+        repeats = _repeats(every)
         return Release(
             dataset=dataset,
             entry=entry,
             levels=level_names(connection, grant, entry),
             promised=promised_variance(connection, entry),
-            applied=entry.applied_variance if grant is None else None,
+            applied=protection.applied(entry.noise_variance) if grant is None else None,
             columns=columns,
             first=first,
             last=last,
@@ -298,9 +299,8 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
                 columns,
                 chain,
                 entry,
-                frozen,
-                open_pool(resources, connection, dataset.id, frozen),
-                {number: (part, shapes[number]) for number, part in parts.items()},
+                protection,
+                [ProtectedPart(part, known[n], repeats[n]) for n, part in parts.items()],
                 secret,
             ),
             paths=PathCache(resources.noise, cache_key(secret)),
@@ -309,6 +309,16 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             groups=resources.row_groups,
             downloads=resources.downloads,
         )
+
+
+def _repeats(parts: Sequence[Part]) -> dict[int, int]:
+    """Part → how many before it have the same rows."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for part in parts:
+        found[part.number] = seen[part.digest]
+        seen[part.digest] += 1
+    return found
 
 
 def record_release(resources: Resources, ask: Ask, release: Release, media_type: str) -> None:

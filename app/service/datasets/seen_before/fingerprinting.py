@@ -159,9 +159,7 @@ class Fingerprints:
         words = row_words(batch, self._names, self._keys.texts)
         self._rows = with_rows(self._rows, fingerprints(self._keys.rows, words))
         if self._key_column is not None:
-            cells = cell_words(batch.column(self._key_column), self._keys.texts)
-            given = cells[cells != MISSING]
-            found = fingerprints(self._keys.keys, given[:, None])
+            found = _key_fingerprints(self._keys, batch.column(self._key_column))
             self._key_sketch = with_rows(self._key_sketch, found)
             self.runs.add(fingerprints(self._book_key, found[:, None]))
 
@@ -170,6 +168,18 @@ class Fingerprints:
 
     def __exit__(self, *_: object) -> None:
         self.runs.close()
+
+
+def book_fingerprints(resources: Resources, secret: bytes, cells: pa.Array) -> Words:
+    """The keys in these cells as the book of the data set with this secret has them."""
+    found = _key_fingerprints(fingerprint_keys(resources), cells)
+    return fingerprints(_derived(secret, "book"), found[:, None])
+
+
+def _key_fingerprints(keys: FingerprintKeys, cells: pa.Array) -> Words:
+    words = cell_words(cells, keys.texts)
+    given = words[words != MISSING]
+    return fingerprints(keys.keys, given[:, None])
 
 
 MISSING = np.uint64(0x7FF8000000000000)

@@ -1,4 +1,4 @@
-"""One look at the rows: the moments of every part, from all of its row groups."""
+"""Rows are measured in one pass: moments of all parts together, from all of their row groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.copies.freezing import freeze
-from app.service.copies.freezing.freeze import Rows, look_at
+from app.service.copies.freezing.freeze import Rows, measure_rows
 from app.service.copies.freezing.rows import batch_moments, part_batches
 from app.service.resources import Resources
 from app.service.spreading import Threads
@@ -58,18 +58,14 @@ def test_every_row_group_of_every_part_is_counted(tmp_path: Path) -> None:
         first += rows
     retired = (5, BLOCK_ROWS + 3, sizes[0] + 1)
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
-    found = look_at(resources, Rows(COLUMNS, tuple(parts), retired), bytes(32))
+    found = measure_rows(resources, Rows(COLUMNS, tuple(parts), retired), bytes(32))
     assert found.numeric == ("x", "y")
-    for part, X, moments in zip(parts, tables, found.moments, strict=True):
-        withdrawn = [
-            row - part.first_row for row in retired if part.first_row <= row < part.end_row
-        ]
-        expected = row_moments(np.delete(X, withdrawn, axis=0))
-        assert moments.rows == expected.rows
-        assert moments.complete_rows == expected.complete_rows
-        np.testing.assert_allclose(
-            moments.imputed_covariance(), expected.imputed_covariance(), rtol=1e-9
-        )
+    expected = row_moments(np.delete(np.concatenate(tables), retired, axis=0))
+    assert found.moments.rows == expected.rows
+    assert found.moments.complete_rows == expected.complete_rows
+    np.testing.assert_allclose(
+        found.moments.imputed_covariance(), expected.imputed_covariance(), rtol=1e-9
+    )
 
 
 def test_moments_that_fail_are_never_left_out(
@@ -91,7 +87,7 @@ def test_moments_that_fail_are_never_left_out(
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
     parts = (Part(0, 0, rows, "part-0", ""),)
     with pytest.raises(MemoryError):
-        look_at(resources, Rows(COLUMNS, parts, ()), bytes(32))
+        measure_rows(resources, Rows(COLUMNS, parts, ()), bytes(32))
     assert len(asked) == 3
 
 
@@ -120,6 +116,6 @@ def test_few_batches_are_held_however_many_parts_they_are_of(
     monkeypatch.setattr(freeze, "batch_moments", counted)
     monkeypatch.setattr(freeze, "part_batches", reading)
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
-    found = look_at(resources, Rows(COLUMNS, parts, ()), bytes(32))
-    assert [moments.rows for moments in found.moments] == 20 * [50]
+    found = measure_rows(resources, Rows(COLUMNS, parts, ()), bytes(32))
+    assert found.moments.rows == 20 * 50
     assert max(held) <= freeze.BEHIND + 2
