@@ -176,12 +176,12 @@ def work(settings: Settings) -> None:
     import threading
 
     from app.api.transport.observing import log_as_json
-    from app.main import hire, open_resources
+    from app.main import open_resources, register_job_handlers
     from app.service.jobs.runner import Runner
 
     log_as_json()
     resources = open_resources(settings)
-    hire(resources)
+    register_job_handlers(resources)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())

@@ -199,6 +199,16 @@ class RateLimited(Refusal):
     remedy = "Wait for the number of seconds in `Retry-After`."
 
 
+class QuotaExceeded(DomainError):
+    """The principal holds as much of something shared as one principal may."""
+
+    slug = "quota-exceeded"
+    title = "Quota exceeded"
+    remedy = (
+        "Wait until some of your earlier requests or jobs are done, and send the request again."
+    )
+
+
 class RowsOverlap(Conflict, Refusal):
     """More than half of the rows are in another data set of the service too."""
 

@@ -46,8 +46,10 @@ from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import answers, document, problems
 from app.api.transport.downloads import Ranges
-from app.api.transport.incoming.arriving import Patience
-from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE, Turns
+from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.request_body import SlowClientMiddleware
+from app.api.transport.incoming.spooling import SpoolQuota
+from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.api.transport.observing import Observing
 from app.errors import ClusterUnavailable
 from app.portal import answers as portal_answers
@@ -58,14 +60,14 @@ from app.service.clusters import Cluster, ClusterNotInstalled
 from app.service.copies.compiling import compile_ahead
 from app.service.copies.making.scheduling import Downloads
 from app.service.health import Probes
-from app.service.jobs.kinds import Jobs, Kind
+from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.identity import Provider
-from app.service.sharing.webhooks import telling
+from app.service.sharing.webhooks import outbox
 from app.service.spreading import Spread, Threads
 from app.service.starting.installation import (
     claim_store,
@@ -84,7 +86,6 @@ from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rates import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
 from app.store.database.migrations import migrate
-from app.store.queue import Queue
 from app.store.sources import ImportRoots
 from app.store.vault import MASTER_KEY_BYTES, Vault
 from app.version import VERSION
@@ -143,18 +144,18 @@ ROUTERS = (
     dsp_transfers.router,
 )
 
-JOBS: dict[str, Kind] = {
-    telling.KIND: telling.SENDING,
+JOBS: dict[str, JobType] = {
+    outbox.SEND: outbox.SENDING,
     planning.PLAN: planning.PLANNING,
     planning.DELIVER: delivering.DELIVERING,
     planning.ROUND: planning.ROUNDS,
     audit.AUDIT: audit.AUDITING,
     workbench.KIND: workbench.WORKING,
-    callbacks.KIND: callbacks.SENDING,
+    callbacks.SEND: callbacks.SENDING,
     changing.MOVE: moving.MOVING,
-    "jobs.tidy": Kind(tidy, every=3600.0),
+    "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
-"""What jobs can do, by the kind that they are kept under; `hire` adds requests to be answered later."""
+"""What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -175,23 +176,23 @@ def create_app(settings: Settings) -> FastAPI:
         stopped.set()
         if runner is not None:
             await to_thread.run_sync(runner.stop, 0.0)
-        resources.jobs.queue.close()
         resources.spread.close()
         resources.engine.dispose()
 
     app = _bare_app(lifespan)
-    hire(resources, app)
+    register_job_handlers(resources, app)
     app.state.settings = settings.shown()
     app.state.public_url = settings.public_url
     app.state.provider = _provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.watch(resources)
     app.state.ranges = Ranges(resources.spool_dir)
-    app.state.uploads = Turns(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
+    app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
+    app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
     app.state.draining = Draining()
     app.state.probes = Probes.of(resources)
-    app.add_middleware(Patience, seconds=settings.body_seconds)
+    app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
     app.add_middleware(Shedding)
     app.add_middleware(Drained, draining=app.state.draining)
     app.add_middleware(
@@ -200,12 +201,12 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def hire(resources: Resources, app: FastAPI | None = None) -> None:
+def register_job_handlers(resources: Resources, app: FastAPI | None = None) -> None:
     """Make known what jobs can do, in a service or, without an app of its own, in a worker."""
     app = app or _bare_app(None)
     app.state.resources = resources
-    resources.jobs.kinds.update(JOBS)
-    resources.jobs.kinds[REQUEST] = request_kind(app)
+    resources.jobs.job_types.update(JOBS)
+    resources.jobs.job_types[REQUEST] = request_kind(app)
 
 
 def openapi_document() -> dict[str, Any]:
@@ -285,7 +286,6 @@ def open_resources(settings: Settings) -> Resources:
         rates=RateCounter(redis, vault),
         checksums=Checksums(),
         jobs=Jobs(
-            Queue(settings.jobs_url),
             JobFiles(place, vault),
             lease_seconds=settings.job_lease_seconds,
             patience=settings.patience,

@@ -312,6 +312,8 @@ class Limits:
     columns: int = 2_000
     stateless_rows: int = 2_000_000
     requests_per_minute: int = 600
+    unfinished_jobs: int = 100
+    unfinished_job_bytes: int = 8 * 2**30
     categories: int = 10_000
     noise_cache_bytes: int = 64 * 2**20
     copy_cache_bytes: int = 96 * 2**20

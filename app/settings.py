@@ -50,7 +50,6 @@ SECRETS = (
     "OIDC_CLIENT_SECRET",
     "DATABASE_URL",
     "REDIS_URL",
-    "JOBS_URL",
 )
 """What may be read from a file: the value, or a part of it, lets somebody in."""
 
@@ -94,23 +93,6 @@ def _redis_url(text: str) -> str:
     if urlsplit(text).scheme not in ("redis", "rediss", "unix"):
         raise ValueError("must look like redis://host:6379/0")
     return text
-
-
-def _jobs_url(text: str) -> str:
-    for known in (_database_url, _redis_url):
-        try:
-            return known(text)
-        except ValueError:
-            continue
-    raise ValueError("must look like sqlite:////path/file, postgresql://… or redis://host:6379/0")
-
-
-def _beside(database_url: str) -> str:
-    """The queue of jobs where the database is: in it, or in a file beside its file."""
-    if not database_url.startswith("sqlite"):
-        return database_url
-    file = Path(make_url(database_url).database or "")
-    return f"sqlite:///{file.with_name(file.stem + '-queue.sqlite')}"
 
 
 def _blob_url(text: str) -> str:
@@ -218,9 +200,6 @@ class Settings(BaseSettings):
         default_factory=lambda data: str(data["home"] / "blobs")
     )
     redis_url: Annotated[str, AfterValidator(_redis_url)] | None = None
-    jobs_url: Annotated[str, AfterValidator(_jobs_url)] = Field(
-        default_factory=lambda data: _beside(data["database_url"])
-    )
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     job_threads: Annotated[int, Field(ge=0, le=64)] = 2
     job_lease_seconds: PositiveInt = 30
@@ -243,9 +222,12 @@ class Settings(BaseSettings):
         {}, validate_default=False
     )
     max_upload_bytes: PositiveInt = Limits.upload_bytes
+    spool_bytes: PositiveInt = 4 * Limits.upload_bytes
     max_columns: PositiveInt = Limits.columns
     max_stateless_rows: PositiveInt = Limits.stateless_rows
     max_requests_per_minute: PositiveInt = Limits.requests_per_minute
+    max_unfinished_jobs: PositiveInt = Limits.unfinished_jobs
+    max_unfinished_job_bytes: PositiveInt = Limits.unfinished_job_bytes
     noise_cache_bytes: PositiveInt = Limits.noise_cache_bytes
     copy_cache_bytes: PositiveInt = Limits.copy_cache_bytes
     database_connections: PositiveInt = CONNECTIONS
@@ -290,6 +272,8 @@ class Settings(BaseSettings):
             columns=self.max_columns,
             stateless_rows=self.max_stateless_rows,
             requests_per_minute=self.max_requests_per_minute,
+            unfinished_jobs=self.max_unfinished_jobs,
+            unfinished_job_bytes=self.max_unfinished_job_bytes,
             noise_cache_bytes=self.noise_cache_bytes,
             copy_cache_bytes=self.copy_cache_bytes,
             download_bytes=self.download_bytes,

@@ -25,7 +25,7 @@ FIRST_CONTENT = """new Promise((resolve) => new PerformanceObserver((list) => {
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        chromium = found_or_installed(Path(folder))
+        chromium = found_or_installed()
         with serving(Path(folder) / "home", {"MAX_REQUESTS_PER_MINUTE": "100000"}) as service:
             told = survey(service.client, service.url, rows=ROWS)
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from app.model import Limits
-from app.numerics.threads import one_blas_thread
 from app.service.synthesis.making import make
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
@@ -31,8 +30,7 @@ def main() -> None:
     original = encoded(table, table.column_names)
 
     def making() -> None:
-        with one_blas_thread():
-            make(original, MethodName.STRATIFIED, WISHES, table.num_rows, np.random.default_rng(1))
+        make(original, MethodName.STRATIFIED, WISHES, table.num_rows, np.random.default_rng(1))
 
     peer, _ = table_named("adult")
     works: dict[str, Callable[[], object]] = {

@@ -79,6 +79,24 @@ def dask_cluster(
         yield RunningCluster(address, scheduler, started)
 
 
+@contextmanager
+def threaded_cluster(folder: Path, workers: int) -> Iterator[str]:
+    """The address of a scheduler with workers of one thread, all in this process; tasks travel over TCP."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address=None,
+        memory_limit=0,
+        local_directory=str(folder),
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
 def _wait_for(address: str, workers: int) -> None:
     from distributed import Client
 

@@ -28,7 +28,7 @@ import redis
 from hypothesis import HealthCheck, settings
 from psycopg.sql import SQL
 
-from tests import databases, durations, servers
+from tests import databases, draws, durations, servers
 from tests.binaries import CannotStart
 
 # What one test compiles, others load, in this process and in those it starts.
@@ -51,10 +51,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--record-durations", metavar="FILE", help="write the processor time of every test"
     )
+    parser.addoption(
+        "--random-draws",
+        action="store_true",
+        help="draw secrets, ids, slots and seeds of the service at random, not by the test's name",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(durations.DurationsPlugin(config))
+    if not config.getoption("random_draws"):
+        config.pluginmanager.register(draws.DrawsPlugin())
     if hasattr(config, "workerinput"):
         config.stash[FOLDER] = Path(config.workerinput["servers"])
     else:
@@ -82,6 +89,11 @@ def pytest_configure_node(node: object) -> None:
     """Tell a worker of pytest-xdist where the run's processes meet."""
     config: pytest.Config = node.config  # type: ignore[attr-defined]  # xdist has no types
     node.workerinput["servers"] = str(config.stash[FOLDER])  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    return durations.scheduler_by_scope(config, log)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -11,15 +11,19 @@ import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 RECORD = Path(__file__).with_name("durations.json")
 BUDGET = 5.0
 """Seconds of processor time that one test of the fast tier may take; a budget, not a time limit."""
 SHOWN = 20
+BROWSER = "tests/browser/"
 
 
 def recorded() -> dict[str, float]:
@@ -27,10 +31,36 @@ def recorded() -> dict[str, float]:
     return json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 
+SHARED: list[Callable[[], float]] = []
+"""Processor seconds of processes that serve many tests; without them the last of the tests would pay for all."""
+
+
+@contextmanager
+def counting(seconds: Callable[[], float]) -> Iterator[None]:
+    """Count shared processes for as long as they live."""
+    SHARED.append(seconds)
+    try:
+        yield
+    finally:
+        SHARED.remove(seconds)
+
+
 def processor_seconds() -> float:
-    """Return user and system time of this process and of its ended children."""
+    """Return user and system time of this process, of its ended children and of `SHARED`."""
     spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    own = spent.user + spent.system + spent.children_user + spent.children_system
+    return own + sum(seconds() for seconds in SHARED)
+
+
+def seconds_of(process: int, *, and_descendants: bool = False) -> float:
+    """Return the processor seconds of a process and of the children it has waited for."""
+    seconds = 0.0
+    with suppress(psutil.NoSuchProcess):
+        found = psutil.Process(process)
+        for one in [found, *found.children(recursive=True)] if and_descendants else [found]:
+            with suppress(psutil.NoSuchProcess):
+                seconds += sum(one.cpu_times()[:4])
+    return seconds
 
 
 class DurationsPlugin:
@@ -51,7 +81,8 @@ class DurationsPlugin:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         now = processor_seconds()
-        report.user_properties.append(("processor_seconds", now - self._begin))
+        # What shared processes had used is no longer counted once they ended.
+        report.user_properties.append(("processor_seconds", max(0.0, now - self._begin)))
         self._begin = now
         return report
 
@@ -74,18 +105,32 @@ class DurationsPlugin:
             Path(path).write_text(json.dumps(kept, indent=0, ensure_ascii=False) + "\n")
 
 
-def longest_first(items: list[pytest.Item]) -> None:
-    """Order modules by recorded processor time, longest first; unknown modules come before known ones.
+def scope_of(nodeid: str) -> str:
+    """Return what runs in one worker and without others in between: a module, or all that shares a browser."""
+    return BROWSER if nodeid.startswith(BROWSER) else nodeid.partition("::")[0]
 
-    Tests of one module stay together and in their order: they share its fixtures.
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Order scopes by recorded processor time, longest first; unknown ones come before known ones.
+
+    Tests of one scope stay together and in their order: they share its fixtures.
     """
-    by_module: defaultdict[str, float] = defaultdict(float)
+    by_scope: defaultdict[str, float] = defaultdict(float)
     known = recorded()
     for item in items:
-        by_module[item.nodeid.partition("::")[0]] += known.get(
-            item.nodeid, BUDGET if known else 0.0
-        )
-    items.sort(key=lambda item: -by_module[item.nodeid.partition("::")[0]])
+        by_scope[scope_of(item.nodeid)] += known.get(item.nodeid, BUDGET if known else 0.0)
+    items.sort(key=lambda item: -by_scope[scope_of(item.nodeid)])
+
+
+def scheduler_by_scope(config: pytest.Config, log: Any) -> Any:
+    """Return a scheduler of pytest-xdist that gives out whole scopes in their order."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByScope(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return ByScope(config, log)
 
 
 def main() -> int:

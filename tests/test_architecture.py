@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 from app.main import openapi_document
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-NAMES_THAT_SAY_NOTHING = {"utils", "util", "helpers", "common", "misc", "base", "manager"}
-MODULES_SIDE_BY_SIDE = 16
 
 
 def committed_files() -> list[Path]:
@@ -21,32 +18,6 @@ def committed_files() -> list[Path]:
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
     return [ROOT / line for line in listed.splitlines()]
-
-
-def test_every_module_has_a_name_that_says_something() -> None:
-    empty = [path for path in committed_files() if path.stem in NAMES_THAT_SAY_NOTHING]
-    assert empty == []
-
-
-def test_every_module_opens_with_a_sentence() -> None:
-    silent = [
-        path
-        for path in (ROOT / "app").glob("**/*.py")
-        if (text := path.read_text(encoding="utf-8")) and not text.startswith('"""')
-    ]
-    assert silent == []
-
-
-def test_no_folder_is_a_heap() -> None:
-    modules = Counter(
-        path.parent.relative_to(ROOT).as_posix()
-        for code in ("app", "client/src")
-        for path in (ROOT / code).glob("**/*.py")
-        if path.name != "__init__.py"
-    )
-    assert modules
-    heaps = {folder: n for folder, n in modules.items() if n > MODULES_SIDE_BY_SIDE}
-    assert heaps == {}
 
 
 def test_a_start_loads_no_large_package_before_its_use() -> None:

@@ -46,17 +46,6 @@ def test_the_page_shows_what_holds_and_what_does_not(
     assert "DOES NOT HOLD" in capsys.readouterr().out
 
 
-def test_every_script_has_a_main_and_records_its_claims() -> None:
-    scripts = [
-        path for path in benchmarks.HERE.glob("*.py") if path.stem not in benchmarks.NOT_SCRIPTS
-    ]
-    assert scripts
-    for script in scripts:
-        text = script.read_text(encoding="utf-8")
-        assert "def main(" in text, script.name
-        assert "record(" in text, script.name
-
-
 def test_every_result_kept_is_of_a_script_that_exists() -> None:
     for result in measure.RESULTS.glob("*.json"):
         assert (benchmarks.HERE / f"{result.stem}.py").exists()

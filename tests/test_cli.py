@@ -1,4 +1,4 @@
-"""The `cornerwave-server` command, as a process."""
+"""The `cornerwave-server` command, forked from a process that has loaded it."""
 
 from __future__ import annotations
 
@@ -15,25 +15,30 @@ from app.store.database.engine import open_engine, writing
 from app.store.database.migrations import current_revision, migrate
 from tests.api.conftest import MASTER_KEY, Service
 from tests.api.copies.copy_tables import mixed_table, register
+from tests.forked import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def environment(**settings: str) -> dict[str, str]:
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("CORNERWAVE_")}
+    return inherited | {f"CORNERWAVE_{name}": value for name, value in settings.items()}
+
+
 def cornerwave(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CORNERWAVE_")}
-    environment |= {f"CORNERWAVE_{name}": value for name, value in settings.items()}
-    return subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
+    return run_command(arguments, environment(**settings))
+
+
+def test_a_wrong_setting_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
+    """As a process from nothing, as a shell has it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "serve"],
         cwd=ROOT,
-        env=environment,
+        env=environment(HOME=str(tmp_path), PORT="no"),
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_a_wrong_setting_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
-    done = cornerwave("serve", HOME=str(tmp_path), PORT="no")
     assert done.returncode == 1
     assert done.stderr.startswith("cornerwave-server: CORNERWAVE_PORT should be a valid integer")
     assert done.stderr.count("\n") == 1
@@ -122,12 +127,12 @@ def test_the_openapi_document_needs_no_database(tmp_path: Path) -> None:
     assert not (tmp_path / "untouched").exists()
 
 
-def test_back_up_restore_and_verify_by_command(tmp_path: Path, database_url: str) -> None:
-    service = Service(database_url, tmp_path / "home")
+def test_back_up_restore_and_verify_by_command(tmp_path: Path, sqlite_database: str) -> None:
+    service = Service(sqlite_database, tmp_path / "home")
     register(service.client(), mixed_table(50))
     kept = {"HOME": str(tmp_path / "home"), "MASTER_KEY": MASTER_KEY}
     folder = str(tmp_path / "backup")
-    made = cornerwave("backup", folder, DATABASE_URL=database_url, **kept)
+    made = cornerwave("backup", folder, DATABASE_URL=sqlite_database, **kept)
     assert made.returncode == 0, made.stderr
     service.close()
 

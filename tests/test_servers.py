@@ -183,6 +183,7 @@ def test_servers_end_when_the_controller_is_cut_off(
         f"""
         def test_is_cut_off(postgres_url, redis_server_url):
             note_processes(postgres_url, redis_server_url)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
             os.kill(os.getpid(), {number:d})
         """,
     )

@@ -18,17 +18,6 @@ def test_the_defaults_run_embedded() -> None:
     assert settings.master_key is None
 
 
-@pytest.mark.parametrize(
-    ("database", "queue"),
-    [
-        ("sqlite:////data/cw.sqlite", "sqlite:////data/cw-queue.sqlite"),
-        ("postgresql://u:p@h/d", "postgresql+psycopg://u:p@h/d"),
-    ],
-)
-def test_the_queue_of_jobs_is_beside_the_database(database: str, queue: str) -> None:
-    assert settings_from({"CORNERWAVE_DATABASE_URL": database}).jobs_url == queue
-
-
 def test_a_postgresql_url_names_the_driver_that_is_installed() -> None:
     url = settings_from({"CORNERWAVE_DATABASE_URL": "postgresql://u:p@h/d"}).database_url
     assert url == "postgresql+psycopg://u:p@h/d"
@@ -50,7 +39,6 @@ def test_a_master_key_may_be_hexadecimal_or_base64(text: str) -> None:
         ("DATABASE_URL", "not a url"),
         ("REDIS_URL", "http://secret-host"),
         ("BLOB_URL", "ftp://secret-host"),
-        ("JOBS_URL", "ftp://secret-host"),
         ("JOB_THREADS", "-1"),
         ("WORKERS", "0"),
         ("WORKERS", "2"),  # not on SQLite

@@ -1,4 +1,4 @@
-"""Threads of mathematics: how many BLAS has, when others may begin, and forests [Breiman, 2001] that grow on all cores.
+"""Threads of mathematics: when others may begin, and forests [Breiman, 2001] that grow on all cores.
 
 Whoever cancels a job may leave a forest at any moment. The forests of scikit-learn grow in a pool of threads that
 an exception from outside can catch half made, and that then waits for itself for ever. Here the one who asks only
@@ -13,14 +13,12 @@ waits, in Python, and an exception there ends the growing after the trees under 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from app.numerics.arrays import Codes, FloatArray
 
@@ -30,35 +28,6 @@ starting = threading.Lock()
 A thread that is being born has the number of its parent for a moment. An exception that is raised in the
 parent then ends the child before it has begun, and the parent waits for it for ever.
 """
-
-_lock = threading.Lock()
-_inside = 0
-_limits: threadpool_limits | None = None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """BLAS works in the calling thread alone, in the whole process, until the last caller has left.
-
-    For many small products: more threads wait for each other longer than they work.
-
-    The limit belongs to the process. Requests overlap, so the first one sets it and the last one
-    lifts it; each on its own would restore what another had set.
-    """
-    global _inside, _limits  # noqa: PLW0603
-    with _lock:
-        _inside += 1
-        if _inside == 1:
-            _limits = threadpool_limits(limits=1, user_api="blas")
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0 and _limits is not None:
-                _limits.restore_original_limits()
-                _limits = None
-
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from sqlalchemy import Engine
 
 from app.model import Limits
 from app.service.copies.making.scheduling import Downloads
-from app.service.jobs.kinds import Jobs
+from app.service.jobs.job_types import Jobs
 from app.service.spreading import Spread
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
@@ -43,6 +44,19 @@ class Outside:
     participant_id: str | None = None
 
 
+class EventCount:
+    """Thread-safe count of an event in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.value = 0
+
+    def add(self) -> None:
+        """Count one more."""
+        with self._lock:
+            self.value += 1
+
+
 @dataclass(frozen=True, repr=False)
 class Resources:
     """The database, the blobs, the master key at work, Redis if there is one, caches and limits.
@@ -70,3 +84,4 @@ class Resources:
     outside: Outside
     limits: Limits
     spool_dir: Path
+    overlaps_across_owners: EventCount = field(default_factory=EventCount)

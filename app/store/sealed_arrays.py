@@ -56,8 +56,6 @@ def unpack(content: bytes) -> dict[str, NDArray[Any]]:
     """Return the arrays that `pack` made the bytes of, each a copy of its own; ValueError for anything else."""
     try:
         magic, version, count = _START.unpack_from(content)
-        if magic != MAGIC or version != VERSION:
-            raise ValueError(f"these bytes are not sealed arrays of version {VERSION}")
         at = _START.size
         arrays: dict[str, NDArray[Any]] = {}
         for _ in range(count):
@@ -69,8 +67,8 @@ def unpack(content: bytes) -> dict[str, NDArray[Any]]:
             dtype, size = TYPES[code], math.prod(shape)
             arrays[label] = np.frombuffer(content, dtype, size, at).reshape(shape).copy()
             at += size * dtype.itemsize
-    except (struct.error, KeyError, OverflowError, UnicodeDecodeError):
-        raise ValueError("the header of these sealed arrays is damaged") from None
-    if at != len(content) or len(arrays) != count:
-        raise ValueError("these sealed arrays do not end where their header says")
+        if (magic, version, len(arrays), at) != (MAGIC, VERSION, count, len(content)):
+            raise ValueError
+    except (struct.error, KeyError, OverflowError, ValueError):
+        raise ValueError(f"these bytes are not sealed arrays of version {VERSION}") from None
     return arrays

@@ -6,7 +6,7 @@ A row that sums up the others, or a note below them, is refused: such are record
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,15 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import Counted, Readable, Rewound, Unpacked, filled, unpacked
+from app.tables.bodies.encoding import (
+    Counted,
+    Readable,
+    Rewound,
+    Unpacked,
+    filled,
+    refuse_swollen,
+    unpacked,
+)
 from app.tables.dialect.spelling import is_total
 from app.tables.formats.archive import archived, counted, whole_archive
 from app.tables.formats.arrow import read_arrow, read_arrow_file
@@ -65,8 +73,9 @@ def read_batches(
     *,
     wished: Mapping[str, Storage] = NO_WISHES,
     wishes: ReadingWishes = FOUND_OUT,
+    look: Callable[[], object] = lambda: None,
 ) -> TableStream:
-    """The table in `body`, in memory that does not grow with it.
+    """The table in `body`, in memory that does not grow with it; `look` is called at each batch, and may end it.
 
     `wished` names columns whose storage the caller settled: they are read as that whatever their
     first values look like. `wishes` settles how the text is read; the rest is found out, and said
@@ -76,10 +85,27 @@ def read_batches(
     """
     said = named_source(content_type)
     wishes = with_parameters(content_type, wishes)
-    plain = unpacked(body, content_encoding, limits.upload_bytes)
+    wire = Counted(body, limits.upload_bytes)
+    plain = unpacked(wire, content_encoding, limits.upload_bytes)
     stream = _read(plain, said, limits, spool_folder, wished, wishes)
+    stream = replace(stream, batches=_bounded(stream, wire, limits, look))
     stream = replace(stream, read_as=replace(stream.read_as, missing=wishes.missing))
     return without_summary(with_missing(stream, wishes.missing))
+
+
+def _bounded(
+    stream: TableStream, wire: Counted, limits: Limits, look: Callable[[], object]
+) -> Iterator[pa.RecordBatch]:
+    """The batches as long as they take no more than `RATIO` times the bytes that came, whatever the format."""
+    size = 0
+    try:
+        for batch in stream.batches:
+            look()
+            size += batch.nbytes
+            refuse_swollen(size, wire.count, limits.upload_bytes)
+            yield batch
+    finally:
+        stream.close()
 
 
 def _read(
@@ -109,14 +135,16 @@ def _read(
         case Source.STATA | Source.SPSS | Source.SAS | Source.SAS_TRANSPORT:
             stream = read_statistics_file(whole_archive(rewound), source, limits, wished)
         case Source.XLS:
-            stream = read_workbook(whole_archive(rewound), source, limits, wished, wishes)
+            stream = read_workbook(
+                whole_archive(rewound), source, limits, wished, wishes, spool_folder
+            )
         case _ if packed:
             raise InvalidTable(
                 "The body is packed more than once: what comes out of it is an archive or packed again, as a "
                 "workbook (xlsx, ods) is. Unpack it once and send what is in it."
             )
         case Source.GZIP | Source.ZSTD:
-            plain = Unpacked(rewound, str(source), said=False)
+            plain = Unpacked(rewound, str(source), limits.upload_bytes, said=False)
             inner = Counted(plain, limits.upload_bytes, "body, unpacked,")
             stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
         case _:
@@ -125,7 +153,7 @@ def _read(
                 inner = counted(content, limits.upload_bytes)
                 stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
             else:
-                stream = read_workbook(content, kind, limits, wished, wishes)
+                stream = read_workbook(content, kind, limits, wished, wishes, spool_folder)
     return stream
 
 
@@ -146,10 +174,11 @@ def read_table(
     spool_folder: Path,
     *,
     wishes: ReadingWishes = FOUND_OUT,
+    look: Callable[[], object] = lambda: None,
 ) -> pa.Table:
     """The whole table in `body`, of at most `limits.stateless_rows` rows; fails as `read_batches`."""
     with read_batches(
-        body, content_type, content_encoding, limits, spool_folder, wishes=wishes
+        body, content_type, content_encoding, limits, spool_folder, wishes=wishes, look=look
     ) as stream:
         batches, rows, size = [], 0, 0
         for batch in stream.batches:

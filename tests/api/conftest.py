@@ -62,7 +62,6 @@ class Service:
     def close(self) -> None:
         for client in self._clients:
             client.close()
-        self.app.state.resources.jobs.queue.close()
         self.app.state.resources.engine.dispose()
 
 

@@ -17,12 +17,11 @@ from fastapi.testclient import TestClient
 from app.main import openapi_document
 from app.model import Role
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Kind, Outcome
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
+from app.service.jobs.job_types import JobType, Outcome
 from app.store.database.engine import writing
 from app.store.database.sharing import callers
 from tests.api.dsp.told import told_of_transfers
+from tests.api.jobs.single_jobs import run_one
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "app" / "api" / "examples.json"
 CSV = "text/csv"
@@ -172,14 +171,14 @@ def _answered_later(teller: Teller) -> str:
     )
     job: str = sent.json()["id"]
     resources = teller.client.app.state.resources  # type: ignore[attr-defined]  # as below
-    run_job(resources, Pulse(resources), job)
+    run_one(resources, job)
     return job
 
 
 def _asked_for_later(client: TestClient) -> str:
     """A job that nobody has begun."""
     resources = client.app.state.resources  # type: ignore[attr-defined]  # an app, to the client any
-    resources.jobs.kinds.setdefault("example", Kind(lambda *_: Outcome()))
+    resources.jobs.job_types.setdefault("example", JobType(lambda *_: Outcome()))
     with writing(resources.engine) as connection:
         [administrator] = callers.with_role(connection, Role.ADMIN)
         job = enqueue(

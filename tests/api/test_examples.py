@@ -20,10 +20,11 @@ def shape(value: Any) -> Any:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
-def test_the_examples_are_current(
-    sqlite_database: str, start_service: Callable[..., Service]
+def test_the_examples_are_current_on_each_database(
+    database_url: str, start_service: Callable[..., Service]
 ) -> None:
-    admin = start_service(sqlite_database, **SETTINGS).client()
+    """Every operation once, on SQLite and on PostgreSQL: tests of one operation run on SQLite alone."""
+    admin = start_service(database_url, **SETTINGS).client()
     committed = json.loads(EXAMPLES.read_text(encoding="utf-8"))
     now = json.loads(json.dumps(told(admin).examples))
     operations = {

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -26,9 +27,11 @@ class NoBrowser(Exception):
     """There is none and none can be installed; the message says what was tried."""
 
 
-def found_or_installed(folder: Path) -> str:
-    """The path of a chromium; the first of the run's processes to miss one installs it."""
-    with locked(folder / "chromium.asked"):
+def found_or_installed() -> str:
+    """The path of a chromium; the first of this machine's processes to miss one installs it."""
+    if path := found():
+        return path
+    with locked(Path(tempfile.gettempdir()) / f"cornerwave-chromium-{os.getuid()}.lock"):
         return found() or installed()
 
 
@@ -49,11 +52,11 @@ def installed() -> str:
     """Debian's chromium where this is root on Debian, else playwright's own; or NoBrowser."""
     tried: list[str] = []
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        tried.append(_run("apt-get", "update", "-qq"))
+        # Another installer may be at work, of the machine's own or of other tests.
+        apt = ("apt-get", "-o", "DPkg::Lock::Timeout=600", "-qq")
+        tried.append(_run(*apt, "update"))
         for package in NAMES[:2]:  # a Debian before the shell has the whole browser
-            tried.append(
-                _run("apt-get", "install", "-y", "-qq", "--no-install-recommends", package)
-            )
+            tried.append(_run(*apt, "install", "-y", "--no-install-recommends", package))
             if path := found():
                 return path
     tried.append(_run(sys.executable, "-m", "playwright", "install", "chromium"))
@@ -76,4 +79,4 @@ def _run(*command: str) -> str:
         env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
     )
     lines = (done.stderr or done.stdout).strip().splitlines()
-    return f"{' '.join(command[:3])} ({done.returncode}): {lines[-1] if lines else 'no word'}"
+    return f"{' '.join(command)} ({done.returncode}): {lines[-1] if lines else 'no word'}"

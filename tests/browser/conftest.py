@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
+from _pytest.mark.structures import ParameterSet
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import (
     Browser,
@@ -26,6 +28,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests import durations
 from tests.browser.chromium import NoBrowser, found_or_installed
 from tests.e2e.running import ADMIN_KEY, Service, serving
 
@@ -115,21 +118,24 @@ class Visitor:
 
 
 @pytest.fixture(scope="session")
-def chromium(run_folder: Path) -> str:
+def chromium() -> str:
     """The path of a browser."""
     try:
-        return found_or_installed(run_folder)
+        return found_or_installed()
     except NoBrowser as none:
         pytest.fail(str(none), pytrace=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
-    """A browser; a module's, because its event loop must not be there for the tests of others."""
+    """A browser for this folder: outside it, tests have event loops of their own."""
+    before = set(psutil.Process().children())
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+        (driver,) = set(psutil.Process().children()) - before
+        with durations.counting(lambda: durations.seconds_of(driver.pid, and_descendants=True)):
+            yield launched
+            launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -145,38 +151,51 @@ def live(home: Path) -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture(params=LOOKS, ids=str)
+def in_turn(looks: list[Look]) -> list[ParameterSet]:
+    """The first look for the fast tier, the others for the slow one."""
+    return [
+        pytest.param(look, id=str(look), marks=[pytest.mark.slow] if number else [])
+        for number, look in enumerate(looks)
+    ]
+
+
+@pytest.fixture(params=in_turn(LOOKS))
 def look(request: pytest.FixtureRequest) -> Look:
     """Light and dark, wide and narrow, in turn."""
     chosen: Look = request.param
     return chosen
 
 
+def visitor_of(stack: ExitStack, browser: Browser, url: str, look: Look) -> Visitor:
+    """A visitor with a browser profile of its own, for as long as the stack is open."""
+    context = stack.enter_context(
+        browser.new_context(
+            color_scheme=look.scheme,
+            viewport=look.viewport(),
+            accept_downloads=True,
+            # A browser with windows lets a click copy; the shell wants to be told.
+            permissions=["clipboard-write"],
+        )
+    )
+    # What a page waits for on a busy machine is late, not missing.
+    context.set_default_timeout(PATIENCE_MS)
+    visitor = Visitor(context.new_page(), url)
+    visitor.page.on("console", visitor.hear)
+    visitor.page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
+    visitor.page.on("response", visitor.watch)
+    visitor.page.on("request", visitor.see)
+    return visitor
+
+
 @pytest.fixture
 def visit(browser: Browser, live: Service) -> Iterator[Callable[..., Visitor]]:
-    """Make visitors, each with a browser profile of its own; what they complained of fails the test."""
+    """Make visitors; what they complained of fails the test."""
     visitors: list[Visitor] = []
     with ExitStack() as stack:
 
         def make(look: Look = LOOKS[0]) -> Visitor:
-            context = stack.enter_context(
-                browser.new_context(
-                    color_scheme=look.scheme,
-                    viewport=look.viewport(),
-                    accept_downloads=True,
-                    # A browser with windows lets a click copy; the shell wants to be told.
-                    permissions=["clipboard-write"],
-                )
-            )
-            # What a page waits for on a busy machine is late, not missing.
-            context.set_default_timeout(PATIENCE_MS)
-            visitor = Visitor(context.new_page(), live.url)
-            visitor.page.on("console", visitor.hear)
-            visitor.page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
-            visitor.page.on("response", visitor.watch)
-            visitor.page.on("request", visitor.see)
-            visitors.append(visitor)
-            return visitor
+            visitors.append(visitor_of(stack, browser, live.url, look))
+            return visitors[-1]
 
         yield make
     complaints = [complaint for visitor in visitors for complaint in visitor.complaints]

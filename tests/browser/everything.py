@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, FilePayload, Page
 
 from tests.browser.people import (
     PARQUET,
+    Person,
     Survey,
     household_table,
     issued,
@@ -118,11 +119,17 @@ class Everything:
 
 def everything(service: Service, browser: Browser, rows: int) -> Everything:
     """Fill a service: a survey of so many rows, and something for every page."""
-    told = survey(service.client, service.url, rows=rows)
-    listing, agreement = asked_for(service, told, min(3_000, rows // 2))
-    traced = traced_for(service, told)
     demonstrated(browser, service.url)
-    return Everything(told, listing, agreement, traced, worked(browser, service.url, told))
+    told = survey(service.client, service.url, rows=rows)
+    return filled(service, browser, told, rows)
+
+
+def filled(service: Service, browser: Browser, told: Survey, rows: int) -> Everything:
+    """Add to a survey of so many rows what other pages show, but for the demonstration."""
+    listing, agreement = asked_for(service, told, min(3_000, rows // 2))
+    return Everything(
+        told, listing, agreement, traced_for(service, told), worked(browser, service.url, told)
+    )
 
 
 def settled(page: Page) -> None:
@@ -217,3 +224,14 @@ def traced_for(service: Service, told: Survey) -> Traced:
         audited.raise_for_status()
     rows = pq.read_table(io.BytesIO(sent.content)).slice(500, 1_500)
     return Traced(str(audited.json()["id"]), parquet(rows))
+
+
+_NOBODY = Person("-", "-")
+UNFILLED = Everything(
+    Survey("-", "-", _NOBODY, _NOBODY, _NOBODY),
+    "-",
+    "-",
+    Traced("-", b""),
+    "/portal/workbench/work/-",
+)
+"""Names the pages of a service that does not run yet."""

@@ -1,4 +1,6 @@
-"""`make screenshots`: every page, light and dark, wide and narrow, into docs/portal.
+"""`make screenshots`: every page, light and dark, wide and narrow, into var/screenshots.
+
+The few that documents show are written to docs/portal too.
 
 python -m tests.browser.screenshots [name …], of all pages or of those named
 """
@@ -18,15 +20,21 @@ from tests.browser.conftest import LOOKS, Look
 from tests.browser.everything import Shown, dropped, everything, settled, signed_in
 from tests.e2e.running import serving
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "portal"
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "var" / "screenshots"
+DOCUMENTED = {
+    "dataset-light-wide",
+    "slider-light-wide",
+    "catalogue-dark-wide",
+    "log-light-wide",
+}
 ROWS = 20_000
 
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as asked:
-        # Before playwright runs: to look for its own browser starts another one.
-        chromium = found_or_installed(Path(asked))
+    # Before playwright runs: to look for its own browser starts another one.
+    chromium = found_or_installed()
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,
@@ -72,11 +80,16 @@ def keep(page: Page, name: str, look: Look) -> None:
     taken = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
     # Pages have few colours: a palette holds them in a third of the bytes.
     small = taken.quantize(256, dither=Image.Dither.NONE)
-    small.save(FOLDER / f"{name}-{look}.png", optimize=True)
+    save(small, f"{name}-{look}")
     if name == "levels":  # for the README, which has no room for the whole page
-        small.crop((0, 0, small.width, max(small.width, 844))).save(
-            FOLDER / f"slider-{look}.png", optimize=True
-        )
+        save(small.crop((0, 0, small.width, max(small.width, 844))), f"slider-{look}")
+
+
+def save(picture: Image.Image, name: str) -> None:
+    """Write a picture, also among the documents if they show it."""
+    folders = (FOLDER, ROOT / "docs" / "portal") if name in DOCUMENTED else (FOLDER,)
+    for folder in folders:
+        picture.save(folder / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ def told(live: Service) -> Survey:
     return survey(live.client, live.url, rows=600)
 
 
+@pytest.mark.slow
 def test_every_room_of_an_administrator(told: Survey, look: Look, visit: Visit) -> None:
     visitor = visit(look)
     visitor.sign_in()

@@ -47,7 +47,6 @@ def test_the_catalogue_leads_to_a_page_with_rows_and_pictures(
 ) -> None:
     visitor = visit(look)
     visitor.sign_in(told.analyst.key, "/portal/catalogue")
-    visitor.check_accessible()
     visitor.page.get_by_role("link", name="Households 2024").click()
     visitor.page.get_by_role("heading", name="First rows").wait_for()
     assert visitor.page.locator("table").first.locator("tbody tr").count() == 8
@@ -61,7 +60,6 @@ def test_the_catalogue_leads_to_a_page_with_rows_and_pictures(
         f"{visitor.url}/portal/datasets/{told.dataset}/copies/{told.copy}/summary"
     ).json()
     assert summary["associations"]["corrected"] is None
-    visitor.check_accessible()
 
 
 @pytest.fixture(scope="module")

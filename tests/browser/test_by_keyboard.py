@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOOKS, NARROW, Look, Visitor
+from tests.browser.conftest import LOOKS, NARROW, Look, Visitor, in_turn
 from tests.browser.keyboard import Keyboard
 from tests.browser.people import (
     PARQUET,
@@ -33,7 +33,7 @@ Visit = Callable[..., Visitor]
 COLUMNS = ["household", "age", "income", "rent", "home"]
 
 
-@pytest.fixture(params=[LOOKS[0], LOOKS[3]], ids=str)
+@pytest.fixture(params=in_turn([LOOKS[0], LOOKS[3]]))
 def look(request: pytest.FixtureRequest) -> Look:
     """The keyboard does the same in light and dark; its way differs where the menu is folded."""
     chosen: Look = request.param

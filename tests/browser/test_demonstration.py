@@ -25,28 +25,24 @@ def test_a_newcomer_sees_the_heart_of_it(live: Service, look: Look, visit: Visit
     owner = person(live.client, f"Owner {look}", "owner")
     visitor = visit(look)
     visitor.sign_in(owner.key, "/portal/demonstration")
-    visitor.check_accessible()
     page = visitor.page
     page.get_by_role("button", name="Make the demonstration").click()
     page.get_by_text("The demonstration is made").wait_for()
     page.locator('#pictures[data-drawn="together"]').wait_for()
     assert page.get_by_text("Pooling gains nothing").count() == 1
     assert page.locator("[data-left] .scatterlayer .trace").count() == 2
-    visitor.check_accessible()
     page.get_by_label("For each copy anew").check()
     page.locator('#pictures[data-drawn="independent"]').wait_for()
     assert page.get_by_text("Pooling wins").count() == 1
     assert page.locator("[data-left] .scatterlayer .trace").count() == 3
-    visitor.check_accessible()
     told = figures(visitor)
     assert len(told) == 8
     assert abs(told[7][1] - told[0][0]) < 2.5
     assert told[7][2] < 25
 
-    # Fewer pool, by keyboard: the picture follows.
-    page.get_by_label("Ministry").focus()
+    # Fewer pool: the picture follows.
     with page.expect_response("**/pooled?*"):
-        page.keyboard.press("Space")
+        page.get_by_label("Ministry").uncheck()
     page.locator('#pictures[data-drawn="independent"]').wait_for()
     fewer = figures(visitor)
     assert len(fewer) == 7
@@ -65,7 +61,7 @@ def test_a_newcomer_sees_the_heart_of_it(live: Service, look: Look, visit: Visit
 
 
 def test_the_command_prints_a_link_that_leads_there(tmp_path: Path, visit: Visit) -> None:
-    with begun(tmp_path / "home", {}, ("-m", "app", "demo")) as beginning:
+    with begun(tmp_path / "home", {}, "demo") as beginning:
         link = None
         while link is None:
             assert beginning.process.poll() is None, beginning.log.read_text()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -11,12 +13,16 @@ from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, expect
 
 from app.portal.rooms import ROUTERS
-from tests.browser.conftest import LOOKS, Look, Visitor
-from tests.browser.everything import Everything, dropped, everything, settled
+from tests.browser.conftest import LOOKS, Look, Visitor, visitor_of
+from tests.browser.everything import UNFILLED, Everything, demonstrated, dropped, filled, settled
 from tests.browser.keyboard import Keyboard
+from tests.browser.people import Survey, survey
 from tests.e2e.running import Service
 
 Visit = Callable[..., Visitor]
+Visitors = Callable[[Everything, str, Look], Visitor]
+NAMES = list(UNFILLED.pages())
+ROWS = 1_000
 NO_PAGES = {
     "/portal/sign-in/once/{token}",
     "/portal/sign-in/provider",
@@ -50,28 +56,74 @@ SIDEWAYS = """() => [...document.querySelectorAll("main *")].filter((one) =>
 
 
 @pytest.fixture(scope="module")
-def there(live: Service, browser: Browser) -> Everything:
-    return everything(live, browser, rows=1_000)
+def told(live: Service) -> Survey:
+    return survey(live.client, live.url, rows=ROWS)
 
 
-def looked_at(there: Everything, look: Look, visit: Visit) -> Iterator[tuple[str, Visitor]]:
-    """Every page in turn, each with what is dropped on it, drawn and seen by whom it is for."""
-    visitors: dict[str, Visitor] = {}
-    files = there.files()
-    for name, shown in there.pages().items():
-        if shown.key not in visitors:
-            visitors[shown.key] = visit(look)
-            visitors[shown.key].expected = {404}
-            visitors[shown.key].sign_in(shown.key)
-        visitor = visitors[shown.key]
-        visitor.go(shown.path)
-        if name in files:
-            dropped(visitor.page, files[name])
-        settled(visitor.page)
-        yield name, visitor
+@pytest.fixture(scope="module")
+def there(told: Survey, live: Service, browser: Browser) -> Everything:
+    return filled(live, browser, told, rows=ROWS)
 
 
-def test_no_page_is_left_out(there: Everything) -> None:
+@pytest.fixture(scope="module")
+def demonstration(live: Service, browser: Browser) -> None:
+    """Make the demonstration; only its own pages wait for it."""
+    demonstrated(browser, live.url)
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """The name of a page, with what is to be seen there."""
+    page: str = request.param
+    if page.startswith("demonstration"):
+        request.getfixturevalue("demonstration")
+    return page
+
+
+@pytest.fixture(scope="module")
+def visitors(live: Service, browser: Browser) -> Iterator[Visitors]:
+    """Who a page is for, signed in once in each look."""
+    with ExitStack() as stack:
+
+        @cache
+        def signed_in(key: str, look: Look) -> Visitor:
+            visitor = visitor_of(stack, browser, live.url, look)
+            visitor.sign_in(key)
+            return visitor
+
+        yield lambda there, name, look: signed_in(there.pages()[name].key, look)
+
+
+def opened(there: Everything, name: str, visitor: Visitor) -> Visitor:
+    """Open a page, with what is dropped on it, and wait until it is drawn."""
+    visitor.complaints.clear()
+    visitor.expected = {404} if name == "problem" else set()
+    visitor.go(there.pages()[name].path)
+    if content := there.files().get(name):
+        dropped(visitor.page, content)
+    settled(visitor.page)
+    return visitor
+
+
+def in_turn(names: list[str], looks: list[Look], fast: set[str]) -> pytest.MarkDecorator:
+    """Every page in every look: `fast` ones in the first look, all others in the slow tier."""
+    return pytest.mark.parametrize(
+        ("look", "name"),
+        indirect=["name"],
+        argvalues=[
+            pytest.param(
+                look,
+                name,
+                id=f"{look}-{name}",
+                marks=[] if look == looks[0] and name in fast else [pytest.mark.slow],
+            )
+            for look in looks
+            for name in names
+        ],
+    )
+
+
+def test_no_page_is_left_out() -> None:
     """What these tests and the pictures of docs/portal go through is all there is."""
     routes = {
         (route.path, route.path_regex)
@@ -80,7 +132,7 @@ def test_no_page_is_left_out(there: Everything) -> None:
         if isinstance(route, APIRoute) and "GET" in (route.methods or ())
     }
     assert {path for path, _ in routes} >= NO_PAGES
-    paths = ["/portal/sign-in", *(shown.path for shown in there.pages().values())]
+    paths = ["/portal/sign-in", *(shown.path for shown in UNFILLED.pages().values())]
     addresses = [re.sub(r"\?.*", "", path) for path in paths]
     left_out = [
         path
@@ -90,37 +142,9 @@ def test_no_page_is_left_out(there: Everything) -> None:
     assert left_out == []
 
 
-def test_every_page_passes_axe_is_seen_whole_and_walked_by_keyboard(
-    there: Everything, look: Look, visit: Visit
-) -> None:
-    titles: dict[str, str] = {}
-    for name, visitor in looked_at(there, look, visit):
-        visitor.check_accessible()
-        # Lists are seen whole: nothing of a row lies beyond the edge.
-        assert set(visitor.page.evaluate(SIDEWAYS)) <= MAY_SCROLL, name
-        stops = Keyboard(visitor.page).walk()
-        assert stops[0].name == "Skip to the content", name
-        levels = [level for level, _ in visitor.page.evaluate(HEADINGS)]
-        assert levels.count(1) == 1, f"{name} has {levels.count(1)} first headings"
-        for above, below in pairwise(levels):
-            assert below <= above + 1, f"{name} leaves out a level of headings: {levels}"
-        titles[visitor.page.title()] = name
-    assert len(titles) > 25, "titles tell pages apart"
-
-
-def test_no_page_scrolls_sideways_however_enlarged_it_is(there: Everything, visit: Visit) -> None:
-    """At 400 % only what has as many columns as the data is moved sideways, inside a box with a name."""
-    for name, visitor in looked_at(there, ENLARGED, visit):
-        visitor.page.set_viewport_size({"width": 320, "height": 256})
-        wider = visitor.page.evaluate("document.documentElement.scrollWidth")
-        assert wider <= 320, f"{name} is {wider} pixels wide"
-        assert set(visitor.page.evaluate(SIDEWAYS)) <= MAY_SCROLL, name
-        Keyboard(visitor.page).walk()
-
-
-def test_a_matrix_is_moved_by_the_keyboard(there: Everything, visit: Visit) -> None:
+def test_a_matrix_is_moved_by_the_keyboard(told: Survey, visit: Visit) -> None:
     visitor = visit(LOOKS[3])
-    visitor.sign_in(there.told.analyst.key, f"/portal/datasets/{there.told.dataset}")
+    visitor.sign_in(told.analyst.key, f"/portal/datasets/{told.dataset}")
     settled(visitor.page)
     keys = Keyboard(visitor.page)
     visitor.page.evaluate("document.activeElement.blur()")
@@ -128,3 +152,41 @@ def test_a_matrix_is_moved_by_the_keyboard(there: Everything, visit: Visit) -> N
         keys.to("group", name)
         keys.press("ArrowRight")
         expect(visitor.page.locator(":focus")).not_to_have_js_property("scrollLeft", 0)
+
+
+@in_turn(NAMES, LOOKS, fast=set(NAMES))
+def test_a_page_passes_axe_is_seen_whole_and_walked_by_keyboard(
+    there: Everything, look: Look, name: str, visitors: Visitors
+) -> None:
+    visitor = opened(there, name, visitors(there, name, look))
+    visitor.check_accessible()
+    # Lists are seen whole: nothing of a row lies beyond the edge.
+    assert set(visitor.page.evaluate(SIDEWAYS)) <= MAY_SCROLL
+    assert Keyboard(visitor.page).walk()[0].name == "Skip to the content"
+    levels = [level for level, _ in visitor.page.evaluate(HEADINGS)]
+    assert levels.count(1) == 1
+    for above, below in pairwise(levels):
+        assert below <= above + 1, f"a level of headings is left out: {levels}"
+    assert visitor.complaints == []
+
+
+@in_turn(NAMES, [ENLARGED], fast={"owner", "log", "levels"})
+def test_a_page_does_not_scroll_sideways_however_enlarged_it_is(
+    there: Everything, look: Look, name: str, visitors: Visitors
+) -> None:
+    """At 400 % only what has as many columns as the data is moved sideways, inside a box with a name."""
+    visitor = opened(there, name, visitors(there, name, look))
+    visitor.page.set_viewport_size({"width": 320, "height": 256})
+    wider = visitor.page.evaluate("document.documentElement.scrollWidth")
+    assert wider <= 320, f"{wider} pixels wide"
+    assert set(visitor.page.evaluate(SIDEWAYS)) <= MAY_SCROLL
+    Keyboard(visitor.page).walk()
+    assert visitor.complaints == []
+
+
+def test_titles_tell_pages_apart(there: Everything, visitors: Visitors) -> None:
+    looked_at = ("catalogue", "dataset", "agreements", "workbench", "account")
+    titles = {
+        opened(there, name, visitors(there, name, LOOKS[0])).page.title() for name in looked_at
+    }
+    assert len(titles) == len(looked_at)

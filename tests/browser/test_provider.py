@@ -64,7 +64,6 @@ def test_who_signs_in_at_the_provider_comes_back_to_where_it_wanted_to_go(
     page.wait_for_url(f"{visitor.url}/portal/account")
     assert page.get_by_role("definition").filter(has_text=re.compile("^owner$")).count() == 1
     assert page.get_by_role("definition").filter(has_text=re.compile("^Olga$")).count() == 1
-    visitor.check_accessible()
     page.get_by_role("button", name="Sign out").click()
     page.get_by_text("You are signed out").wait_for()
     elsewhere(visitor, issuer)

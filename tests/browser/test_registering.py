@@ -56,9 +56,7 @@ def test_a_file_from_excel_is_looked_at_corrected_and_kept(
     sent: list[str] = []
     visitor.page.on("request", lambda one: sent.append(one.url) if one.method == "POST" else None)
     visitor.sign_in(owner.key, "/portal/owned")
-    visitor.check_accessible()
     visitor.page.get_by_role("link", name="Register a table").click()
-    visitor.check_accessible()
     choose(visitor, "Mieten.csv", from_excel(LOOKS.index(look)).encode("windows-1252"))
     visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
     assert visitor.page.locator("#looked").get_by_text("semicolon", exact=True).count() == 2
@@ -75,7 +73,6 @@ def test_a_file_from_excel_is_looked_at_corrected_and_kept(
     # The file went over the line once, however often it was looked at.
     assert len([url for url in sent if url.endswith("/new/file")]) == 1
     assert len([url for url in sent if "/new/look?" in url]) == 2
-    visitor.check_accessible()
     dataset = visitor.path().rpartition("/")[2]
     with owner.client(live.url) as client:
         kept = client.get(f"/v1/datasets/{dataset}").json()

@@ -19,9 +19,6 @@ def test_a_key_opens_the_portal_and_the_account_lists_the_session(look: Look, vi
     visitor.check_accessible()
     visitor.sign_in(path="/portal/account")
     assert visitor.page.get_by_text("this one", exact=True).count() == 1
-    visitor.check_accessible()
-    visitor.go("/portal")
-    visitor.check_accessible()
 
 
 def test_a_wrong_key_is_told_and_nothing_is_opened(look: Look, visit: Visit) -> None:
@@ -122,7 +119,6 @@ def test_an_address_that_leads_nowhere_says_so_in_the_problems_words(
     visitor.sign_in()
     visitor.go("/portal/nowhere")
     assert visitor.page.get_by_text("Nothing answers at /portal/nowhere.").count() == 1
-    visitor.check_accessible()
 
 
 def test_a_page_that_breaks_the_policy_is_noticed(visit: Visit) -> None:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.client.commanding import environment
 from tests.client.people_table import people
 
@@ -40,35 +42,79 @@ people = cw.register("people.csv", name=sys.argv[1], allow_overlap=True)
 people.level("partner", privacy=0.2)
 print(people.copy("partner").save("partner.csv").size_bytes)
 """
+ALONE = """
+import contextlib, re, sys
+from importlib import metadata
+
+def needed(package):
+    yield package
+    for asked in metadata.requires(package) or ():
+        if "extra ==" not in asked:
+            yield from needed(re.match(r"[\\w.-]+", asked)[0])
+
+allowed = {"cornerwave", *sys.stdlib_module_names}
+for package in needed("httpx"):
+    with contextlib.suppress(metadata.PackageNotFoundError):  # asked for by other versions of Python
+        allowed |= {path.parts[0].removesuffix(".py") for path in metadata.files(package)}
+
+class OnlyNeeded:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in allowed:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, OnlyNeeded())
+"""
+"""Finds the standard library, and what httpx and what it requires have installed."""
+
 UV = Path(sys.executable).with_name("uv")
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def checked(program: Path, text: str) -> subprocess.CompletedProcess[str]:
-    program.write_text(text, encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", program.name],
-        cwd=program.parent,
+def test_a_users_program_is_checked_strictly(tmp_path: Path) -> None:
+    wrong = PROGRAM.replace("privacy=0.2", 'privacy="much"').replace(
+        "await cw.dataset", "cw.dataset"
+    )
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(wrong, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "program.py", "wrong.py"],
+        cwd=tmp_path,
         env={"MYPYPATH": str(ROOT / "client" / "src"), "PATH": ""},
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_a_users_program_is_checked_strictly(tmp_path: Path) -> None:
-    done = checked(tmp_path / "program.py", PROGRAM)
-    assert done.returncode == 0, done.stdout
-    assert "list[cornerwave.values.Recipient]" in done.stdout
-    assert "list[cornerwave.values.Level]" in done.stdout
-    wrong = PROGRAM.replace("privacy=0.2", 'privacy="much"').replace(
-        "await cw.dataset", "cw.dataset"
+    said = done.stdout.splitlines()
+    assert [line for line in said if line.startswith("program.py") and ": error:" in line] == []
+    assert any(
+        "program.py" in line and "list[cornerwave.values.Recipient]" in line for line in said
     )
-    refused = checked(tmp_path / "wrong.py", wrong)
-    assert refused.returncode == 1
-    assert '"level"' in refused.stdout or "privacy" in refused.stdout
+    assert any("program.py" in line and "list[cornerwave.values.Level]" in line for line in said)
+    refused = [line for line in said if line.startswith("wrong.py") and ": error:" in line]
+    assert any('"level"' in line or "privacy" in line for line in refused)
+
+
+def test_the_client_needs_httpx_and_nothing_else(
+    sqlite_service: str, local_key: str, tmp_path: Path
+) -> None:
+    """A session in an interpreter that finds only what the client's package asks for."""
+    people(seed=97).to_csv(tmp_path / "people.csv", index=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", ALONE + SESSION, "alone"],
+        cwd=tmp_path,
+        env={
+            **environment(tmp_path / "none.json"),
+            "CORNERWAVE_URL": sqlite_service,
+            "CORNERWAVE_KEY": local_key,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0
 
 
 def uv(*arguments: str) -> str:
@@ -96,6 +142,7 @@ def interpreters() -> dict[str, str]:
     return found or {"this": sys.executable}
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_alone_and_fetches_a_copy(
     sqlite_service: str, local_key: str, tmp_path: Path
 ) -> None:

@@ -12,14 +12,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count as counting
@@ -38,7 +36,8 @@ from tests.api.sharing.agreements.receiving import Receiver, add_webhook, receiv
 from tests.binaries import running
 from tests.databases import fresh_database
 from tests.e2e.serving import environment
-from trials.stage.installation import COMPILED, Forker, Process
+from tests.forked import Forked, fork_server
+from trials.stage.installation import COMPILED
 
 MORE = PEOPLE.replace("\np", "\nq")
 LEASE_SECONDS = 2
@@ -109,7 +108,7 @@ def run(
         ended = Ended(two, resources, receiver, made[refreshed : -len(early)])
         for agreement in early:
             ended.terminate(agreement)
-        workers = stack.enter_context(closing(Workers(database_url, home, settings)))
+        workers = Workers(database_url, home, settings)
         following = set(made[:refreshed])
 
         def lacking(rounds: int) -> bool:
@@ -179,7 +178,6 @@ class Workers:
     """One worker process at a time, forked from one that has imported what a worker imports."""
 
     def __init__(self, database_url: str, home: Path, settings: dict[str, str]) -> None:
-        self._forker = Forker()
         compiled = {"NUMBA_CACHE_DIR": str(COMPILED)}
         self._environment = environment(database_url, home, **settings) | compiled
         self._logs = (home / f"worker-{number}.log" for number in counting())
@@ -195,7 +193,8 @@ class Workers:
             # At some moment of its work, not of its start.
             time.sleep(self._rng.uniform(0.05, patience))
             at_work += _running(resources)
-            worker.end(signal.SIGKILL)
+            worker.kill()
+            worker.wait()
             then()
         return at_work
 
@@ -206,23 +205,19 @@ class Workers:
         worker = self._started()
         try:
             while not holds():
-                assert worker.alive(), worker.log.read_text()
-                time.sleep(0.2)
+                assert worker.poll() is None
+                time.sleep(0.05)
         finally:
-            worker.end(signal.SIGTERM)
+            worker.terminate()
+            worker.wait()
 
-    def close(self) -> None:
-        self._forker.close()
-
-    def _started(self) -> Process:
+    def _started(self) -> Forked:
         """A worker that has said that it works."""
         log = next(self._logs)
         log.touch()
-        wanted = {"arguments": ["worker"], "environment": self._environment, "log": str(log)}
-        pid = self._forker.fork(wanted)
-        worker = Process(pid, os.pidfd_open(pid), "", log)
+        worker = fork_server().fork(["worker"], self._environment, log)
         while "works on jobs" not in log.read_text():
-            assert worker.alive(), log.read_text()
+            assert worker.poll() is None, log.read_text()
             time.sleep(0.02)
         return worker
 

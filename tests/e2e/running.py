@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,18 +13,18 @@ from pathlib import Path
 import httpx2
 
 from tests.binaries import free_port
+from tests.forked import Forked, Through, fork_server, run_command
+from trials.stage.forking import run
 
-ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "end-to-end-tests-know-this-key-0123456789"
 MASTER_KEY = "5a" * 32
-SERVE = ("-m", "app", "serve")
 
 
 @dataclass(frozen=True)
 class Beginning:
     """A process that was started to serve, and what it says."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     url: str
     log: Path
 
@@ -34,7 +33,7 @@ class Beginning:
 class Service:
     """A process that serves, and a client that holds the administrator's key."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     url: str
     client: httpx2.Client
 
@@ -54,21 +53,19 @@ def environment(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def begun(
-    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+    home: Path,
+    settings: Mapping[str, str],
+    command: str = "serve",
+    *,
+    through: Through = run,
 ) -> Iterator[Beginning]:
-    """A service that may not answer yet; whatever becomes of the block, it is ended."""
+    """A service that may not answer yet, forked; whatever becomes of the block, it is ended."""
     home.mkdir(exist_ok=True)
     port = free_port()
     log = home / f"{port}.log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, *program],
-            cwd=ROOT,
-            env=environment(home, {"PORT": str(port), **settings}),
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
+    variables = environment(home, {"PORT": str(port), **settings})
+    log.touch()
+    process = fork_server().fork([command], variables, log, through=through)
     try:
         yield Beginning(process, f"http://127.0.0.1:{port}", log)
     finally:
@@ -95,20 +92,13 @@ def answering(beginning: Beginning) -> Iterator[Service]:
 
 @contextmanager
 def serving(
-    home: Path, settings: Mapping[str, str], program: tuple[str, ...] = SERVE
+    home: Path, settings: Mapping[str, str], *, through: Through = run
 ) -> Iterator[Service]:
     """A service that answers."""
-    with begun(home, settings, program) as beginning, answering(beginning) as service:
+    with begun(home, settings, through=through) as beginning, answering(beginning) as service:
         yield service
 
 
 def command(home: Path, name: str, settings: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """One of the other commands, on the same state."""
-    return subprocess.run(
-        [sys.executable, "-m", "app", name],
-        cwd=ROOT,
-        env=environment(home, settings),
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    return run_command([name], environment(home, settings))

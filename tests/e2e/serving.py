@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
+
+from tests.binaries import free_port
+from tests.forked import Forked, fork_server
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "test-administrator-key-0123456789abcdef"
@@ -41,17 +41,13 @@ def serving(
     """The URLs of so many processes that share a database and a home; ended with the block."""
     home.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        started: dict[str, subprocess.Popen[bytes]] = {}
+        started: dict[str, Forked] = {}
         for number in range(processes):
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                port = free.getsockname()[1]
-            told = stack.enter_context((home / f"process-{number}.log").open("wb"))
-            process = subprocess.Popen(
-                [sys.executable, "-m", "app", "serve"],
-                cwd=ROOT,
-                env=environment(database_url, home, PORT=str(port), **settings),
-                stdout=told,
-                stderr=told,
+            port = free_port()
+            process = fork_server().fork(
+                ["serve"],
+                environment(database_url, home, PORT=str(port), **settings),
+                home / f"process-{number}.log",
             )
             stack.callback(process.wait)
             stack.callback(process.terminate)
@@ -64,7 +60,7 @@ def serving(
         yield list(started)
 
 
-def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_it_answers(url: str, process: Forked) -> None:
     while process.poll() is None:
         try:
             if httpx2.get(f"{url}/health", timeout=60).status_code == 200:

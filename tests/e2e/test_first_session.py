@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from tests.binaries import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 README_PORT = "127.0.0.1:8000"
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the session is for curl")
 
 
 def block(kind: str) -> str:
@@ -28,42 +30,35 @@ def block(kind: str) -> str:
     return found
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the session is for curl")
-def test_the_first_session_works_as_pasted(tmp_path: Path) -> None:
-    """Only the port is another, `make serve` finds the environment of the tests installed, and uv stands in for pip."""
-    port = free_port()
-    commands = tmp_path / "commands"
+@dataclass(frozen=True)
+class Session:
+    """What was pasted, and what it said."""
+
+    folder: Path
+    said: str
+
+    def log(self) -> str:
+        return (self.folder / "serve.log").read_text()
+
+
+def pasted(folder: Path, text: str, port: int) -> Session:
+    """Paste a text into a shell; only the port is another, and `make serve` finds everything installed."""
+    commands = folder / "commands"
     commands.mkdir()
     make = commands / "make"
     serve = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -m app serve'
     make.write_text(f'#!/bin/sh\n[ "$1" = serve ] && {serve}\n')
     make.chmod(0o755)
-    (tmp_path / "session.py").write_text(
-        block("python").replace(README_PORT, f"127.0.0.1:{port}"), encoding="utf-8"
-    )
-    shell = block("shell").replace(README_PORT, f"127.0.0.1:{port}")
-    client = block("client").replace(README_PORT, f"127.0.0.1:{port}")
-    uv = f"'{Path(sys.executable).with_name('uv')}' pip install --quiet --python session/bin/python"
-    assert "session/bin/pip install" in client
-    client = client.replace("session/bin/pip install", uv)
-    assert client.endswith("session/bin/python\n")  # where the lines that follow are typed
-    client = client.removesuffix("\n") + " session.py"
-    shutil.copytree(
-        ROOT / "client", tmp_path / "client", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    assert "make serve" in shell
-    # A command that fails ends the session, which a person would have noticed.
-    # Pasted a second time it starts no second service, and the first still knows its key.
-    again = f"echo AGAIN\n{shell}\nwait %2 || true"
-    pasted = f"set -e\n{shell}\necho IN PYTHON\n{client}\n{again}\nkill %1\n"
+    (folder / "session.py").write_text(at_port(block("python"), port), encoding="utf-8")
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("CORNERWAVE_")}
     settings = {
         "CORNERWAVE_PORT": str(port),
         "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
     }
     session = subprocess.Popen(
-        ["bash", "-c", pasted],
-        cwd=tmp_path,
+        # A command that fails ends the session, which a person would have noticed.
+        ["bash", "-c", f"set -e\n{text}\nkill %1\n"],
+        cwd=folder,
         env=inherited | settings,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -76,11 +71,28 @@ def test_the_first_session_works_as_pasted(tmp_path: Path) -> None:
         # Whatever became of the session, the service that it started ends.
         with suppress(ProcessLookupError):
             os.killpg(session.pid, signal.SIGTERM)
-    assert session.returncode == 0, said + (tmp_path / "serve.log").read_text()
-    in_shell, rest = said.split("IN PYTHON\n")
-    in_python, in_shell_again = rest.split("AGAIN\n")
-    assert in_shell_again.count('"level":"public"') == in_shell.count('"level":"public"') == 1
-    assert "does another Cornerwave run there?" in (tmp_path / "serve.log").read_text()
+    assert session.returncode == 0, said + (folder / "serve.log").read_text()
+    return Session(folder, said)
+
+
+def at_port(text: str, port: int) -> str:
+    return text.replace(README_PORT, f"127.0.0.1:{port}")
+
+
+@needs_curl
+def test_the_first_session_works_as_pasted(tmp_path: Path) -> None:
+    """In Python with the client of this checkout, in place of an environment of its own."""
+    port = free_port()
+    shell = at_port(block("shell"), port)
+    assert "make serve" in shell
+    assert block("client").endswith("session/bin/python\n")  # where the lines that follow are typed
+    client = [
+        line.replace("session/bin/python", f"'{sys.executable}' session.py")
+        for line in at_port(block("client"), port).splitlines()
+        if not line.startswith(("python3 -m venv", "session/bin/pip"))
+    ]
+    session = pasted(tmp_path, "\n".join([shell, "echo IN PYTHON", *client]), port)
+    in_shell, in_python = session.said.split("IN PYTHON\n")
     dataset, *levels = [json.loads(line) for line in in_shell.splitlines() if line[:1] == "{"]
     assert {column["name"]: column["kind"] for column in dataset["columns"]} == {
         "person": "identifier",
@@ -96,8 +108,28 @@ def test_the_first_session_works_as_pasted(tmp_path: Path) -> None:
     downloaded = (tmp_path / "newspaper.csv").read_text().splitlines()
     assert downloaded[0] == "age,income,city"
     assert len(downloaded) == 1001
-    assert "\n".join(["the newspaper has:", *downloaded[:4]]) + "\n" in said
+    assert "\n".join(["the newspaper has:", *downloaded[:4]]) + "\n" in session.said
     assert "person identifier because " in in_python
     assert "  privacy  noise variance  " in in_python  # the preview
     assert in_python.rstrip().endswith("True")
     assert (tmp_path / "partner.parquet").stat().st_size > 1000
+
+
+@pytest.mark.slow
+@needs_curl
+def test_the_client_installs_as_pasted_and_the_shell_takes_it_all_again(tmp_path: Path) -> None:
+    """In an environment of its own, by uv in place of pip; the second time no second service is started."""
+    port = free_port()
+    shell, client = (at_port(block(kind), port) for kind in ("shell", "client"))
+    uv = f"'{Path(sys.executable).with_name('uv')}' pip install --quiet --python session/bin/python"
+    assert "session/bin/pip install" in client
+    client = client.replace("session/bin/pip install", uv).removesuffix("\n") + " session.py"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "client", tmp_path / "client", ignore=ignored)
+    again = f"echo AGAIN\n{shell}\nwait %2 || true"
+    session = pasted(tmp_path, "\n".join([shell, "echo IN PYTHON", client, again]), port)
+    in_shell, rest = session.said.split("IN PYTHON\n")
+    in_python, in_shell_again = rest.split("AGAIN\n")
+    assert in_python.rstrip().endswith("True")
+    assert in_shell_again.count('"level":"public"') == in_shell.count('"level":"public"') == 1
+    assert "does another Cornerwave run there?" in session.log()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -11,35 +12,10 @@ import pytest
 
 from app.store.blobs.folder import ASIDE, MARK
 from tests.e2e.running import Service, command, serving
+from tests.e2e.running_until import run_until
 
 TABLE = b"person,age\n" + b"".join(b"p%d,%d\n" % (i, 20 + i) for i in range(50))
 CSV = {"Content-Type": "text/csv"}
-
-# A service that kills itself at one moment of a registration: when the transaction that adds the
-# data set is about to be committed, or when it has just been and its connection goes back.
-SERVE_UNTIL = """
-import os, signal, sys
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
-from sqlalchemy.pool import Pool
-
-def end_if_registering(info):
-    if "registering" in info:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-@event.listens_for(Engine, "before_cursor_execute")
-def notice(connection, cursor, statement, *_):
-    if statement.startswith("INSERT INTO datasets"):
-        connection.info["registering"] = True
-
-if sys.argv.pop(1) == "before-commit":
-    event.listen(Engine, "commit", lambda connection: end_if_registering(connection.info))
-else:
-    event.listen(Pool, "checkin", lambda raw, record: end_if_registering(record.info))
-
-from app.cli import main
-main()
-"""
 
 
 def files_of(home: Path) -> list[Path]:
@@ -83,7 +59,7 @@ def killed_in_the_body(home: Path, settings: dict[str, str]) -> None:
 
 def killed_at(moment: str, home: Path, settings: dict[str, str]) -> None:
     """It begins by finding nothing of the registration that was killed before."""
-    with serving(home, settings, ("-c", SERVE_UNTIL, moment, "serve")) as service:
+    with serving(home, settings, through=partial(run_until, moment)) as service:
         assert names_at(service) == []
         assert files_of(home) == []
         with pytest.raises(httpx2.TransportError):

@@ -22,7 +22,8 @@ import pytest
 
 from tests.api.copies.copy_tables import PARQUET, as_parquet
 from tests.binaries import free_port
-from tests.e2e.running import ROOT, SERVE, Beginning, Service, answering, begun, environment
+from tests.e2e.running import Beginning, Service, answering, begun, environment
+from tests.e2e.serving import ROOT
 from tests.e2e.test_abuse import connection
 
 DOWNLOAD = "/v1/copies/{copy_id}/content"
@@ -33,7 +34,7 @@ ROWS, COLUMNS = 600_000, 3
 def test_every_line_on_standard_error_is_json(tmp_path: Path) -> None:
     port = free_port()
     with subprocess.Popen(
-        [sys.executable, *SERVE],
+        [sys.executable, "-m", "app", "serve"],
         cwd=ROOT,
         env=environment(tmp_path, {"PORT": str(port)}),
         stdin=subprocess.DEVNULL,

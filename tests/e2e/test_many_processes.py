@@ -14,6 +14,7 @@ import psutil
 from tests.e2e.running import serving
 
 PROCESSES = 2
+ROUTE = 'cornerwave_requests_total{method="GET",route="/v1/datasets"'
 WAIT_SECONDS = 120.0
 """For what must happen; a test that waits so long has failed."""
 
@@ -30,18 +31,18 @@ def counted(text: str, name: str) -> float:
     return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
 
 
+def counting(home: Path) -> set[int]:
+    """The processes that have counted a request: each leaves files of its own."""
+    shared = next(home.glob("metrics-*"))
+    return {int(path.stem.rpartition("_")[2]) for path in shared.glob("counter_*.db")}
+
+
 def test_processes_share_a_socket_and_tell_their_sums(
     postgres_database: str, tmp_path: Path
 ) -> None:
     settings = {"DATABASE_URL": postgres_database, "WORKERS": str(PROCESSES)}
     with serving(tmp_path / "home", settings) as service:
         parent = psutil.Process(service.process.pid)
-
-        def answering() -> set[int]:
-            """The processes that have counted a request: each leaves files of its own."""
-            shared = next((tmp_path / "home").glob("metrics-*"))
-            return {int(path.stem.rpartition("_")[2]) for path in shared.glob("counter_*.db")}
-
         asked = 0
 
         def ask() -> bool:
@@ -50,21 +51,28 @@ def test_processes_share_a_socket_and_tell_their_sums(
             with httpx2.Client(headers=service.client.headers, timeout=60) as client:
                 assert client.get(f"{service.url}/v1/datasets").status_code == 200
             asked += 1
-            return len(answering()) == PROCESSES
+            return len(counting(tmp_path / "home")) == PROCESSES
 
         waited_for(ask)
         metrics = httpx2.get(f"{service.url}/metrics", timeout=60).text
-        route = 'cornerwave_requests_total{method="GET",route="/v1/datasets"'
-        assert counted(metrics, route) == asked
+        assert counted(metrics, ROUTE) == asked
         assert counted(metrics, "cornerwave_database_connections{") > 0
-        # One that dies is started again, what it counted stays counted.
-        killed = parent.children()[0].pid
+        children = parent.children()
+    assert not any(child.is_running() for child in children)
+
+
+def test_one_that_dies_is_started_again_and_what_it_counted_stays_counted(
+    postgres_database: str, tmp_path: Path
+) -> None:
+    settings = {"DATABASE_URL": postgres_database, "WORKERS": str(PROCESSES)}
+    with serving(tmp_path / "home", settings) as service:
+        parent = psutil.Process(service.process.pid)
+        assert service.client.get("/v1/datasets").status_code == 200
+        (killed,) = counting(tmp_path / "home")
         os.kill(killed, signal.SIGKILL)
         waited_for(lambda: killed not in {child.pid for child in parent.children()})
         waited_for(lambda: len(parent.children()) == PROCESSES)
-        assert counted(httpx2.get(f"{service.url}/metrics", timeout=60).text, route) == asked
-        children = parent.children()
-    assert not any(child.is_running() for child in children)
+        assert counted(httpx2.get(f"{service.url}/metrics", timeout=60).text, ROUTE) == 1
 
 
 def test_processes_do_not_outlive_the_one_that_looks_after_them(

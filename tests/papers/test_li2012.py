@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from papers.finding import SHARED_DATA, Experiment
+from papers.finding import Experiment
 from papers.li2012 import EXPERIMENTS
+from tests.shared_data import reads
 
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 
@@ -41,8 +42,7 @@ def test_both_ways_of_adding_noise_leave_iris_equally_useful() -> None:
     check_utility(quick_numbers("utility-iris"), tolerance=0.12)
 
 
-@pytest.mark.shared_data
-@pytest.mark.skipif(not (SHARED_DATA / "wbc.csv").exists(), reason="wbc.csv is not there")
+@reads("data/wbc.csv")
 def test_both_ways_of_adding_noise_leave_wbc_equally_useful() -> None:
     check_utility(quick_numbers("utility-wbc"), tolerance=0.05)
 

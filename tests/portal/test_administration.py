@@ -77,8 +77,7 @@ def numbers(page: str) -> list[int]:
     return [int(found) for found in re.findall(r'<td class="number">(\d+)</td>', page)]
 
 
-def test_the_log_is_shown_newest_first_and_filtered(service_on_each_database: Service) -> None:
-    service = service_on_each_database
+def test_the_log_is_shown_newest_first_and_filtered(service: Service) -> None:
     someone = made(service, "someone", "recipient")
     service.client("wrong").get("/v1/datasets")
     client = signed_in(service)

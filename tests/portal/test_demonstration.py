@@ -23,9 +23,9 @@ def asking(service: Service, role: str = "owner") -> tuple[Resources, Ask]:
 
 
 def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    resources, ask = asking(service_on_each_database)
+    resources, ask = asking(service)
     making.make_demonstration(resources, ask)
     shown = making.the_demonstration(resources, ask)
     assert [one.who for one in shown.holders] == list(making.TRUST)

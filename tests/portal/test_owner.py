@@ -57,8 +57,7 @@ def registered(client: TestClient, name: str, seed: int) -> str:
     return str(answer.json()["address"]).rpartition("/")[2].partition("?")[0]
 
 
-def test_what_was_done_is_told_to_the_owner_alone(service_on_each_database: Service) -> None:
-    service = service_on_each_database
+def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
     office = signed_in(service, owner["key"])
     dataset, other = registered(office, "one", 1), registered(office, "two", 2)
@@ -83,9 +82,8 @@ def test_what_was_done_is_told_to_the_owner_alone(service_on_each_database: Serv
 
 
 def test_a_file_waits_for_its_owner_alone_until_it_is_registered(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     office, other = (
         signed_in(service, made(service, name, "owner")["key"]) for name in ("one", "two")
     )
@@ -158,9 +156,8 @@ def test_a_bound_is_set_and_cleared_in_the_form_of_the_columns(service: Service)
 
 
 def test_agreements_are_listed_with_the_data_set_that_they_are_about(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
     office = signed_in(service, owner["key"])
     dataset, other = registered(office, "one", 3), registered(office, "two", 4)
@@ -194,9 +191,8 @@ def test_a_request_for_a_data_set_that_is_gone_can_still_be_looked_at_and_declin
 
 
 def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     owner = made(service, "owner", "owner")
     office = signed_in(service, owner["key"])
     dataset = registered(office, "one", 5)

@@ -39,16 +39,16 @@ def lets_in(client: TestClient) -> bool:
     return client.get("/portal", follow_redirects=False).status_code == 200
 
 
-def test_a_session_opens_the_portal_and_never_the_api(service_on_each_database: Service) -> None:
-    client = signed_in(service_on_each_database)
+def test_a_session_opens_the_portal_and_never_the_api(service: Service) -> None:
+    client = signed_in(service)
     assert lets_in(client)
     assert client.get("/v1/datasets").status_code == 401
 
 
-def test_the_database_holds_no_token(service_on_each_database: Service) -> None:
-    client = signed_in(service_on_each_database)
+def test_the_database_holds_no_token(service: Service) -> None:
+    client = signed_in(service)
     token = client.cookies["cornerwave_session"]
-    with reading(service_on_each_database.app.state.resources.engine) as connection:
+    with reading(service.app.state.resources.engine) as connection:
         kept = connection.execute(text("SELECT * FROM sessions")).all()
     assert len(kept) == 1
     assert token not in str(kept)
@@ -56,10 +56,10 @@ def test_the_database_holds_no_token(service_on_each_database: Service) -> None:
 
 
 def test_a_session_ends_after_idle_hours_and_use_moves_that_on(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    client = signed_in(service_on_each_database)
-    engine = service_on_each_database.app.state.resources.engine
+    client = signed_in(service)
+    engine = service.app.state.resources.engine
     now = datetime.now(UTC)
 
     def pretend(seen_at: datetime, ends_at: datetime) -> None:
@@ -90,8 +90,8 @@ def test_a_session_ends_a_week_after_it_began_however_it_is_used(service: Servic
 
 
 @pytest.mark.parametrize("how", ["sign out", "revoke the key", "revoke the caller", "rotate"])
-def test_a_session_ends_with(how: str, service_on_each_database: Service) -> None:
-    service, admin = service_on_each_database, service_on_each_database.client()
+def test_a_session_ends_with(how: str, service: Service) -> None:
+    admin = service.client()
     made = admin.post("/v1/recipients", json={"name": "someone", "role": "recipient"}).json()
     client = signed_in(service, made["key"])
     cookies = dict(client.cookies)
@@ -110,9 +110,8 @@ def test_a_session_ends_with(how: str, service_on_each_database: Service) -> Non
 
 
 def test_a_new_key_in_the_environment_ends_the_sessions_of_the_old_one(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     client = signed_in(service)
     ensure_administrator(service.app.state.resources, ADMIN_KEY)
     assert lets_in(client)

@@ -40,9 +40,8 @@ def finished(client: TestClient, work: str) -> None:
 
 
 def test_a_work_is_its_callers_alone_and_what_was_sent_goes(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     resources = service.app.state.resources
     client = someone(service)
     work = begun(client, "swap", {"confidential": ["c"], "seed": 7})

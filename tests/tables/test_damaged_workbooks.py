@@ -53,7 +53,6 @@ def rows_of(content: bytes, folder: Path) -> int:
         workbook("XFD1048576"),
         workbook("B900000", "AAA1"),
         rewritten(workbook(), b'r="A2"', b'r="FJC1048000"'),
-        rewritten(workbook(), b'<row r="2"', b'<row r="999999999999"'),
     ],
 )
 def test_cells_that_lie_far_apart_are_refused_before_anything_is_made_room_for(
@@ -61,6 +60,11 @@ def test_cells_that_lie_far_apart_are_refused_before_anything_is_made_room_for(
 ) -> None:
     with pytest.raises(InvalidTable, match=r"far apart"):
         rows_of(content, tmp_path)
+
+
+def test_a_row_below_the_last_that_a_sheet_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidTable, match=r"well-formed"):
+        rows_of(rewritten(workbook(), b'<row r="2"', b'<row r="999999999999"'), tmp_path)
 
 
 def test_a_table_that_begins_far_down_is_read(tmp_path: Path) -> None:

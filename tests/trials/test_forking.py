@@ -7,29 +7,26 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-THREADS = """
-import os
+SCRIPT = """
 from pathlib import Path
 from trials.stage.forking import load
 
+def threads():
+    tasks = Path("/proc/self/task").iterdir()
+    print(*{task.joinpath("comm").read_text().strip() for task in tasks}, sep=",")
+
 load()
-{then}
-print(*sorted(task.joinpath("comm").read_text() for task in Path("/proc/self/task").iterdir()), sep="")
+threads()
+import polars
+polars.DataFrame({"a": [1, 2]}).lazy().sort("a").collect()
+threads()
 """
 
 
-def threads(then: str = "") -> set[str]:
-    told = subprocess.run(
-        [sys.executable, "-c", THREADS.format(then=then)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    return set(told.split())
-
-
 def test_polars_pool_is_not_begun_before_the_fork() -> None:
-    begun = threads("import polars; polars.DataFrame({'a': [1, 2]}).lazy().sort('a').collect()")
+    told = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    loaded, begun = (set(line.split(",")) for line in told.stdout.splitlines())
     assert "polars-0" in begun  # so is the pool called that no child would have
-    assert "polars-0" not in threads()
+    assert "polars-0" not in loaded

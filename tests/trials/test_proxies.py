@@ -15,6 +15,7 @@ from trials.stage.installation import Forker
 from trials.verdicts import Broken
 
 
+@pytest.mark.slow  # it fetches what is not installed
 @pytest.mark.parametrize("name", ["nginx", "caddy"])
 def test_an_example_keeps_every_promise(
     name: str,

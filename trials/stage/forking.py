@@ -4,7 +4,7 @@ Most of a start are imports, and most of the rest is making routes. The forker d
 starts no thread, and forks a child for every line on its standard input. The child then runs the command whole, as a shell would have it
 run: settings, database, sweep, port. Children die with the forker, and the forker with its parent.
 
-    python -m trials.stage.forking      {"arguments", "environment", "log", "address_space"} a line
+    python -m trials.stage.forking      {"arguments", "environment", "log", "errors", "address_space"} a line
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
+            os.closerange(3, 64)
             run(json.loads(line))
         print(child, flush=True)
 
@@ -77,11 +78,12 @@ def run(wanted: dict[str, Any]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(wanted["environment"])
-    said = os.open(wanted["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    appended = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    output = os.open(wanted["log"], appended, 0o600)
+    errors = os.open(wanted.get("errors", wanted["log"]), appended, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for descriptor, target in ((nothing, 0), (said, 1), (said, 2)):
+    for descriptor, target in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(descriptor, target)
-    os.closerange(3, 64)
     if wanted.get("address_space"):
         resource.setrlimit(resource.RLIMIT_AS, (wanted["address_space"],) * 2)
     random.seed()

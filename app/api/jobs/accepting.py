@@ -19,8 +19,11 @@ from starlette.concurrency import run_in_threadpool
 from app.api.jobs.replaying import KEPT_HEADERS, answer_of
 from app.api.jobs.schemas import JobView
 from app.api.transport.dependencies import Later, key_of
-from app.api.transport.incoming.arriving import RequestBody, request_body
+from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.spooling import received_body
+from app.api.transport.incoming.tables import FORM, require_form
 from app.api.transport.problems import PROBLEM_TYPE
+from app.errors import InvalidTable
 from app.service.asking import Ask, new_id, work
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.tidying import REQUEST, request_file
@@ -28,6 +31,7 @@ from app.service.jobs.watching import Watched, show_job
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
 from app.store.database.sharing.callers import public_id
+from app.tables.bodies.encoding import Readable
 
 CHUNK_BYTES = 2**20
 LOOKS_SECONDS = (0.05, 0.1, 0.2, 0.5)
@@ -37,9 +41,13 @@ async def accept(request: Request, route: APIRoute, ask: Ask, wish: Later) -> Re
     """Keep the request as a job; 202 and the job, or the answer where it is there in time."""
     _check_parameters(request, route)
     resources: Resources = request.app.state.resources
-    async with request.app.state.uploads.turn(ask.caller.id):
-        body = await request_body(request, resources.limits.upload_bytes)
-        job_id = await run_in_threadpool(_kept, request, resources, ask, body)
+    uploads: FairSemaphore = request.app.state.uploads
+    async with received_body(request, resources.limits.upload_bytes) as body:
+        beginning = await run_in_threadpool(body.read, CHUNK_BYTES)
+        if not beginning:
+            _refuse_missing(request, route)
+        async with uploads.acquire(ask.caller.id):
+            job_id = await run_in_threadpool(_kept, request, resources, ask, beginning, body)
     watched = await _waited(resources, ask, job_id, wish.seconds)
     # Who does not wait is told of a job, also of one that was quicker than this look at it.
     answer = _answer if wish.seconds > 0 else _accepted
@@ -61,22 +69,42 @@ def _check_parameters(request: Request, route: APIRoute) -> None:
         raise RequestValidationError(wrong)
 
 
-def _kept(request: Request, resources: Resources, ask: Ask, body: RequestBody) -> str:
+def _refuse_missing(request: Request, route: APIRoute) -> None:
+    """Refuse an empty body, as the route would, where it needs one."""
+    if route.body_field is not None and route.body_field.field_info.is_required():
+        missing = {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}
+        raise RequestValidationError([missing])
+    described = (route.openapi_extra or {}).get("requestBody", {})
+    if not described.get("required"):
+        return
+    if FORM in described["content"]:
+        require_form(request)
+    raise InvalidTable("The body is empty")
+
+
+def _kept(
+    request: Request, resources: Resources, ask: Ask, beginning: bytes, body: Readable
+) -> str:
     """Seal the body and keep the job. Without the row, the file goes."""
     job_id = new_id("job")
     name = request_file(job_id)
     try:
         with resources.jobs.files.writer(name) as sink:
-            while data := body.read(CHUNK_BYTES):
+            data, stored_bytes = beginning, 0
+            while data:
                 sink.write(data)
-        _enqueue(request, resources, ask, job_id)
+                stored_bytes += len(data)
+                data = body.read(CHUNK_BYTES)
+        _enqueue(request, resources, ask, job_id, stored_bytes)
     except BaseException:
         resources.jobs.files.remove(name)
         raise
     return job_id
 
 
-def _enqueue(request: Request, resources: Resources, ask: Ask, job_id: str) -> None:
+def _enqueue(
+    request: Request, resources: Resources, ask: Ask, job_id: str, stored_bytes: int
+) -> None:
     said = {
         "method": request.method,
         "scheme": request.url.scheme,
@@ -99,6 +127,7 @@ def _enqueue(request: Request, resources: Resources, ask: Ask, job_id: str) -> N
             caller=ask.caller,
             request_id=ask.request_id,
             job_id=job_id,
+            stored_bytes=stored_bytes,
         )
         under_way.record("job.accept", job_id, route=request.scope["route"].path)
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 import anyio
@@ -23,7 +24,7 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.transport.dependencies import Replay
-from app.api.transport.incoming.arriving import Arriving
+from app.api.transport.incoming.request_body import IncomingBody
 from app.errors import (
     Busy,
     IdempotencyConflict,
@@ -35,13 +36,13 @@ from app.errors import (
 )
 from app.service.asking import Ask, Once
 from app.service.jobs.enqueue import payload_of
-from app.service.jobs.kinds import Failed, Kind, Outcome
+from app.service.jobs.job_types import Failed, JobType, Outcome
 from app.service.jobs.progress import Progress
 from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
 from app.service.resources import Resources
 from app.store.blobs.job_files import read_all
-from app.store.blobs.sealed_bytes import SealedFile, SealingWriter
+from app.store.blobs.sealed_bytes import SealedFile, SealedReader, SealingWriter
 from app.store.database import receipts
 from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
@@ -54,10 +55,9 @@ DROPPED_HEADERS = ("content-length", "connection", "transfer-encoding", "set-coo
 """Of an answer, what is the connection's and not the answer's."""
 
 MAY_PASS = (Busy.slug, Unavailable.slug, StorageFull.slug)
-CHUNK_BYTES = 2**20
 
 
-def request_kind(app: FastAPI) -> Kind:
+def request_kind(app: FastAPI) -> JobType:
     """Jobs that answer requests by the routes of an app, without what stands around them for callers."""
     handlers = {
         error: handler
@@ -70,7 +70,7 @@ def request_kind(app: FastAPI) -> Kind:
         scope["app"] = app
         await routes(scope, receive, send)
 
-    return Kind(partial(_replay, answering), cleanup=_clean_up)
+    return JobType(partial(_replay, answering), cleanup=_clean_up)
 
 
 @dataclass
@@ -104,8 +104,9 @@ def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) ->
     try:
         with files.opened(request_file(job.id)) as body, files.writer(name) as sink:
             answer = Answer(sink, progress)
-            scope = _scope(given, body.size, Replay(ask, progress, given["key"]))
-            anyio.run(_run, app, scope, body, answer)
+            replay = Replay(ask, progress, BytesIO(), given["key"])
+            replay.body = ReplayedBody(body, replay)
+            anyio.run(_run, app, _scope(given, body.size, replay), answer)
             if answer.status >= 400:
                 raise _Refused(answer)
     except FileNotFoundError:
@@ -125,22 +126,35 @@ class _Refused(Exception):
         self.answer = answer
 
 
-async def _run(app: ASGIApp, scope: Scope, body: SealedFile, answer: Answer) -> None:
-    replay: Replay = scope["state"]["replay"]
-    position = 0
+class ReplayedBody(SealedReader):
+    """What was sent with the request; reading it is told as progress."""
+
+    def __init__(self, file: SealedFile, replay: Replay) -> None:
+        super().__init__(file)
+        self._size = file.size
+        self._replay = replay
+
+    def read(self, size: int, /) -> bytes:
+        found = super().read(size)
+        reading = self._replay.progress.share(0, self._replay.reading)
+        reading.tell("reading the table", self.position, self._size)
+        return found
+
+
+async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
+    is_asked_again = False
 
     async def receive() -> Message:
-        nonlocal position
-        if position >= body.size and position:
-            await anyio.sleep_forever()  # there is no sender who could go away
-        data = body.read(position, CHUNK_BYTES)
-        position += max(len(data), 1)
-        replay.tell_reading(position, body.size)
-        return {"type": "http.request", "body": data, "more_body": position < body.size}
+        # The body is read from its file; and there is no sender who could go away.
+        nonlocal is_asked_again
+        if is_asked_again:
+            await anyio.sleep_forever()
+        is_asked_again = True
+        return {"type": "http.request", "body": b"", "more_body": False}
 
-    arriving = Arriving(scope, receive, math.inf)
-    scope["state"]["arriving"] = arriving
-    await app(scope, arriving.receive, answer.send)
+    incoming = IncomingBody(scope, receive, math.inf)
+    scope["state"]["incoming_body"] = incoming
+    await app(scope, incoming.receive, answer.send)
 
 
 def _ask(resources: Resources, job: Job, key_id: str) -> Ask:

@@ -6,20 +6,26 @@ would rather have that, and how long it waits; the job that sends the request ag
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
+from anyio import from_thread
+from anyio.lowlevel import current_token
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
+from starlette.requests import ClientDisconnect
 
+from app.api.transport.incoming.request_body import incoming_body_of
 from app.model import Binding, Caller
 from app.service.asking import Ask
-from app.service.jobs.progress import SHARES, SILENT, Progress
+from app.service.jobs.progress import SHARES, Progress, Silent
 from app.service.logs import NOBODY
 from app.service.permission import authenticate, count_request
 from app.service.resources import Resources
 from app.store.database.sharing.callers import public_id
+from app.tables.bodies.encoding import Readable
 
 bearer = HTTPBearer(
     auto_error=False, description="The key that the service or an administrator gave out."
@@ -73,22 +79,26 @@ def base_of(request: Request) -> str:
 
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+LOOK_SECONDS = 0.5
 READING = 50
 """Of SHARES of the work, what reading the body takes where nothing else is said."""
 
 
 @dataclass
 class Replay:
-    """What a job brings beside the request; `key_id` is the public id of the key that asked for it."""
+    """What a job brings beside the request.
+
+    where:
+        body     what was sent, as it is read
+        key_id   the public id of the key that asked for it
+        reading  of SHARES of the work, what reading the body takes
+    """
 
     ask: Ask
     progress: Progress
+    body: Readable
     key_id: str = ""
     reading: int = READING
-
-    def tell_reading(self, done: int, total: int) -> None:
-        """How much of the body was read."""
-        self.progress.share(0, self.reading).tell("reading the table", done, total)
 
 
 def can_be_long(reading: int = READING) -> Callable[[Endpoint], Endpoint]:
@@ -119,10 +129,31 @@ def key_id_of(request: Request) -> str:
     return public_id(key_of(request) or "") if replay is None else replay.key_id
 
 
-def get_progress(request: Request) -> Progress:
-    """Where the work of this request tells how far it is."""
+class Connected(Silent):
+    """Progress of work whose caller waits for it: it ends when the caller has left."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self._incoming = incoming_body_of(request)
+        self._token = current_token()
+        self._next_look = 0.0
+
+    def tell(self, step: str, done: int, total: int) -> None:
+        self.look()
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_SECONDS
+        if from_thread.run(self._incoming.has_left, token=self._token):
+            raise ClientDisconnect
+
+
+async def get_progress(request: Request) -> Progress:
+    """Where the work of this request tells how far it is, and learns that nobody waits for it."""
     replay = replay_of(request)
-    return SILENT if replay is None else replay.progress.share(replay.reading, SHARES)
+    return Connected(request) if replay is None else replay.progress.share(replay.reading, SHARES)
 
 
 ProgressHere = Annotated[Progress, Depends(get_progress)]

@@ -31,8 +31,8 @@ from app.api.transport.dependencies import (
     replay_of,
     request_id_of,
 )
-from app.api.transport.incoming.arriving import Fingerprint, arriving_of
 from app.api.transport.incoming.json_bodies import read_json
+from app.api.transport.incoming.request_body import Fingerprint, incoming_body_of
 from app.errors import Conflict, IdempotencyConflict, InvalidParameter
 from app.model import Binding
 from app.service.asking import Ask, Once
@@ -88,13 +88,13 @@ class Route(APIRoute):
             if once is not None:
                 receipt = await run_in_threadpool(_receipt, request, ask, once)
                 if receipt is not None:
-                    await arriving_of(request).rest(_limit(request))
+                    await incoming_body_of(request).rest(_limit(request))
                     return await run_in_threadpool(_repeated, request, ask, once, receipt)
             wish = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and ask.caller.agreement is None:
                 wish = later(request, get_resources(request).jobs.patience)
-            if wish is None and self.body_field is not None and not _is_form(request):
+            if self.body_field is not None and not _is_form(request):
                 await read_json(request, self.body_field)
             try:
                 if wish is not None:
@@ -108,7 +108,7 @@ class Route(APIRoute):
                 other = await run_in_threadpool(_receipt, request, ask, once)
                 if other is None:
                     raise
-                await arriving_of(request).rest(_limit(request))
+                await incoming_body_of(request).rest(_limit(request))
                 return await run_in_threadpool(_repeated, request, ask, once, other)
             if once is not None:
                 await run_in_threadpool(_keep_answer, request, ask, once, response)
@@ -142,15 +142,15 @@ def _once(request: Request, token: EventLoopToken) -> Once | None:
             f"Idempotency-Key must have 1 to {LONGEST_KEY} printable ASCII characters",
             parameter="Idempotency-Key",
         )
-    arriving = arriving_of(request)
+    incoming = incoming_body_of(request)
     fingerprint = Fingerprint(request, get_resources(request).vault.derived(PURPOSE))
-    arriving.hash_into(fingerprint.update)
+    incoming.hash_into(fingerprint.update)
     limit = _limit(request)
 
     def whole() -> str:
         # Called in a thread, before the write begins: what the reader of the table left is read.
-        if not arriving.ended:
-            from_thread.run(arriving.rest, limit, token=token)
+        if not incoming.ended:
+            from_thread.run(incoming.rest, limit, token=token)
         return fingerprint.hexdigest()
 
     return Once(key, whole)

@@ -37,6 +37,7 @@ STATUS: dict[type[DomainError], int] = {
     errors.Refusal: 403,
     errors.Unauthenticated: 401,
     errors.RateLimited: 429,
+    errors.QuotaExceeded: 429,
     errors.UnsupportedMediaType: 415,
     errors.NotAcceptable: 406,
     errors.TooLarge: 413,
@@ -213,7 +214,8 @@ def problem_of(request: Request, error: DomainError) -> Response:
 
 def headers_of(error: DomainError) -> dict[str, str]:
     """What HTTP wants to be said of an error beside its body."""
-    if isinstance(error, errors.RateLimited | errors.Busy | errors.Unavailable):
+    comes_again = errors.RateLimited | errors.QuotaExceeded | errors.Busy | errors.Unavailable
+    if isinstance(error, comes_again):
         return {"Retry-After": str(error.fields.get("seconds", 60))}
     if isinstance(error, errors.Unauthenticated):
         return {"WWW-Authenticate": "Bearer"}

@@ -17,7 +17,6 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.tables import MixedTable
-from app.numerics.threads import one_blas_thread
 from app.numerics.utility.prediction import Target
 
 TRAINED = 0.7
@@ -63,10 +62,9 @@ def regression_target(original: MixedTable) -> int | None:
     d = min(original.numeric.shape[1], features.shape[1])
     if features.shape[1] < 2 or not d or len(features) < FEWEST_ROWS:
         return None
-    with one_blas_thread():
-        scaled = _standardised(features)
-        gram = scaled.T @ scaled / len(scaled)
-        explained = 1 - 1 / np.diag(np.linalg.inv(gram + RIDGE * np.eye(len(gram))))[:d]
+    scaled = _standardised(features)
+    gram = scaled.T @ scaled / len(scaled)
+    explained = 1 - 1 / np.diag(np.linalg.inv(gram + RIDGE * np.eye(len(gram))))[:d]
     varied = np.diag(gram)[:d] > 0
     return int(np.argmax(np.where(varied, explained, -np.inf))) if varied.any() else None
 
@@ -188,10 +186,9 @@ def _fitted(known: FloatArray, values: FloatArray, asked: FloatArray) -> FloatAr
     spread = known.std(axis=0)
     unit = np.where(spread > 0, spread, 1.0)
     scaled = (known - known.mean(axis=0)) / unit
-    with one_blas_thread():
-        gram = scaled.T @ scaled / len(scaled) + RIDGE * np.eye(known.shape[1])
-        weights = np.linalg.solve(gram, scaled.T @ (values - values.mean()) / len(scaled))
-        return np.asarray((asked - known.mean(axis=0)) / unit @ weights + values.mean())
+    gram = scaled.T @ scaled / len(scaled) + RIDGE * np.eye(known.shape[1])
+    weights = np.linalg.solve(gram, scaled.T @ (values - values.mean()) / len(scaled))
+    return np.asarray((asked - known.mean(axis=0)) / unit @ weights + values.mean())
 
 
 def _determination(wanted: FloatArray, answered: FloatArray) -> float:

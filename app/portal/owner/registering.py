@@ -14,7 +14,7 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere
 from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.errors import NotFound
 from app.model import ColumnWish, Kind
@@ -25,7 +25,7 @@ from app.portal.visits import Page
 from app.service.asking import Ask, new_id
 from app.service.datasets.arriving import register
 from app.service.resources import Resources
-from app.store.blobs.sealed_bytes import SealedFile
+from app.store.blobs.sealed_bytes import SealedReader
 from app.tables.bodies.encoding import Readable
 from app.tables.columns import wished_storage
 from app.tables.reading import read_batches
@@ -35,20 +35,6 @@ CHUNK_BYTES = 2**20
 WAITING = "upload"
 
 FileId = Annotated[str, Query(alias="file", pattern=rf"^{WAITING}_[0-9a-f]{{20}}$")]
-
-
-class Reader:
-    """A sealed file from its beginning."""
-
-    def __init__(self, file: SealedFile) -> None:
-        self._file = file
-        self._at = 0
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes, none at the end."""
-        found = self._file.read(self._at, size)
-        self._at += len(found)
-        return found
 
 
 def keep(resources: Resources, ask: Ask, body: Readable) -> str:
@@ -61,11 +47,11 @@ def keep(resources: Resources, ask: Ask, body: Readable) -> str:
 
 
 @contextmanager
-def opened(resources: Resources, ask: Ask, file_id: str) -> Iterator[Reader]:
+def opened(resources: Resources, ask: Ask, file_id: str) -> Iterator[SealedReader]:
     """The file of the caller, to be read in the block; NotFound where it is gone."""
     try:
         with resources.jobs.files.opened(_name(file_id, ask)) as file:
-            yield Reader(file)
+            yield SealedReader(file)
     except FileNotFoundError:
         raise NotFound("The file is not here any more. Choose it once more.") from None
 
@@ -125,6 +111,7 @@ def look_at_file(
     ask: AskHere,
     file_id: FileId,
     reading: ReadingHere,
+    progress: ProgressHere,
     columns: Wishes = "",
     key_column: Key = "",
 ) -> Response:
@@ -142,6 +129,7 @@ def look_at_file(
             wishes,
             key_column=key_column or None,
             dates=reading.dates,
+            progress=progress,
         )
     return page(
         request,
@@ -160,6 +148,7 @@ def register_file(
     ask: AskHere,
     file_id: FileId,
     reading: ReadingHere,
+    progress: ProgressHere,
     name: Name = "",
     columns: Wishes = "",
     key_column: Key = "",
@@ -183,6 +172,7 @@ def register_file(
             dates=reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
+            progress=progress,
         )
     forget(resources, ask, file_id)
     said = {

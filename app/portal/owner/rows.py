@@ -9,7 +9,7 @@ import orjson
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere
 from app.api.transport.incoming.tables import BodyHere, ReadingHere
 from app.errors import InvalidParameter
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
@@ -49,6 +49,7 @@ def append_file(
     ask: AskHere,
     body: BodyHere,
     reading: ReadingHere,
+    progress: ProgressHere,
     allow_versions: bool = False,
     allow_overlap: bool = False,
 ) -> Response:
@@ -71,6 +72,7 @@ def append_file(
             reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
+            progress=progress,
         )
     said = {
         "appended": appended.rows,

@@ -22,7 +22,7 @@ from app.portal.workbench.bench import Tool, tool_named
 from app.portal.workbench.finished import Finished
 from app.service.asking import Ask, new_id, work
 from app.service.jobs.enqueue import enqueue, payload_of
-from app.service.jobs.kinds import Kind, Outcome
+from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.progress import SHARES, Progress
 from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
@@ -101,6 +101,7 @@ def begin(
                 caller=ask.caller,
                 request_id=ask.request_id,
                 job_id=job_id,
+                stored_bytes=end,
             )
             under_way.record("workbench.begin", job_id, tool=tool.name)
     except BaseException:
@@ -194,4 +195,4 @@ def _clean_up(resources: Resources, job: Job) -> None:
             resources.jobs.files.remove(name)
 
 
-WORKING = Kind(_work, cleanup=_clean_up)
+WORKING = JobType(_work, cleanup=_clean_up)

@@ -26,7 +26,7 @@ from app.service.attacks.revealing import Attackers, revealed_elsewhere, reveale
 from app.service.copies.freezing.protection import first_protection
 from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
-from app.service.jobs.kinds import Kind, Outcome
+from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.progress import SHARES, SILENT, Progress
 from app.service.resources import Resources
 from app.store.database import receipts
@@ -243,4 +243,4 @@ def _audit(resources: Resources, job: Job, progress: Progress) -> Outcome:
     return Outcome(subject=run_audit(resources, ask, job.subject, wish, progress).id)
 
 
-AUDITING = Kind(_audit)
+AUDITING = JobType(_audit)

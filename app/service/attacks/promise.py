@@ -15,7 +15,6 @@ from sqlalchemy import Connection
 from app.model import Dataset, HistoryEntry
 from app.numerics.attacks.releases.findings import Finding, averaged
 from app.numerics.attacks.releases.promise import attacked_release
-from app.numerics.threads import one_blas_thread
 from app.service.asking import Ask
 from app.service.attacks.released_sample import (
     Copied,
@@ -78,7 +77,7 @@ def promise_findings(
         copied = simulated_rows(attacked.original, noise_variance, rng)
     else:
         copied = issued_rows(resources, ask, attacked.original, entry)
-    with one_blas_thread(), progress.interruptible():
+    with progress.interruptible():
         return _found(copied, noise_variance, attacked.versions, rng)
 
 
@@ -101,15 +100,14 @@ class PromiseTask:
 
 def find_elsewhere(task: PromiseTask) -> tuple[Finding, ...]:
     """What the attackers find; the task's generator goes on from there."""
-    with one_blas_thread():
-        original = original_rows(task.wanted, task.originals)
-        if task.copy:
-            batches = [one for plan in task.copy for one in made_rows(plan, task.originals)]
-            recipes = {n: one for plan in task.copy for n, one in plan.recipe.parts.items()}
-            copied = rows_beside(original, batches, recipes, task.noise_variance)
-        else:
-            copied = simulated_rows(original, task.noise_variance, task.rng)
-        return _found(copied, task.noise_variance, task.versions, task.rng)
+    original = original_rows(task.wanted, task.originals)
+    if task.copy:
+        batches = [one for plan in task.copy for one in made_rows(plan, task.originals)]
+        recipes = {n: one for plan in task.copy for n, one in plan.recipe.parts.items()}
+        copied = rows_beside(original, batches, recipes, task.noise_variance)
+    else:
+        copied = simulated_rows(original, task.noise_variance, task.rng)
+    return _found(copied, task.noise_variance, task.versions, task.rng)
 
 
 def promise_task(

@@ -26,7 +26,6 @@ from app.numerics.attacks.evidence import (
 from app.numerics.attacks.releases.findings import Finding
 from app.numerics.attacks.score import score
 from app.numerics.attacks.univariate import histogram_density
-from app.numerics.threads import one_blas_thread
 from app.service.asking import Ask
 from app.service.attacks.adversary import Plan
 from app.service.attacks.attack import counted, scored
@@ -162,7 +161,7 @@ def _revealed(
 ) -> Revealed:
     """One thread of linear algebra: who counts, and on how many cores, does not show in the last digit."""
     variances = np.array(asked.variances)
-    with one_blas_thread(), progress.interruptible():
+    with progress.interruptible():
         progress.tell("attacking each copy alone", 200, SHARES)
         values = issued or simulated_values(rows, variances, rng, independent=False)
         apart = simulated_values(rows, variances, rng, independent=True)
@@ -184,7 +183,7 @@ def _revealed(
     progress.tell("putting the promise to the test", 400, SHARES)
     findings = promise()
     progress.tell("attacking all copies together", 800, SHARES)
-    with one_blas_thread(), progress.interruptible():
+    with progress.interruptible():
         joint = _attacked(rows, values, variances, asked, rng, independent=False)
         independent = _attacked(rows, apart, variances, asked, rng, independent=True)
     return Revealed(tuple(alone), by_copies, joint, independent, findings)

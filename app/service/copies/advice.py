@@ -25,6 +25,7 @@ from app.numerics.copies.calibrating.univariate_error import (
     recovered_share,
 )
 from app.numerics.copies.shapes.row_moments import row_moments
+from app.service.copies.freezing.donors import Donors
 from app.service.copies.freezing.freeze import Rows, rows_to_freeze
 from app.service.copies.freezing.protection import first_protection
 from app.service.copies.freezing.rows import (
@@ -108,10 +109,13 @@ def advise_each(
     if not sample.records:
         return [_advice_on_numbers(sample, variance) for variance in noise_variances]
 
+    codes, sizes = Donors.of(sample).shown_codes(sample)
+
     @cache
     def without(column: str | None) -> float:
-        codes, sizes = sample.codes(without=column)
-        return squared_canonical_correlation(sample.matrix(without=column), codes, sizes)
+        kept = [place for place, name in enumerate(sample.records) if name != column]
+        numbers = sample.matrix(without=column)
+        return squared_canonical_correlation(numbers, codes[:, kept], [sizes[k] for k in kept])
 
     r_squared = without(None) if first is None else first.r_squared
     return [_advice(sample, r_squared, variance, without) for variance in noise_variances]

@@ -40,7 +40,7 @@ from app.service.sharing.deliveries.planning import rows_came
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, pending
 from app.store.database.registered.pending import PendingBatch
-from app.tables.stream import TableColumn, TableStream
+from app.tables.stream import Decimal, TableColumn, TableStream
 
 FEWEST_RECORDS = 20
 """Rows of a part without numeric columns."""
@@ -340,7 +340,8 @@ def _book_keys(
     )
     if places is None:
         places = np.setdiff1d(np.arange(batch.rows), np.array(batch.retired, np.int64)).tolist()
-    return book_fingerprints(resources, secret, cells.take(pa.array(places, pa.int64())))
+    kept = cells.take(pa.array(places, pa.int64()))
+    return book_fingerprints(resources, secret, kept, Decimal(batch.decimal))
 
 
 def _batch(connection: Connection, dataset_id: str, batch_id: str) -> PendingBatch:
@@ -356,8 +357,11 @@ def pending_batch(
     ingested: Ingested,
     blob: str,
     sketches: bytes,
+    decimal: Decimal,
     now: datetime,
 ) -> PendingBatch:
     """The rows of an append, as they would be pending."""
     counts = number_counts(dataset, ingested)
-    return PendingBatch(batch_id, dataset.id, 0, ingested.rows, counts, (), blob, sketches, now)
+    return PendingBatch(
+        batch_id, dataset.id, 0, ingested.rows, counts, (), blob, sketches, decimal.value, now
+    )

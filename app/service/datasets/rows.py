@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -52,7 +52,7 @@ from app.service.sharing.deliveries.planning import rows_came
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, loose_blobs, pending
 from app.store.database.registered.pending import PendingBatch
-from app.tables.stream import DateOrder, ReadingWishes, TableColumn, TableStream
+from app.tables.stream import DateOrder, Decimal, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 
@@ -117,17 +117,18 @@ def append_rows(
         number = len(datasets.parts(connection, dataset_id))
         secret = open_secret(resources, connection, dataset_id)
     wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
-    stream = dated(stream, wishes, dates)
-    _check_columns(dataset, stream)
-    _check_units(dataset, stream.columns)
     blob = blob_name(dataset_id, number)
     with (
-        uploading(resources, blob, stream.schema) as writer,
         Fingerprints(resources, stream, dataset.key_column, secret) as seen,
+        ExitStack() as stack,
     ):
+        stream = dated(seen.stream, wishes, dates)
+        _check_columns(dataset, stream)
+        _check_units(dataset, stream.columns)
+        writer = stack.enter_context(uploading(resources, blob, stream.schema))
         if dataset.frozen:
             wishes = plain_wishes(dataset)
-        ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
+        ingested = ingest(stream, wishes, writer, resources.limits, progress)
         progress.tell("appending", 1, 2)
         writer.finish()
         arrived = _Arrived(
@@ -140,6 +141,7 @@ def append_rows(
                 ingested,
                 blob,
                 sealed_sketches(resources, dataset_id, seen.sketches),
+                stream.read_as.decimal or Decimal.POINT,
                 datetime.now(UTC),
             ),
             digest=part_digest(secret, writer.digest),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from sqlalchemy import Connection
 from app.numerics.moments import Moments
 from app.service.resources import Resources
 from app.store.database.registered import datasets
+from app.store.sealed_arrays import pack, unpack
 
 SECRET_BYTES = 32
 
@@ -89,28 +89,27 @@ def larger(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str,
 def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistics) -> bytes:
     """The statistics as bytes that only this service can read."""
     moments = statistics.moments
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
-        count=moments.count,
-        mean=moments.mean,
-        comoment=moments.comoment,
-        categories=_as_bytes(statistics.categories),
-        largest=_as_bytes(statistics.largest),
+    content = pack(
+        {
+            "count": moments.count,
+            "mean": moments.mean,
+            "comoment": moments.comoment,
+            "categories": _as_bytes(statistics.categories),
+            "largest": _as_bytes(statistics.largest),
+        }
     )
-    return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
+    return resources.vault.seal(content, _context(dataset_id))
 
 
 def open_statistics(resources: Resources, connection: Connection, dataset_id: str) -> Statistics:
     """The statistics of a data set."""
     sealed = datasets.sealed_statistics(connection, dataset_id)
-    content = resources.vault.open(sealed, _context(dataset_id))
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        moments = Moments(kept["count"], kept["mean"], kept["comoment"])
-        categories = json.loads(kept["categories"].tobytes())
-        # Those of the first version did not keep it; a release checks what it reads all the same.
-        largest = json.loads(kept["largest"].tobytes()) if "largest" in kept.files else {}
-    return Statistics(moments, categories, largest)
+    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    return Statistics(
+        Moments(kept["count"], kept["mean"], kept["comoment"]),
+        json.loads(kept["categories"].tobytes()),
+        json.loads(kept["largest"].tobytes()),
+    )
 
 
 def _as_bytes(mapping: Mapping[str, object]) -> NDArray[np.uint8]:

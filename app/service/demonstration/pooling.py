@@ -20,7 +20,6 @@ from app.errors import InvalidParameter
 from app.numerics.arrays import Flags, FloatArray
 from app.numerics.attacks.releases.joint_linear import crossfitted, halves
 from app.numerics.attacks.score import score
-from app.numerics.threads import one_blas_thread
 from app.service.asking import Ask, work
 from app.service.attacks.audited_rows import (
     AuditedRows,
@@ -96,8 +95,7 @@ def pool_copies(resources: Resources, ask: Ask, recipients: Sequence[str]) -> Po
 def _attacked(rows: AuditedRows, copies: Sequence[FloatArray], folds: Flags) -> Attacked:
     left, guesses = [], rows.values
     for count in range(1, len(copies) + 1):
-        with one_blas_thread():
-            guesses = crossfitted(np.hstack(copies[:count]), rows.values, folds)
+        guesses = crossfitted(np.hstack(copies[:count]), rows.values, folds)
         left.append(_left(rows.values, guesses))
     return Attacked(tuple(left), guesses)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from sqlalchemy import Connection
 
-from app.model import Caller
+from app.errors import QuotaExceeded
+from app.model import Caller, Limits
 from app.service.asking import new_id
 from app.store.database import jobs
 from app.store.database.engine import after_commit
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 INTERNAL = "-"
 """The request id of what no request asked for."""
 
-log = logging.getLogger("cornerwave.jobs")
+COME_AGAIN_SECONDS = 30
 
 
 def enqueue(
@@ -34,16 +34,25 @@ def enqueue(
     caller: Caller | None,
     run_at: datetime | None = None,
     request_id: str = INTERNAL,
-    only_one: str | None = None,
+    dedup_key: str | None = None,
     job_id: str | None = None,
+    concurrency_key: str | None = None,
+    stored_bytes: int = 0,
 ) -> str | None:
     """Keep a job to be run after the transaction is committed, not before `run_at`; its id.
 
-    `caller` is who may watch and cancel it; nobody where it is the service's own. With `only_one` there
-    is no second unfinished job of that name, and then None is returned.
+    where:
+        caller           who may watch and cancel it; nobody where it is the service's own
+        dedup_key        there is one unfinished job of that key; for a second None is returned
+        concurrency_key  jobs of one key take turns with those of others; the caller, else the type
+        stored_bytes     what lies in the store until the job is over
+
+    QuotaExceeded when as many jobs or bytes of the caller wait as may.
     """
-    if kind not in resources.jobs.kinds:
-        raise ValueError(f"there is no kind of jobs {kind!r}")
+    if kind not in resources.jobs.job_types:
+        raise ValueError(f"there is no type of jobs {kind!r}")
+    if caller is not None:
+        _require_quota(connection, resources.limits, caller, stored_bytes)
     now = datetime.now(UTC)
     new = job_id or new_id("job")
     job = Job(
@@ -53,27 +62,39 @@ def enqueue(
         role=None if caller is None else caller.role.value,
         subject=subject,
         request_id=request_id,
-        only_one=only_one,
+        dedup_key=dedup_key,
         created_at=now,
         run_at=run_at or now,
         payload=resources.vault.seal(orjson.dumps(payload), f"job:{new}"),
-        woken_at=run_at or now,
+        concurrency_key=concurrency_key or (kind if caller is None else caller.id),
+        stored_bytes=stored_bytes,
     )
     if not jobs.add(connection, job):
         return None
-    after_commit(connection, lambda: wake(resources, new, run_at))
+    after_commit(connection, resources.jobs.committed.set)
     return new
+
+
+def _require_quota(
+    connection: Connection, limits: Limits, caller: Caller, stored_bytes: int
+) -> None:
+    """Refuse a job beyond what one principal may have unfinished."""
+    unfinished = jobs.unfinished_of(connection, caller.id)
+    if unfinished.count >= limits.unfinished_jobs:
+        raise QuotaExceeded(
+            f"A principal may have {limits.unfinished_jobs} unfinished jobs.",
+            limit_jobs=limits.unfinished_jobs,
+            seconds=COME_AGAIN_SECONDS,
+        )
+    if unfinished.count and unfinished.stored_bytes + stored_bytes > limits.unfinished_job_bytes:
+        raise QuotaExceeded(
+            f"The unfinished jobs of a principal may hold {limits.unfinished_job_bytes} bytes.",
+            limit_bytes=limits.unfinished_job_bytes,
+            seconds=COME_AGAIN_SECONDS,
+        )
 
 
 def payload_of(resources: Resources, job: Job) -> dict[str, Any]:
     """What a job was given."""
     given: dict[str, Any] = orjson.loads(resources.vault.open(job.payload, f"job:{job.id}"))
     return given
-
-
-def wake(resources: Resources, job_id: str, at: datetime | None = None) -> None:
-    """Have a worker look at a job. Where the queue fails, the job is found in the database later."""
-    try:
-        resources.jobs.queue.wake(job_id, at)
-    except Exception as error:  # whatever is behind the queue has failures of its own
-        log.warning("not woken", extra={"job": job_id, "failure": type(error).__name__})

@@ -1,95 +1,116 @@
-"""The workers of one process: threads that huey wakes, a pulse, and a look at what it missed."""
+"""The runner of one process: it claims jobs, fairly, and has each run in a thread of its pool.
+
+It looks at the database whenever this process has committed or ended a job, and a few times a second for
+what others have. The row is the truth, so nothing is lost where a look fails.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
-from huey.consumer import Consumer
-from sqlalchemy.exc import SQLAlchemyError
-
-from app.service.jobs.enqueue import enqueue, wake
+from app.service.jobs.enqueue import enqueue
+from app.service.jobs.job_types import JobType, Pool
 from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
+from app.service.jobs.running import claim_next, run_job
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
+from app.store.database.jobs import Job
 
-LOOK_SECONDS = 1.0
-WOKEN_SECONDS = 20.0
-"""A job that the queue was told of so long ago, and that nobody began, is told of again."""
-
-WOKEN_AT_ONCE = 100
+POLL_SECONDS = 0.25
 INTERRUPT_SECONDS = 5.0
 """How long work that was interrupted gets to notice."""
+
+SERVICE_THREADS, SERVICE_PER_KEY = 2, 1
+"""A key is a type of jobs here: a long delivery leaves a thread for planning and tidying."""
+
+MESSAGE_THREADS, MESSAGES_PER_RECEIVER = 8, 2
+"""A receiver that keeps every sender waiting has a quarter of them; four such are needed to delay others."""
 
 log = logging.getLogger("cornerwave.jobs")
 
 
+@dataclass
+class Slots:
+    """The threads of one pool, of which no concurrency key has more than its share."""
+
+    threads: int
+    per_key: int
+    taken: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def are_free(self) -> bool:
+        """Whether a thread is free."""
+        return self.taken.total() < self.threads
+
+    @property
+    def full_keys(self) -> list[str]:
+        """The keys that may have no further thread."""
+        return [key for key, count in self.taken.items() if count >= self.per_key]
+
+
 class Runner:
-    """Runs jobs in `threads` threads, from `start` to `stop`."""
+    """Runs jobs, those of principals in `threads` threads, from `start` to `stop`."""
 
     def __init__(self, resources: Resources, threads: int) -> None:
         self._resources = resources
-        self._threads = threads
         self._pulse = Pulse(resources)
         self._stopped = threading.Event()
-        self._looking = threading.Thread(target=self._look_on, name="jobs-look", daemon=True)
-        self._consumer: Consumer | None = None
+        self._dispatcher = threading.Thread(target=self._dispatch, name="jobs", daemon=True)
+        self._lock = threading.Lock()
+        self._working: set[threading.Thread] = set()
+        self._slots = {
+            Pool.WORK: Slots(threads, threads),
+            Pool.SERVICE: Slots(SERVICE_THREADS, SERVICE_PER_KEY),
+            Pool.MESSAGES: Slots(MESSAGE_THREADS, MESSAGES_PER_RECEIVER),
+        }
 
     def start(self) -> None:
         """Begin to take jobs."""
         self._pulse.start()
-        self._looking.start()
+        self._dispatcher.start()
 
     def stop(self, seconds: float) -> None:
         """Take no more; what is not done in time is put back for others, or for the next start."""
         self._stopped.set()
-        self._looking.join()
-        if self._consumer is not None:
-            self._consumer.stop_flag.set()
-            if not self._joined(time.monotonic() + seconds):
-                self._pulse.interrupt()
-                self._joined(time.monotonic() + INTERRUPT_SECONDS)
+        self._resources.jobs.committed.set()
+        self._dispatcher.join()
+        if not self._joined(time.monotonic() + seconds):
+            self._pulse.interrupt()
+            self._joined(time.monotonic() + INTERRUPT_SECONDS)
         self._pulse.stop()
-        self._resources.jobs.queue.close()
 
     def _joined(self, until: float) -> bool:
-        assert self._consumer is not None
-        threads = [thread for _, thread in self._consumer.worker_threads]
-        threads.append(self._consumer.scheduler)
-        for thread in threads:
+        with self._lock:
+            working = list(self._working)
+        for thread in working:
             thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+        return not any(thread.is_alive() for thread in working)
 
-    def _look_on(self) -> None:
-        """Start the consumer as soon as the queue can be had, then look for what it missed."""
+    def _dispatch(self) -> None:
+        planned = False
+        committed = self._resources.jobs.committed
         while not self._stopped.is_set():
+            committed.clear()
             try:
-                if self._consumer is None:
-                    self._start_consumer()
-                self._look()
-            except Exception as error:  # the queue's own failures, the database's: try again
+                if not planned:
+                    self._plan()
+                    planned = True
+                self._start_due()
+            except Exception as error:  # the database fails in many ways: look again
                 log.warning("no look", extra={"failure": type(error).__name__})
-            self._stopped.wait(LOOK_SECONDS)
-
-    def _start_consumer(self) -> None:
-        consumer = self._resources.jobs.queue.consumer(self._threads, self._run)
-        self._plan()
-        consumer.start()
-        self._consumer = consumer
-
-    def _run(self, job_id: str) -> None:
-        # One that comes while this process stops is left to the next who looks.
-        if not self._stopped.is_set():
-            run_job(self._resources, self._pulse, job_id)
+            committed.wait(POLL_SECONDS)
 
     def _plan(self) -> None:
         """See to it that what is done again and again has its next job."""
-        repeated = {n: k for n, k in self._resources.jobs.kinds.items() if k.every is not None}
-        for name in repeated:
+        for name, job_type in self._resources.jobs.job_types.items():
+            if job_type.every is None:
+                continue
             with writing(self._resources.engine) as connection:
                 enqueue(
                     connection,
@@ -98,22 +119,44 @@ class Runner:
                     subject=name,
                     payload={},
                     caller=None,
-                    only_one=f"every:{name}",
+                    dedup_key=f"every:{name}",
                 )
 
-    def _look(self) -> None:
-        now = datetime.now(UTC)
+    def _start_due(self) -> None:
+        """Start what is due, as far as there are threads for it."""
+        with reading(self._resources.engine) as connection:
+            self._resources.jobs.tally.seen = jobs.unfinished(connection)
+            due = jobs.due_types(connection, datetime.now(UTC))
+        for pool, slots in self._slots.items():
+            types = self._types_of(pool)
+            while not due.isdisjoint(types) and not self._stopped.is_set():
+                job = self._claimed(types, slots)
+                if job is None:
+                    break
+                self._start(job, slots)
+
+    def _types_of(self, pool: Pool) -> dict[str, JobType]:
+        return {n: t for n, t in self._resources.jobs.job_types.items() if t.pool is pool}
+
+    def _claimed(self, types: dict[str, JobType], slots: Slots) -> Job | None:
+        with self._lock:
+            if not slots.are_free:
+                return None
+            full = slots.full_keys
+        return claim_next(self._resources, types, full)
+
+    def _start(self, job: Job, slots: Slots) -> None:
+        thread = threading.Thread(target=self._run, args=(job, slots), name="job", daemon=True)
+        with self._lock:
+            slots.taken[job.concurrency_key] += 1
+            self._working.add(thread)
+        thread.start()
+
+    def _run(self, job: Job, slots: Slots) -> None:
         try:
-            with reading(self._resources.engine) as connection:
-                self._resources.jobs.tally.seen = jobs.unfinished(connection)
-            if not self._resources.jobs.tally.seen:
-                return
-            patience = min(WOKEN_SECONDS, self._resources.jobs.lease_seconds)
-            before = now - timedelta(seconds=patience)
-            with writing(self._resources.engine) as connection:
-                missed = jobs.take_to_wake(connection, now, before, WOKEN_AT_ONCE)
-        except SQLAlchemyError as error:
-            log.warning("no look", extra={"failure": type(error).__name__})
-            return
-        for job_id in missed:
-            wake(self._resources, job_id)
+            run_job(self._resources, self._pulse, job)
+        finally:
+            with self._lock:
+                slots.taken[job.concurrency_key] -= 1
+                self._working.discard(threading.current_thread())
+            self._resources.jobs.committed.set()

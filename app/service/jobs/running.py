@@ -9,9 +9,10 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,13 +20,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Unavailable
 from app.service.health import outage_of, places_of
-from app.service.jobs.enqueue import enqueue, wake
-from app.service.jobs.kinds import Failed, Kind, TryAgain, clean_up
+from app.service.jobs.enqueue import enqueue
+from app.service.jobs.job_types import Failed, JobType, TryAgain, clean_up
 from app.service.jobs.progress import Cancelled, Interrupted, Progress
 from app.service.jobs.pulse import Pulse
 from app.service.resources import Resources
 from app.store.database import jobs
-from app.store.database.engine import reading, writing
+from app.store.database.engine import after_commit, reading, writing
 from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import callers
 
@@ -35,21 +36,31 @@ FINISHING_TRIES, FINISHING_PAUSE = 5, 0.5
 log = logging.getLogger("cornerwave.jobs")
 
 
-def run_job(resources: Resources, pulse: Pulse, job_id: str) -> None:
-    """Work on a job, if it is to be had; nothing is raised."""
-    try:
-        job, kind = _claimed(resources, job_id)
-    except SQLAlchemyError as error:
-        log.warning("not claimed", extra={"job": job_id, "failure": type(error).__name__})
-        return
-    if job is None or kind is None:
-        return
+def claim_next(
+    resources: Resources, types: Mapping[str, JobType], full: Collection[str]
+) -> Job | None:
+    """Take the next job of these types under a lease, none of a concurrency key in `full`."""
+    now = datetime.now(UTC)
+    until = now + timedelta(seconds=resources.jobs.lease_seconds)
+    with writing(resources.engine) as connection:
+        while (seen := jobs.next_free(connection, types, full, now)) is not None:
+            if seen.attempts < types[seen.kind].attempts:
+                return jobs.claim(connection, seen.id, secrets.token_hex(16), now, until)
+            lost = JobLost("Every worker that took this job was lost.", attempts=seen.attempts)
+            jobs.give_up(connection, seen.id, now, _sealed(resources, seen.id, _told(lost)))
+            failed = replace(seen, state=JobState.FAILED)
+            after_commit(connection, partial(clean_up, resources, failed))
+    return None
+
+
+def run_job(resources: Resources, pulse: Pulse, job: Job) -> None:
+    """Work on a job that was claimed; nothing is raised."""
     began = time.monotonic()
     resources.jobs.tally.begun()
     end = "lost"
     try:
         with pulse.of(job) as progress:
-            end = _attempt(resources, job, kind, progress)
+            end = _attempt(resources, job, resources.jobs.job_types[job.kind], progress)
     finally:
         resources.jobs.tally.over(job.kind, end, time.monotonic() - began)
         log.info(
@@ -65,42 +76,24 @@ def run_job(resources: Resources, pulse: Pulse, job_id: str) -> None:
         )
 
 
-def _claimed(resources: Resources, job_id: str) -> tuple[Job | None, Kind | None]:
-    """The job under a lease of ours; nothing where it is another's, not due, or over."""
-    now = datetime.now(UTC)
-    until = now + timedelta(seconds=resources.jobs.lease_seconds)
-    with writing(resources.engine) as connection:
-        seen = jobs.one(connection, job_id)
-        kind = None if seen is None else resources.jobs.kinds.get(seen.kind)
-        if seen is None or kind is None:
-            return None, None
-        job = jobs.claim(connection, job_id, secrets.token_hex(16), now, until, kind.attempts)
-        if job is None:
-            lost = JobLost("Every worker that took this job was lost.", attempts=seen.attempts)
-            gone = _sealed(resources, job_id, _told(_as_failed(lost)))
-            if jobs.give_up(connection, job_id, now, kind.attempts, gone):
-                clean_up(resources, replace(seen, state=JobState.FAILED))
-        return job, kind
-
-
-def _attempt(resources: Resources, job: Job, kind: Kind, progress: Progress) -> str:
+def _attempt(resources: Resources, job: Job, job_type: JobType, progress: Progress) -> str:
     """Do the work; how it ended, in a word."""
     try:
         if job.cancel_asked:
             raise Cancelled
         _require_right(resources, job)
-        outcome = kind.handler(resources, job, progress)
+        outcome = job_type.handler(resources, job, progress)
     except Cancelled:
-        return _ended(resources, job, kind, JobState.CANCELLED, None)
+        return _ended(resources, job, job_type, JobState.CANCELLED, None)
     except Interrupted:
         return _put_back(resources, job, 0.0, counted=False)
     except Exception as error:
         failed, may_pass = _judged(job, error)
-        if may_pass and job.attempts <= len(kind.pauses):
-            return _put_back(resources, job, kind.pauses[job.attempts - 1], counted=True)
-        return _ended(resources, job, kind, JobState.FAILED, _told(failed))
+        if may_pass and job.attempts <= len(job_type.retry_delays):
+            return _put_back(resources, job, job_type.retry_delays[job.attempts - 1], counted=True)
+        return _ended(resources, job, job_type, JobState.FAILED, _told(failed))
     kept = {"value": outcome.value, "subject": outcome.subject}
-    return _ended(resources, job, kind, JobState.DONE, kept, max(1, progress.told[2]))
+    return _ended(resources, job, job_type, JobState.DONE, kept, max(1, progress.told[2]))
 
 
 def _judged(job: Job, error: Exception) -> tuple[Failed, bool]:
@@ -149,14 +142,10 @@ def _put_back(resources: Resources, job: Job, seconds: float, *, counted: bool) 
         with writing(resources.engine) as connection:
             return jobs.put_back(connection, job.id, job.lease or "", run_at, counted=counted)
 
-    if not _written(job, write):
-        return "lost"
-    if counted:
-        wake(resources, job.id, run_at)
-    return "put back"
+    return "put back" if _written(job, write) else "lost"
 
 
-def _told(failed: Failed) -> dict[str, Any]:
+def _told(failed: Failed | JobLost) -> dict[str, Any]:
     """What is kept of a failure."""
     return {
         "slug": failed.slug,
@@ -169,7 +158,7 @@ def _told(failed: Failed) -> dict[str, Any]:
 def _ended(
     resources: Resources,
     job: Job,
-    kind: Kind,
+    job_type: JobType,
     state: JobState,
     kept: dict[str, Any] | None,
     total: int = 0,
@@ -181,7 +170,7 @@ def _ended(
         now = datetime.now(UTC)
         with writing(resources.engine) as connection:
             ours = jobs.finish(connection, job.id, job.lease or "", state, now, sealed, total)
-            if ours and kind.every is not None and job.only_one is not None:
+            if ours and job_type.every is not None and job.dedup_key is not None:
                 enqueue(
                     connection,
                     resources,
@@ -189,8 +178,8 @@ def _ended(
                     subject=job.subject,
                     payload={},
                     caller=None,
-                    run_at=now + timedelta(seconds=kind.every),
-                    only_one=job.only_one,
+                    run_at=now + timedelta(seconds=job_type.every),
+                    dedup_key=job.dedup_key,
                 )
             return ours
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from app.errors import Conflict, Hidden, NotFound
 from app.model import Role
 from app.service.asking import Ask, is_duplicate, work
-from app.service.jobs.kinds import clean_up
+from app.service.jobs.job_types import clean_up
 from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
 from app.store.database import jobs, receipts

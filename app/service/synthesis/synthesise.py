@@ -22,7 +22,6 @@ from app.numerics.synthesis.leakage import (
 )
 from app.numerics.synthesis.stratified.strata import told_apart
 from app.numerics.tables import MixedTable
-from app.numerics.threads import one_blas_thread
 from app.numerics.utility.prediction import train_on_each
 from app.service.asking import seed_or_new
 from app.service.jobs.progress import SHARES, SILENT, Progress
@@ -94,7 +93,7 @@ def synthesise(
         )
     progress.tell(f"{method.value}: reading columns", 0, SHARES)
     original = encoded(table, used)
-    with one_blas_thread(), progress.interruptible():
+    with progress.interruptible():
         progress.tell(f"{method.value}: making rows", 50, SHARES)
         made = make(original, method, wishes, rows, rng)
         released = replace(original, cells=made.first)
@@ -156,8 +155,7 @@ def _rest(
     made: Made, original: EncodedTable, names: Sequence[str], schema: pa.Schema
 ) -> Iterator[pa.Table]:
     while True:
-        with one_blas_thread():
-            cells = next(made.rest, None)
+        cells = next(made.rest, None)
         if cells is None:
             return
         yield decoded(cells, original, names).cast(schema)

@@ -125,6 +125,20 @@ class SealedFile:
             raise SealBroken("a part of a sealed file was altered or is lost") from None
 
 
+class SealedReader:
+    """The bytes behind a sealed file, from its beginning."""
+
+    def __init__(self, file: SealedFile) -> None:
+        self._file = file
+        self.position = 0
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+        found = self._file.read(self.position, size)
+        self.position += len(found)
+        return found
+
+
 class PlainFile:
     """The bytes of a file that lies as it is."""
 

@@ -14,11 +14,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
 from app.model import LogEntry, LogFilter
 from app.store.database import tables
+from app.store.database.engine import lock_row
 
 Fact = str | int | float | bool | None
 GENESIS = "0" * 64
@@ -30,7 +32,13 @@ def queue(connection: Connection) -> None:
     Every write ends there. One that begins there too is alone from its first look to its commit:
     for what a start does once, and nothing that a request asks for.
     """
-    connection.execute(select(tables.audit_head).with_for_update()).one()
+    _head(connection)
+
+
+def _head(connection: Connection) -> Row[Any]:
+    """The end of the chain, this transaction's until it is over."""
+    query = select(tables.audit_head).with_for_update()
+    return lock_row(connection, tables.audit_head.name, query).one()
 
 
 def append(
@@ -44,7 +52,7 @@ def append(
     facts: Mapping[str, Fact],
 ) -> None:
     """Add one entry at the end of the chain; others wait until this transaction ends."""
-    newest = connection.execute(select(tables.audit_head).with_for_update()).one()
+    newest = _head(connection)
     now = datetime.now(UTC)
     at = now if newest.at is None else max(now, newest.at)
     entry = {

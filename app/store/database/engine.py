@@ -14,21 +14,27 @@ With t seconds of patience:
 
 | what | ends after | so that |
 |---|---|---|
-| a transaction that does nothing | t/2 | a stuck process lets go of its locks while others still wait for them |
-| a wait for a lock | 2t/3 | |
+| a transaction that does nothing | t/3 | a stuck process lets go of its locks while others still wait for them |
+| a wait for a lock, in the process and then in the database | 2t/3 each | |
 | a statement | t | |
 | a connection that does not answer | t + 5 | the server, if it lives, has spoken first |
 | a connection that is not made | at most 5 | |
 | a wait for a connection of this process | t/3 | load is shed rather than queued |
+
+A process has one waiter in the database's queue for a lock (`lock_row`). Otherwise a process that is stopped
+would get the lock once for each of its waiters, and keep it t/3 each time.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import psycopg
 from sqlalchemy import (
@@ -36,16 +42,20 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Engine,
+    Result,
+    Select,
     TypeDecorator,
     create_engine,
     event,
     text,
 )
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 
 CONNECT_SECONDS = 5
 SILENT_SECONDS = 5
+IDLE_SHARE, LOCK_SHARE = 1 / 3, 2 / 3
 
 T = TypeVar("T")
 
@@ -88,8 +98,8 @@ def with_timeouts(url: URL, seconds: float) -> URL:
     said = url.query.get("options", "")
     given = said if isinstance(said, str) else " ".join(said)
     timeouts = {
-        "idle_in_transaction_session_timeout": seconds / 2,
-        "lock_timeout": 2 * seconds / 3,
+        "idle_in_transaction_session_timeout": seconds * IDLE_SHARE,
+        "lock_timeout": seconds * LOCK_SHARE,
         "statement_timeout": seconds,
     }
     ours = " ".join(f"-c {name}={int(1000 * limit)}" for name, limit in timeouts.items())
@@ -146,6 +156,7 @@ def _engine(url: str, timeout_seconds: float, pool: dict[str, Any]) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     engine = create_engine(with_timeouts(parsed, timeout_seconds), **pool)
+    _row_locks[engine] = RowLocks(timeout_seconds)
 
     @event.listens_for(engine, "do_connect")
     def connect_with_patience(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
@@ -182,10 +193,19 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 def writing(engine: Engine) -> Iterator[Connection]:
     """One writer: committed when the block ends well, rolled back when it does not."""
     afterwards: list[Callable[[], None]] = []
-    options = {"cornerwave_writer": True, "cornerwave_afterwards": afterwards}
+    held: dict[str, threading.Lock] = {}
+    options = {
+        "cornerwave_writer": True,
+        "cornerwave_afterwards": afterwards,
+        "cornerwave_held": held,
+    }
     opened = engine.connect().execution_options(**options)
-    with opened as connection, connection.begin():
-        yield connection
+    try:
+        with opened as connection, connection.begin():
+            yield connection
+    finally:
+        for lock in held.values():
+            lock.release()
     for call in afterwards:
         call()
 
@@ -196,6 +216,46 @@ def after_commit(connection: Connection, call: Callable[[], None]) -> None:
         "cornerwave_afterwards"
     ]
     afterwards.append(call)
+
+
+class RowLocks:
+    """The locks of rows within one process, by name."""
+
+    def __init__(self, patience_seconds: float) -> None:
+        self._wait_seconds = patience_seconds * LOCK_SHARE
+        self._beat_seconds = patience_seconds * IDLE_SHARE / 3
+        self._gate = threading.Lock()
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def acquire(self, connection: Connection, name: str) -> threading.Lock:
+        """Wait until no other transaction of this process has, or waits for, the lock of that name."""
+        with self._gate:
+            lock = self._locks[name]
+        deadline = time.monotonic() + self._wait_seconds
+        while not lock.acquire(timeout=self._beat_seconds):
+            if time.monotonic() > deadline:
+                late = psycopg.errors.LockNotAvailable("lock timeout in this process")
+                raise OperationalError(f"lock {name}", None, late)
+            # What waits is not idle, as long as the process runs.
+            connection.exec_driver_sql("SELECT 1")
+        return lock
+
+
+_row_locks: WeakKeyDictionary[Engine, RowLocks] = WeakKeyDictionary()
+
+
+def lock_row(connection: Connection, name: str, query: Select[Any]) -> Result[Any]:
+    """Lock a row to the end of what is being written, by a `query` for update; `name` is the row's.
+
+    On SQLite a writing transaction is the only one already.
+    """
+    row_locks = _row_locks.get(connection.engine)
+    held: dict[str, threading.Lock] | None = connection.get_execution_options().get(
+        "cornerwave_held"
+    )
+    if row_locks is not None and held is not None and name not in held:
+        held[name] = row_locks.acquire(connection, name)
+    return connection.execute(query)
 
 
 def _prepare_sqlite(raw: Any, _record: Any) -> None:

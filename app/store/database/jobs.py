@@ -7,6 +7,7 @@ change nothing any more, and a job ends once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -48,16 +49,18 @@ class Job:
     """A job as it is kept; `payload` and `outcome` are sealed.
 
     where:
-        caller        whose it is; none where the service asked for it itself
-        role          the role that the caller had then
-        subject       what it is about, in an id or an address
-        only_one      a name that no two unfinished jobs share
-        run_at        not before
-        attempts      how often it was begun
-        done, total   how far it is, and how far it goes
-        cancel_asked  whether it shall stop
-        lease         the token of who works on it, until `lease_until` unless it says more
-        woken_at      when the queue was last told of it
+        caller           whose it is; none where the service asked for it itself
+        role             the role that the caller had then
+        subject          what it is about, in an id or an address
+        dedup_key        a name that no two unfinished jobs share
+        concurrency_key  whose jobs take turns with those of other keys
+        run_at           not before
+        attempts         how often it was begun
+        done, total      how far it is, and how far it goes
+        cancel_asked     whether it shall stop
+        lease            the token of who works on it, until `lease_until` unless it says more
+        claimed_at       when it was last begun
+        stored_bytes     what lies in the store until it is over
     """
 
     id: str
@@ -66,10 +69,12 @@ class Job:
     role: str | None
     subject: str
     request_id: str
-    only_one: str | None
+    dedup_key: str | None
     created_at: datetime
     run_at: datetime
     payload: bytes
+    concurrency_key: str
+    stored_bytes: int = 0
     state: JobState = JobState.QUEUED
     attempts: int = 0
     step: str = ""
@@ -78,19 +83,19 @@ class Job:
     cancel_asked: bool = False
     lease: str | None = None
     lease_until: datetime | None = None
-    woken_at: datetime | None = None
+    claimed_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     outcome: bytes | None = None
 
 
 def add(connection: Connection, job: Job) -> bool:
-    """Keep a new job; False where an unfinished one has its name (`only_one`)."""
+    """Keep a new job; False where an unfinished one has its `dedup_key`."""
     try:
         with connection.begin_nested():
             connection.execute(insert(tables.jobs).values(**asdict(job)))
     except IntegrityError:
-        if job.only_one is None:
+        if job.dedup_key is None:
             raise
         return False
     return True
@@ -103,31 +108,78 @@ def one(connection: Connection, job_id: str) -> Job | None:
     return None if row is None else _job(row)
 
 
+def due_types(connection: Connection, now: datetime) -> set[str]:
+    """The types of which a job could be begun now."""
+    query = select(tables.jobs.c.kind).where(_is_free(now)).distinct()
+    return set(connection.execute(query).scalars())
+
+
+def next_free(
+    connection: Connection, types: Collection[str], full: Collection[str], now: datetime
+) -> Job | None:
+    """The job of these types that is next, locked; none of a key in `full`.
+
+    Keys take turns: first that with the fewest jobs that run, then that whose last turn is longest ago.
+    Of a key, the job that is due longest comes first.
+    """
+    jobs, others = tables.jobs.c, tables.jobs.alias()
+    is_candidate = and_(_is_free(now), jobs.kind.in_(types), jobs.concurrency_key.not_in(full))
+    waiting = (
+        select(jobs.concurrency_key.label("key"), func.min(jobs.run_at).label("since"))
+        .where(is_candidate)
+        .group_by(jobs.concurrency_key)
+        .subquery()
+    )
+    same_key = and_(others.c.concurrency_key == waiting.c.key, others.c.kind.in_(types))
+    running = (
+        select(func.count())
+        .select_from(others)
+        .where(same_key, others.c.state == JobState.RUNNING, others.c.lease_until >= now)
+        .scalar_subquery()
+    )
+    last_turn = select(func.max(others.c.claimed_at)).where(same_key).scalar_subquery()
+    keys = select(waiting.c.key).order_by(
+        running, last_turn.nulls_first(), waiting.c.since, waiting.c.key
+    )
+    for key in connection.execute(keys).scalars().all():
+        query = (
+            select(tables.jobs)
+            .where(is_candidate, jobs.concurrency_key == key)
+            .order_by(jobs.run_at, jobs.id)
+            .limit(1)
+            .with_for_update(skip_locked=True)
+        )
+        if (row := connection.execute(query).one_or_none()) is not None:
+            return _job(row)
+    return None  # others of another process were quicker
+
+
 def claim(
-    connection: Connection, job_id: str, lease: str, now: datetime, until: datetime, most: int
+    connection: Connection, job_id: str, lease: str, now: datetime, until: datetime
 ) -> Job | None:
     """Begin a job that is due, or whose worker is gone; None where it is not to be had."""
     jobs = tables.jobs.c
     taken = connection.execute(
         update(tables.jobs)
-        .where(jobs.id == job_id, _is_free(now), jobs.attempts < most)
+        .where(jobs.id == job_id, _is_free(now))
         .values(
             state=JobState.RUNNING,
             lease=lease,
             lease_until=until,
             attempts=jobs.attempts + 1,
+            claimed_at=now,
             started_at=func.coalesce(jobs.started_at, now),
         )
     )
     return one(connection, job_id) if taken.rowcount == 1 else None
 
 
-def give_up(connection: Connection, job_id: str, now: datetime, most: int, outcome: bytes) -> bool:
+def give_up(connection: Connection, job_id: str, now: datetime, outcome: bytes) -> bool:
     """End a job that lost its worker as often as it may."""
     jobs = tables.jobs.c
     ended = connection.execute(
         update(tables.jobs)
-        .where(jobs.id == job_id, _is_free(now), jobs.attempts >= most)
+        .where(jobs.id == job_id, _is_free(now))
         .values(state=JobState.FAILED, finished_at=now, outcome=outcome, lease=None)
     )
     return ended.rowcount == 1
@@ -184,7 +236,6 @@ def put_back(
             state=JobState.QUEUED,
             lease=None,
             lease_until=None,
-            woken_at=run_at if counted else None,
             run_at=run_at,
             attempts=jobs.attempts if counted else jobs.attempts - 1,
         )
@@ -213,24 +264,6 @@ def is_to_end(connection: Connection, job_id: str) -> bool:
     return bool(connection.execute(query.with_for_update()).scalar_one_or_none())
 
 
-def take_to_wake(
-    connection: Connection, now: datetime, woken_before: datetime, limit: int
-) -> list[str]:
-    """Jobs that could be begun and of which the queue was not told lately; now it is."""
-    jobs = tables.jobs.c
-    query = (
-        select(jobs.id)
-        .where(_is_free(now), or_(jobs.woken_at.is_(None), jobs.woken_at < woken_before))
-        .order_by(jobs.run_at, jobs.id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-    )
-    found = [row.id for row in connection.execute(query)]
-    if found:
-        connection.execute(update(tables.jobs).where(jobs.id.in_(found)).values(woken_at=now))
-    return found
-
-
 def unfinished(connection: Connection) -> dict[JobState, int]:
     """How many jobs wait and how many run."""
     jobs = tables.jobs.c
@@ -240,6 +273,24 @@ def unfinished(connection: Connection) -> dict[JobState, int]:
         .group_by(jobs.state)
     )
     return {JobState(state): count for state, count in connection.execute(query)}
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What one principal has unfinished: jobs, and the bytes that lie in the store for them."""
+
+    count: int
+    stored_bytes: int
+
+
+def unfinished_of(connection: Connection, caller: str) -> Unfinished:
+    """The unfinished jobs of a principal."""
+    jobs = tables.jobs.c
+    query = select(func.count(), func.coalesce(func.sum(jobs.stored_bytes), 0)).where(
+        jobs.caller == caller, jobs.state.in_((JobState.QUEUED, JobState.RUNNING))
+    )
+    count, stored_bytes = connection.execute(query).one()
+    return Unfinished(count, int(stored_bytes))
 
 
 def ended_before(connection: Connection, moment: datetime, limit: int) -> list[Job]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from app.store.database import tables
+from app.store.database.engine import lock_row
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,10 @@ def add_responses(
 
     Other writers of this survey wait from here until the transaction ends.
     """
-    counted = connection.execute(
-        select(tables.surveys.c.responses, tables.surveys.c.totals)
-        .where(tables.surveys.c.id == survey_id)
-        .with_for_update()
-    ).one_or_none()
+    query = select(tables.surveys.c.responses, tables.surveys.c.totals).where(
+        tables.surveys.c.id == survey_id
+    )
+    counted = lock_row(connection, survey_id, query.with_for_update()).one_or_none()
     if counted is None:
         return None
     now = int(counted.responses) + responses

@@ -1,6 +1,6 @@
 """A body's bytes as they are read: unpacked as they arrive, counted, and those of a text in UTF-8.
 
-Bytes are counted twice: as they come over the wire (`RequestBody` does that) and as they come out
+Bytes are counted twice: as they come over the wire (`received_body` does that) and as they come out
 here. A body that unpacks to more than the upload limit, or to more than `RATIO` times its size once
 that is beyond `FREE_BYTES`, is refused at the block where it happens, in bounded memory.
 
@@ -25,6 +25,14 @@ from app.errors import InvalidParameter, InvalidTable, TooLarge, UnsupportedMedi
 CODECS = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
 RATIO = 200
 FREE_BYTES = 64 * 2**20
+
+
+def refuse_swollen(size: int, packed: int, limit: int) -> None:
+    """TooLarge where `packed` bytes give more than `limit`, or so much that no table packs into them."""
+    if size > limit:
+        raise TooLarge(f"The table unpacks to more than {limit} bytes", limit_bytes=limit)
+    if size > max(FREE_BYTES, RATIO * packed):
+        raise TooLarge(f"The table unpacks to more than {RATIO} times its size", limit_ratio=RATIO)
 
 
 class Readable(Protocol):
@@ -111,8 +119,9 @@ class Rewound:
 class Unpacked:
     """The plain bytes of a body in a Content-Encoding, or of one that is packed and does not say so."""
 
-    def __init__(self, body: Counted, codec: str, *, said: bool = True) -> None:
+    def __init__(self, body: Counted, codec: str, limit: int, *, said: bool = True) -> None:
         self._said = said
+        self._limit = limit
         self._packed = body
         self._stream = pa.CompressedInputStream(pa.PythonFile(body, mode="r"), codec)
         self._codec = codec
@@ -124,10 +133,7 @@ class Unpacked:
         except (pa.ArrowException, OSError):
             raise self._damaged() from None
         self._count += len(data)
-        if self._count > max(FREE_BYTES, RATIO * self._packed.count):
-            raise TooLarge(
-                f"The body unpacks to more than {RATIO} times its size", limit_ratio=RATIO
-            )
+        refuse_swollen(self._count, self._packed.count, self._limit)
         return data
 
     def _damaged(self) -> InvalidTable:
@@ -141,9 +147,8 @@ class Unpacked:
         )
 
 
-def unpacked(body: Readable, content_encoding: str | None, limit: int) -> Counted:
-    """The body without its Content-Encoding, counted before and after against `limit` bytes."""
-    wire = Counted(body, limit)
+def unpacked(wire: Counted, content_encoding: str | None, limit: int) -> Counted:
+    """The body without its Content-Encoding, counted against `limit` bytes again."""
     named = (content_encoding or "identity").strip().lower()
     if named in ("identity", ""):
         return wire
@@ -152,10 +157,13 @@ def unpacked(body: Readable, content_encoding: str | None, limit: int) -> Counte
             "The Content-Encoding of the body must be one of: gzip, zstd, identity",
             supported=["gzip", "zstd", "identity"],
         )
-    return Counted(Unpacked(wire, CODECS[named]), limit, "body, unpacked,")
+    return Counted(Unpacked(wire, CODECS[named], limit), limit, "body, unpacked,")
 
 
 UTF8 = "utf-8"
+NO_CHARSETS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+"""What Python calls encodings too: no file is in one, and they take time without bound."""
+
 MARKS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -231,7 +239,7 @@ def known_charset(name: str) -> str:
         codec = codecs.lookup(name.strip())
     except (LookupError, ValueError):
         codec = None
-    if codec is None or not codec._is_text_encoding:
+    if codec is None or not codec._is_text_encoding or codec.name in NO_CHARSETS:
         raise InvalidParameter(
             "The encoding is not one that is known here; utf-8, utf-16 and windows-1252 are.",
             parameter="encoding",

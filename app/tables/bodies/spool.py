@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -24,28 +25,35 @@ CIPHER_BLOCK = 16
 
 
 class Spool(io.RawIOBase):
-    """A read-only, seekable file over the bytes of `body`."""
+    """A seekable file over the bytes of `body`, and of what is appended."""
 
     def __init__(self, body: Readable, folder: Path) -> None:
         super().__init__()
         self._cipher = AES(os.urandom(32))
         self._position = 0
+        # Who reads ahead in a thread may still do so while the file is closed.
+        self._in_use = threading.Lock()
         self.size = 0
         self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - close() closes it
-        encrypt = Cipher(self._cipher, CTR(bytes(CIPHER_BLOCK))).encryptor()
+        self._encryptor = Cipher(self._cipher, CTR(bytes(CIPHER_BLOCK))).encryptor()
         try:
             while data := body.read(CHUNK_BYTES):
-                self._file.write(encrypt.update(data))
-                self.size += len(data)
-            self._file.flush()
+                self.append(data)
         except BaseException:
             self.close()
             raise
 
+    def append(self, data: bytes) -> None:
+        """Put bytes behind those of the body."""
+        self._file.write(self._encryptor.update(data))
+        self._file.flush()
+        self.size += len(data)
+
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self.size - self._position if size is None or size < 0 else size
         block, skipped = divmod(self._position, CIPHER_BLOCK)
-        sealed = os.pread(self._file.fileno(), wanted + skipped, block * CIPHER_BLOCK)
+        with self._in_use:
+            sealed = os.pread(self._file.fileno(), wanted + skipped, block * CIPHER_BLOCK)
         decrypt = Cipher(self._cipher, CTR(block.to_bytes(CIPHER_BLOCK, "big"))).decryptor()
         data = decrypt.update(sealed)[skipped:]
         self._position += len(data)
@@ -66,5 +74,6 @@ class Spool(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        self._file.close()
+        with self._in_use:
+            self._file.close()
         super().close()

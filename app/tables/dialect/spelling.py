@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidTable
 from app.tables.stream import Decimal
+from app.tables.values.units import CURRENCY, CURRENCY_OR_PERCENT
 
 MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
 """What stands for a missing number without being told."""
@@ -67,8 +68,6 @@ MINUS = r"\-\x{2212}\x{2013}"
 """Inside brackets of a pattern: a hyphen, the minus sign, and the dash that printers put for it."""
 
 SIGN = rf"[+{MINUS}]?"
-CURRENCY = r"(?:€|\$|£|¥|₹|zł|kr\.?|R\$|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|JPY|Fr\.|US\$)"
-CURRENCY_OR_PERCENT = f"(?:{CURRENCY}|%)"
 BLANK = r"[ \t\x{00a0}\x{202f}\x{2009}]"
 GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
 
@@ -76,7 +75,7 @@ GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
 def plain_pattern(decimal: Decimal) -> str:
     """What Arrow reads as a double as it stands."""
     sign = re.escape(decimal.sign)
-    digits = rf"(?:\d+{sign}?\d*|{sign}\d+)(?:[eE][+-]?\d+)?"
+    digits = rf"(?:\d+(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?"
     return rf"^[ \t]*[+-]?(?:{digits}|(?i:nan|inf|infinity))[ \t]*$"
 
 
@@ -90,13 +89,16 @@ def marked_pattern(decimal: Decimal) -> str:
     currency = rf"(?:{CURRENCY}{BLANK}*)?"
     before = rf"(?:{SIGN}{BLANK}*{currency}|{currency}{SIGN})"
     after = rf"(?:{BLANK}*(?:{CURRENCY}|%))?"
-    power = rf"{SIGN}(?:\d+{sign}?\d*|{sign}\d+)[eE]{SIGN}\d+"
+    power = rf"{SIGN}(?:\d+(?:{sign}\d*)?|{sign}\d+)[eE]{SIGN}\d+"
     marked = rf"{before}{number}{after}|{number}{after}-|\({currency}{number}{after}\)"
     return rf"^{BLANK}*(?:{marked}|{power}){BLANK}*$"
 
 
 def _for_python(pattern: str) -> re.Pattern[str]:
-    """RE2 writes code points otherwise than Python does."""
+    """The pattern for a text without blanks around it, whose other parts can match in one way only.
+
+    Python tries all ways, where RE2 takes time in proportion to the text. RE2 writes code points otherwise.
+    """
     return re.compile(re.sub(r"\\x\{([0-9a-f]{4})\}", r"\\u\1", pattern))
 
 
@@ -113,15 +115,16 @@ ADDRESS = re.compile(
 )
 PHONE = re.compile(r"^\+?\d[\d \-/().]{6,}$")
 TOTAL = re.compile(
-    r"^\s*(grand |sub)?(total|totals|sum|summe|gesamt|gesamtsumme|insgesamt|totale|total général|"
+    r"^(grand |sub)?(total|totals|sum|summe|gesamt|gesamtsumme|insgesamt|totale|total général|"
     r"suma|suma total|totaal|razem|average|mean|mittelwert|durchschnitt|moyenne|media|totalt|samtliga|"
-    r"somma|ogółem|summa)( \(all\)| all)?\s*:?\s*$",
+    r"somma|ogółem|summa)( \(all\)| all)?\s*:?$",
     re.IGNORECASE,
 )
 
 
 def is_number(text: str, decimal: Decimal | None = None) -> bool:
     """Whether a cell is a number in the spelling, or in any."""
+    text = text.strip()
     return any(
         PLAIN[one].match(text) or MARKED[one].match(text)
         for one in ([decimal] if decimal else Decimal)
@@ -146,7 +149,7 @@ def is_value(text: str) -> bool:
 
 def is_total(text: str) -> bool:
     """Whether a cell says that its row sums others up."""
-    return TOTAL.match(text) is not None
+    return TOTAL.match(text.strip()) is not None
 
 
 @dataclass(frozen=True)
@@ -225,6 +228,14 @@ def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decim
             column=unclear.name,
         )
     return Decimal.POINT
+
+
+def spells_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
+    """Return which texts are numbers with this decimal sign, with or without marks."""
+    return pc.or_(
+        pc.match_substring_regex(texts, plain_pattern(decimal)),
+        pc.match_substring_regex(texts, marked_pattern(decimal)),
+    )
 
 
 def without_marks(texts: pa.Array, decimal: Decimal) -> pa.Array:

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
-from app.tables.bodies.encoding import FREE_BYTES, RATIO, Counted, Readable
+from app.tables.bodies.encoding import Counted, Readable, refuse_swollen
 from app.tables.media import Source
 
 ARCHIVE_BYTES = 128 * 2**20
@@ -111,7 +111,7 @@ def counted(content: bytes, limit: int) -> Counted:
 
 
 def _refuse_swollen(content: bytes, members: list[zipfile.ZipInfo]) -> None:
-    total, most = 0, max(FREE_BYTES, RATIO * len(content))
+    total = 0
     for one in members:
         if one.flag_bits & UNREAD_FLAGS or one.compress_type not in UNPACKED_HERE:
             raise NotImplementedError
@@ -119,13 +119,7 @@ def _refuse_swollen(content: bytes, members: list[zipfile.ZipInfo]) -> None:
         start = one.header_offset + LOCAL_HEADER.size + name + extra
         packed = memoryview(content)[start : start + one.compress_size]
         total += len(packed) if one.compress_type == zipfile.ZIP_STORED else _unpacked(packed)
-        if total > min(most, UNPACKED_BYTES):
-            raise TooLarge(
-                f"The archive unpacks to more than {RATIO} times its size, or to more than "
-                f"{UNPACKED_BYTES} bytes.",
-                limit_ratio=RATIO,
-                limit_bytes=UNPACKED_BYTES,
-            )
+        refuse_swollen(total, len(content), UNPACKED_BYTES)
 
 
 def _unpacked(packed: memoryview) -> int:

@@ -11,22 +11,20 @@ import pyarrow.compute as pc
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Storage
 from app.tables.dialect.spelling import (
-    CURRENCY_OR_PERCENT,
     MISSING_NUMBERS,
     SIGN,
     USUAL_MARKS,
     SpelledColumn,
     found_decimal,
     is_total,
-    marked_pattern,
-    plain_pattern,
     spelled,
+    spells_number,
     without_marks,
 )
 from app.tables.stream import Decimal
 from app.tables.values.cells import first_inexact
 from app.tables.values.dates import COMPACT
-from app.tables.values.units import PERCENT, PLAIN, different_units
+from app.tables.values.units import CURRENCY_OR_PERCENT, PERCENT, PLAIN, different_units
 
 CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
@@ -111,7 +109,7 @@ def numbers_of(
     """The doubles that spelled numbers are; InvalidTable for cells that are none."""
     absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
     present = _without(texts, absent)
-    number = _is_number(present, decimal)
+    number = spells_number(present, decimal)
     if pc.all(number).as_py() is False:
         raise _stray(column.name, present, number, first_row, wished=False)
     if column.unit is not None:
@@ -128,13 +126,6 @@ def _without(texts: pa.Array, absent: pa.Array) -> pa.Array:
 def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
     kept = texts.drop_null()
     return kept.filter(pc.invert(pc.is_in(pc.utf8_trim_whitespace(kept), absent)))
-
-
-def _is_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
-    return pc.or_(
-        pc.match_substring_regex(texts, plain_pattern(decimal)),
-        pc.match_substring_regex(texts, marked_pattern(decimal)),
-    )
 
 
 def _column(
@@ -163,7 +154,7 @@ def _column(
         return CsvColumn(name, Storage.TEXT, note=reason)
     if spelling.count < looked.values:
         number = pc.or_(
-            pc.fill_null(_is_number(texts, decimal), True),
+            pc.fill_null(spells_number(texts, decimal), True),
             pc.fill_null(pc.is_in(pc.utf8_trim_whitespace(texts), absent), True),
         )
         raise _stray(name, texts, number, 1, wished=wish is not None)
@@ -179,7 +170,7 @@ def _column(
 def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
     """InvalidTable when the first cell alone is no number, as in a row of units below the names."""
     first = texts[0].as_py()
-    if first and not _is_number(texts.slice(0, 1), decimal)[0].as_py():
+    if first and not spells_number(texts.slice(0, 1), decimal)[0].as_py():
         raise InvalidTable(
             f"Column {name!r} holds numbers but in row 1, which may tell units or go on with the names:"
             f' leave that row out, or say columns={{"{name}": "categorical"}} to have the column read as'

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from app.errors import InvalidTable, TooLarge
+from app.errors import InvalidTable
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import FREE_BYTES, RATIO, Counted
+from app.tables.bodies.encoding import Counted, refuse_swollen
 from app.tables.bodies.spool import Spool
 from app.tables.stream import TableStream
 from app.tables.values.cells import checked_names
@@ -19,6 +19,9 @@ from app.tables.values.normalising import UNREADABLE, normalised
 from app.tables.values.plain import TEXT_BYTES, is_text
 
 PAGE_BUFFER_BYTES = 2**20
+VALUE_BYTES = 8
+"""What a cell takes at least once it is read: a double, or where a text ends."""
+
 UNREADABLE_PART = "A part of the Parquet file cannot be read"
 
 
@@ -57,21 +60,17 @@ def _opened(spool: Spool, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
 
 
 def _refuse_swollen(metadata: pq.FileMetaData, size: int, limits: Limits) -> None:
-    """TooLarge when the file says that it unpacks to more than the limits.
+    """TooLarge when the file says that it unpacks to more than the limits, by its bytes or by its values.
 
-    Only the sums of row groups are looked at: the metadata of a column, asked for through pyarrow,
-    end the process when they are malformed.
+    A column of one value in a billion rows is a few bytes, and says so. Only the sums of row groups are looked
+    at: the metadata of a column, asked for through pyarrow, end the process when they are malformed.
     """
-    unpacked = sum(
-        metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    rows = max(metadata.num_rows, sum(group.num_rows for group in groups))
+    said = max(
+        sum(group.total_byte_size for group in groups), VALUE_BYTES * rows * metadata.num_columns
     )
-    if unpacked > limits.upload_bytes:
-        raise TooLarge(
-            f"The table unpacks to more than {limits.upload_bytes} bytes",
-            limit_bytes=limits.upload_bytes,
-        )
-    if unpacked > max(FREE_BYTES, RATIO * size):
-        raise TooLarge(f"The table unpacks to more than {RATIO} times its size", limit_ratio=RATIO)
+    refuse_swollen(said, size, limits.upload_bytes)
 
 
 def _columns_of_long_texts(schema: pa.Schema, spool: Spool) -> list[str]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
+from app.errors import InvalidTable, UnsupportedMediaType
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import FREE_BYTES, RATIO
+from app.tables.bodies.encoding import refuse_swollen
 from app.tables.formats.archive import UNPACKED_BYTES
 from app.tables.media import Source
 from app.tables.stream import ReadAs, TableStream
@@ -53,7 +53,9 @@ def read_statistics_file(
     read = getattr(pyreadstat, READERS[source])
     try:
         outline = read(io.BytesIO(content), metadataonly=True, output_format="dict")[1]
-        _refuse_swollen(outline.number_rows or 0, len(outline.column_names), len(content))
+        # The reader makes room for all the rows that a file says it has, before it reads the first.
+        cells = (outline.number_rows or 0) * len(outline.column_names)
+        refuse_swollen(CELL_BYTES * cells, len(content), UNPACKED_BYTES)
         columns, described = read(io.BytesIO(content), output_format="dict")
     except (pyreadstat.ReadstatError, *DAMAGED):
         raise InvalidTable(f"The body is not a complete, well-formed file of {source}.") from None
@@ -63,20 +65,6 @@ def read_statistics_file(
     table = pa.table([_array(name, columns[name]) for name in names], names=names)
     stream = normalised(_batches(table), limits, wished)
     return replace(stream, read_as=ReadAs(format=str(source), encoding=described.file_encoding))
-
-
-def _refuse_swollen(rows: int, columns: int, size: int) -> None:
-    """TooLarge when the file says that it has more cells than its bytes could hold.
-
-    The reader makes room for all the rows that a file says it has, before it reads the first.
-    """
-    if rows * columns * CELL_BYTES > min(max(FREE_BYTES, RATIO * size), UNPACKED_BYTES):
-        raise TooLarge(
-            f"The file says that it holds more than {RATIO} times its size, or more than "
-            f"{UNPACKED_BYTES} bytes.",
-            limit_ratio=RATIO,
-            limit_bytes=UNPACKED_BYTES,
-        )
 
 
 def _array(name: str, values: Any) -> pa.Array:

@@ -1,1 +1,1 @@
-"""What a sheet of a workbook shows of its cells beside their values: units, merged cells, hidden rows."""
+"""Workbooks: read in a process of their own, and what a sheet shows of its cells beside their values."""

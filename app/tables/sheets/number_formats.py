@@ -6,11 +6,11 @@ workbooks gives the number alone.
 
 from __future__ import annotations
 
-import html
 import re
+from typing import IO
 
-from app.tables.dialect.spelling import CURRENCY
-from app.tables.values.units import PLAIN
+from app.tables.sheets.markup import Attributes, walk
+from app.tables.values.units import CURRENCY, PLAIN
 
 SHARE = "shown as %"
 """The unit of cells that hold 0.123 and show 12.3 %. A format that merely adds the sign is `PERCENT`."""
@@ -37,11 +37,8 @@ TOKEN = re.compile(
 
 SIGN = re.compile(CURRENCY)
 SAYS_SOMETHING = re.compile(r"[^\W\d_]|[^\x00-\x7f\s\u2010-\u2015\u2212]")
-NUMBER_FORMAT = re.compile(rb"<(?:\w+:)?numFmt\b([^<>]*)>")
-CELL_FORMATS = re.compile(rb"<(?:\w+:)?cellXfs\b[^<>]*>(.*?)</(?:\w+:)?cellXfs>", re.DOTALL)
-CELL_FORMAT = re.compile(rb"<(?:\w+:)?xf\b([^<>]*)>")
-NUMBER = re.compile(rb"""\bnumFmtId\s*=\s*["'](\d{1,9})["']""")
-CODE = re.compile(rb"""\bformatCode\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+LONGEST_CODE = 255
+"""What a spreadsheet program allows; each piece of it may look to its end."""
 
 
 def shown_unit(code: str) -> str:
@@ -50,7 +47,7 @@ def shown_unit(code: str) -> str:
     Letters beside digits that are scaled, such as the M of millions, are no unit: the number is whole.
     """
     text, scaled = "", False
-    for token in TOKEN.finditer(code):
+    for token in TOKEN.finditer(code[:LONGEST_CODE]):
         if token["end"]:
             break
         if token["percent"]:
@@ -66,16 +63,18 @@ def shown_unit(code: str) -> str:
     return unit if "%" in unit or "$" in unit or SAYS_SOMETHING.search(unit) else PLAIN
 
 
-def units_of_styles(styles: bytes) -> list[str]:
+def units_of_styles(styles: IO[bytes]) -> list[str]:
     """The unit of each style that cells refer to by its number, from the styles of a workbook."""
     units = dict(BUILT_IN)
-    for (attributes,) in map(re.Match.groups, NUMBER_FORMAT.finditer(styles)):
-        number, code = NUMBER.search(attributes), CODE.search(attributes)
-        if number is not None and code is not None:
-            told = (code[1] or code[2] or b"").decode(errors="replace")
-            units[int(number[1])] = shown_unit(html.unescape(told))
-    section = CELL_FORMATS.search(styles)
-    if section is None:
-        return []
-    numbers = (NUMBER.search(one[1]) for one in CELL_FORMAT.finditer(section[1]))
-    return [PLAIN if one is None else units.get(int(one[1]), PLAIN) for one in numbers]
+    found: list[str] = []
+    inside: list[str] = []
+
+    def opened(tag: str, said: Attributes) -> None:
+        inside.append(tag)
+        if tag == "numFmt":
+            units[int(said["numFmtId"])] = shown_unit(said["formatCode"])
+        elif tag == "xf" and inside[-2:-1] == ["cellXfs"]:
+            found.append(units.get(int(said.get("numFmtId", "0")), PLAIN))
+
+    walk(styles, opened, lambda _: inside.pop())
+    return found

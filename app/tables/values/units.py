@@ -13,6 +13,8 @@ PLAIN = ""
 """The unit of numbers that came without a sign."""
 
 PERCENT = "%"
+CURRENCY = r"(?:€|\$|£|¥|₹|zł|kr\.?|R\$|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|JPY|Fr\.|US\$)"
+CURRENCY_OR_PERCENT = f"(?:{CURRENCY}|%)"
 
 
 def different_units(

@@ -34,8 +34,8 @@ def not_broken(finding: dict[str, Any]) -> bool:
     return bool(finding["holds"] or finding["undecided"])
 
 
-def test_issued_copies_are_attacked_by_everyone_and_hold(service_on_each_database: Service) -> None:
-    client = service_on_each_database.client()
+def test_issued_copies_are_attacked_by_everyone_and_hold(service: Service) -> None:
+    client = service.client()
     dataset = register(client, mixed_table(1_500))
     for variance in (4.0, 1.0):
         issue(client, dataset, noise_variance=variance)

@@ -28,9 +28,9 @@ def dataset(admin: TestClient) -> str:
 
 
 def test_issued_copies_reveal_together_what_the_best_reveals_alone(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    client = service_on_each_database.client()
+    client = service.client()
     dataset = register(client, mixed_table(ROWS))
     for variance in (1.0, 0.25, 0.5):
         issue(client, dataset, noise_variance=variance)

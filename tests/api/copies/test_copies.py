@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import io
 import struct
@@ -31,6 +32,8 @@ from tests.api.copies.copy_tables import (
     register,
     rows_of,
 )
+from tests.example_tables import as_csv, census
+from tests.shared_data import needs
 
 ROWS = 400
 
@@ -72,6 +75,19 @@ def test_a_level_is_issued_once_and_repeated_ever_after(service_on_each_database
         "advice": copy["advice"]
     } == copy
     assert len(shown["checksum"]) == 64
+
+
+def test_a_download_has_python_parse_nothing(
+    admin: TestClient, dataset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Python 3.11 `ast` fails like this now and then where several threads parse at once."""
+    copy = issue(admin, dataset, level="a")["id"]
+
+    def disturbed(_: object) -> object:
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    monkeypatch.setattr(ast, "literal_eval", disturbed)
+    assert rows_of(admin, copy, ARROW).num_rows == ROWS
 
 
 def test_all_formats_and_slices_hold_the_same_values(admin: TestClient, dataset: str) -> None:
@@ -347,11 +363,13 @@ def test_a_later_row_too_large_to_carry_noise_is_refused(admin: TestClient, data
     assert "1e18" not in answer.text
 
 
-@pytest.mark.shared_data
-@pytest.mark.skipif(not (SHARED_DATA / "adult.csv").exists(), reason="adult.csv is not there")
-def test_a_mixed_table_is_issued_whole(admin: TestClient) -> None:
-    """adult: six numeric and nine categorical columns, gaps in three of them."""
-    body = (SHARED_DATA / "adult.csv").read_bytes()
+@pytest.mark.parametrize(
+    "table", ["generated", pytest.param("public", marks=needs("data/adult.csv"))]
+)
+def test_a_mixed_table_is_issued_whole(admin: TestClient, table: str) -> None:
+    """A census: six numeric and nine categorical columns, gaps in three of them."""
+    public = table == "public"
+    body = (SHARED_DATA / "adult.csv").read_bytes() if public else as_csv(census(10_000))
     # Of sixteen different values it would be a category; as a number it travels with the record.
     params = {"name": "adult", "columns": '{"education_num": "numeric"}'}
     made = admin.post(
@@ -362,7 +380,8 @@ def test_a_mixed_table_is_issued_whole(admin: TestClient) -> None:
     copy = issue(admin, made["id"], noise_variance=variance)
     original = pyarrow.csv.read_csv(io.BytesIO(body))
     released = rows_of(admin, copy["id"])
-    assert released.num_rows == original.num_rows == 48_842
+    rows = original.num_rows
+    assert released.num_rows == rows
     assert released.column_names == original.column_names
     applied = copy["applied_variance"]
     assert variance < applied < 1.6 * variance
@@ -374,8 +393,8 @@ def test_a_mixed_table_is_issued_whole(admin: TestClient) -> None:
             spread = np.var(after.to_numpy()) / np.var(before.to_numpy())
             assert spread == pytest.approx(1 + applied, rel=0.05)
             continue
-        assert after.null_count == pytest.approx(before.null_count, abs=400)
-        shares = [count["counts"] / 48_842 for count in pc.value_counts(before).to_pylist()]
+        assert after.null_count == pytest.approx(before.null_count, abs=2 * np.sqrt(rows))
+        shares = [count["counts"] / rows for count in pc.value_counts(before).to_pylist()]
         if before.null_count:
             continue  # equal is not defined for missing cells
         same = pc.mean(pc.equal(before, after)).as_py()

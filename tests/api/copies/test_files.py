@@ -73,9 +73,8 @@ def objects(service: Service) -> list[str]:
 
 
 def test_files_hold_the_rows_of_the_copy_and_need_no_key(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     admin = service.client()
     copy = issue(admin, several_parts(admin), level="b")["id"]
     listed = files(admin, copy)

@@ -54,8 +54,7 @@ def test_without_levels_seven_usual_ones_are_shown(admin: TestClient) -> None:
     }
 
 
-def test_nothing_changes_but_the_audit_log(service_on_each_database: Service) -> None:
-    service = service_on_each_database
+def test_nothing_changes_but_the_audit_log(service: Service) -> None:
     client = service.client()
     dataset = register(client, mixed_table(600))
     before, files = _tables(service), _files(service.home)

@@ -93,10 +93,7 @@ ENDINGS: dict[str, tuple[Callable[[str, str], tuple[str, str, object]], type[Dom
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_right_that_ends_is_seen_by_the_next_look(
-    service_on_each_database: Service, ending: str
-) -> None:
-    service = service_on_each_database
+def test_a_right_that_ends_is_seen_by_the_next_look(service: Service, ending: str) -> None:
     admin = service.client()
     dataset = register(admin, mixed_table(300))
     copy = issue(admin, dataset, level="b")["id"]
@@ -112,8 +109,8 @@ def test_a_right_that_ends_is_seen_by_the_next_look(
         go_on()
 
 
-def test_a_terminated_agreement_is_seen_by_the_next_look(service_on_each_database: Service) -> None:
-    both = parties(service_on_each_database)
+def test_a_terminated_agreement_is_seen_by_the_next_look(service: Service) -> None:
+    both = parties(service)
     agreement = both.finalized()["id"]
     copy = issue(both.recipient, both.dataset, level="public")["id"]
     key = both.recipient.headers["authorization"].removeprefix("Bearer ")

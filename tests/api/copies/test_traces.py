@@ -93,9 +93,9 @@ def table_of(values: np.ndarray) -> pa.Table:
 
 
 def test_a_found_table_names_those_whose_copies_it_was_made_of(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    sharing = Sharing(service_on_each_database)
+    sharing = Sharing(service)
     rng = np.random.default_rng(2)
     holders = [sharing.recipient() for _ in range(8)]
     copies = [matrix(rows_of(one, sharing.issue(one)["id"]), NAMES) for _, one in holders]

@@ -18,9 +18,9 @@ def defect(*_: object) -> None:
 
 
 def test_a_level_is_not_defined_where_its_answer_fails(
-    service_on_each_database: Service, monkeypatch: pytest.MonkeyPatch
+    service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = service_on_each_database.client()
+    client = service.client()
     dataset = register(client, mixed_table(60))
     url = f"/v1/datasets/{dataset}/levels"
     before = client.get(url).json()

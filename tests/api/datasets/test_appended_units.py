@@ -100,10 +100,8 @@ def test_numbers_in_another_unit_are_not_appended(
 
 
 @pytest.mark.parametrize("form", ["{}", "1,0{:04.1f}", "{} %", "€{}", "{} EUR"])
-def test_numbers_in_the_same_unit_are_appended(
-    service_on_each_database: Service, form: str
-) -> None:
-    client = service_on_each_database.client()
+def test_numbers_in_the_same_unit_are_appended(service: Service, form: str) -> None:
+    client = service.client()
     dataset = registered(client, csv(form))
     answer = append(client, dataset, csv(form, seed=2))
     assert answer.status_code == 201, answer.text
@@ -186,8 +184,8 @@ def test_a_sign_far_down_in_a_file_is_as_wrong_as_at_its_beginning(
     refused(post(admin, body.encode()), signs.format(row=rows + 2))
 
 
-def test_what_was_missing_is_missing_in_rows_to_come(service_on_each_database: Service) -> None:
-    client = service_on_each_database.client()
+def test_what_was_missing_is_missing_in_rows_to_come(service: Service) -> None:
+    client = service.client()
 
     def marked(seed: int, mark: str) -> bytes:
         lines = csv("{}", seed).decode().splitlines()

@@ -35,8 +35,8 @@ def kinds(dataset: Any) -> dict[str, str]:
     return {column["name"]: column["kind"] for column in dataset["columns"]}
 
 
-def test_a_table_is_registered_and_its_columns_explained(service_on_each_database: Service) -> None:
-    client = service_on_each_database.client()
+def test_a_table_is_registered_and_its_columns_explained(service: Service) -> None:
+    client = service.client()
     made = register(client)
     assert made["rows"] == 3
     assert kinds(made) == {
@@ -155,9 +155,9 @@ def test_names_are_unique_for_an_owner(service: Service) -> None:
 
 
 def test_rows_are_appended_with_ordinals_after_all_before(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    client = service_on_each_database.client()
+    client = service.client()
     made = register(client)
     more = "person_id,age,income,city\np4,55,3000,Bern\np5,56.5,,\n"
     answer = client.post(f"/v1/datasets/{made['id']}/rows", content=more, headers=CSV_TYPE)
@@ -202,8 +202,8 @@ def test_rows_of_another_shape_are_refused(service: Service, body: str, named: s
     assert client.get(f"/v1/datasets/{made['id']}").json()["rows"] == 3
 
 
-def test_rows_are_retired_by_ordinal_and_by_key(service_on_each_database: Service) -> None:
-    client = service_on_each_database.client()
+def test_rows_are_retired_by_ordinal_and_by_key(service: Service) -> None:
+    client = service.client()
     made = register(client, key_column="person_id")
     url = f"/v1/datasets/{made['id']}/rows"
     assert client.request("DELETE", url, json={"rows": [0, 0]}).json() == {

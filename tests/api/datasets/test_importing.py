@@ -130,8 +130,8 @@ def test_a_disk_that_is_full_in_the_middle_is_told_and_leaves_nothing(
     full = service.home / "blobs" / "full.partial"
     full.symlink_to("/dev/full")
     monkeypatch.setattr(resources.blobs.place, "unfinished", lambda _name: str(full))
-    kinds = resources.jobs.kinds
-    monkeypatch.setitem(kinds, "request", replace(kinds["request"], pauses=()))
+    kinds = resources.jobs.job_types
+    monkeypatch.setitem(kinds, "request", replace(kinds["request"], retry_delays=()))
     with service.client() as running:
         running.headers["Prefer"] = "respond-async"
         job = imported(running, f"{root}/people").headers["Location"]

@@ -140,8 +140,8 @@ CODES = "code,when,n\n" + "".join(
 )
 
 
-def test_a_column_is_read_again_until_the_first_copy(service_on_each_database: Service) -> None:
-    client = service_on_each_database.client()
+def test_a_column_is_read_again_until_the_first_copy(service: Service) -> None:
+    client = service.client()
     made = post(client, CODES, columns='{"when": "categorical", "n": "numeric"}').json()
     assert {name: column["kind"] for name, column in columns_of(made).items()} == {
         "code": "categorical",
@@ -169,7 +169,7 @@ def test_a_column_is_read_again_until_the_first_copy(service_on_each_database: S
     assert shown["n"][:5] == ["0", "1", "2", "3", "0"]
     frozen = client.put(f"{place}/columns", json={"code": "categorical"})
     assert frozen.status_code == 409
-    blobs = service_on_each_database.app.state.resources.blobs.place.names()
+    blobs = service.app.state.resources.blobs.place.names()
     assert len(blobs) == 2
 
 

@@ -20,8 +20,8 @@ OPEN = ("/health", "/ready", "/metrics", "/.well-known/", "/files/")
 
 
 @pytest.fixture
-def two(service_on_each_database: Service) -> Parties:
-    return parties(service_on_each_database)
+def two(service: Service) -> Parties:
+    return parties(service)
 
 
 def test_a_key_opens_one_agreement_and_no_other_address(two: Parties) -> None:

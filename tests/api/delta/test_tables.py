@@ -25,8 +25,8 @@ def two(service: Service) -> Parties:
 
 
 @pytest.fixture
-def both(service_on_each_database: Service) -> Parties:
-    return parties(service_on_each_database)
+def both(service: Service) -> Parties:
+    return parties(service)
 
 
 def named(two: Parties, name: str, levels: dict[str, float]) -> str:

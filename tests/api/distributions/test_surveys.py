@@ -48,9 +48,9 @@ def test_a_survey_says_all_that_a_respondent_needs(service: Service) -> None:
 
 
 def test_responses_in_batches_estimate_the_shares_with_their_errors(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    client = service_on_each_database.client()
+    client = service.client()
     survey = made(client)
     for batch in range(4):
         counted = send(client, survey, vectors(1000, batch)).json()
@@ -66,9 +66,8 @@ def test_responses_in_batches_estimate_the_shares_with_their_errors(
 
 
 def test_twenty_respondents_at_once_are_all_counted_and_repeats_once(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     survey = made(service.client())
     rows = [vectors(5, seed) for seed in range(20)]
 

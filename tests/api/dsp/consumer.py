@@ -7,21 +7,19 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from fastapi.testclient import TestClient
 
-from app.service.jobs.kinds import Kind
 from app.service.jobs.runner import Runner
 from app.service.sharing.dataspace import callbacks, changing, moving
 from tests.api.conftest import Service
-from tests.api.dsp.published import require_valid
+from tests.api.dsp.messages import CONTEXT, require_valid
 from tests.api.sharing.agreements.negotiations import Parties, parties
 from tests.api.sharing.agreements.receiving import until
 
-CONTEXT = ["https://w3id.org/dspace/2025/1/context.jsonld"]
 AT = "/dsp/2025-1"
 PIDS = itertools.count(1)
 
@@ -230,8 +228,9 @@ def consuming(service: Service, *, workers: bool = True) -> Iterator[Consumer]:
     told.url = f"http://127.0.0.1:{server.server_address[1]}/callback/"
     resources = service.app.state.resources
     quick = (0.05,) * 3
-    resources.jobs.kinds[callbacks.KIND] = Kind(callbacks.send_callback, pauses=quick)
-    resources.jobs.kinds[changing.MOVE] = Kind(moving.move, pauses=quick)
+    types = resources.jobs.job_types
+    types[callbacks.SEND] = replace(callbacks.SENDING, retry_delays=quick)
+    types[changing.MOVE] = replace(moving.MOVING, retry_delays=quick)
     runner = Runner(resources, 2)
     if workers:
         runner.start()

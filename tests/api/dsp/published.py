@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import pytest
 from jsonschema import Draft201909Validator
 from referencing import Registry, Resource
 
-SCHEMAS = Path(__file__).resolve().parents[4] / "shared" / "dsp" / "schemas"
+from tests.shared_data import SHARED
 
-needed = [
-    pytest.mark.shared_data,
-    pytest.mark.skipif(not SCHEMAS.exists(), reason="the protocol is not beside this checkout"),
-]
+SCHEMAS = SHARED / "dsp" / "schemas"
 
 FILES = {
     "CatalogRequestMessage": "catalog/catalog-request-message",
@@ -43,20 +38,16 @@ FILES = {
 """The type of a message → its schema's file."""
 
 
-def example(name: str) -> Any:
-    """An example message, as `negotiation/contract-negotiation`."""
-    folder, _, file = name.partition("/")
-    return json.loads((SCHEMAS / folder / "example" / f"{file}.json").read_text(encoding="utf-8"))
+class Published:
+    """The specification as published."""
 
+    def problems(self, message: Any, kind: str) -> list[str]:
+        return [error.message for error in _validator(kind).iter_errors(message)]
 
-def require_valid(message: Any, kind: str | None = None) -> None:
-    """Fail with what is wrong, unless a message is as its schema has it."""
-    wrong = [error.message for error in _validator(kind or message["@type"]).iter_errors(message)]
-    assert wrong == [], (message, wrong)
-
-
-def is_valid(message: Any, kind: str) -> bool:
-    return bool(_validator(kind).is_valid(message))
+    def example(self, name: str) -> Any:
+        folder, _, file = name.partition("/")
+        path = SCHEMAS / folder / "example" / f"{file}.json"
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 @cache

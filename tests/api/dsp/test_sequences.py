@@ -16,10 +16,8 @@ import pytest
 from app.service.sharing.dataspace import callbacks
 from tests.api.conftest import Service
 from tests.api.dsp.consumer import AT, Consumer, Negotiating, Transferring, consuming
-from tests.api.dsp.published import needed, require_valid
+from tests.api.dsp.messages import require_valid
 from tests.api.sharing.agreements.receiving import LOOPBACK
-
-pytestmark = needed
 
 OFFER, AGREEMENT = "<ContractOfferMessage", "<ContractAgreementMessage"
 FINALIZED, ENDED = "<ContractNegotiationEventMessage", "<ContractNegotiationTerminationMessage"

@@ -14,18 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select
 
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
 from app.service.sharing.agreements.verifying import verified
 from app.service.sharing.dataspace import callbacks
 from app.store.database import tables
 from app.store.database.engine import reading
 from tests.api.conftest import Service
 from tests.api.dsp.consumer import AT, Consumer, consuming
-from tests.api.dsp.published import needed
+from tests.api.jobs.single_jobs import run_one
 from tests.api.sharing.agreements.receiving import LOOPBACK, until
-
-pytestmark = needed
 
 PARQUET = {"Accept": "application/vnd.apache.parquet"}
 PURPOSE = {"leftOperand": "purpose", "operator": "eq", "rightOperand": "research"}
@@ -38,11 +34,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def consumer(
-    database_url: str, start_service: Callable[..., Service], tmp_path: Path
+    sqlite_database: str, start_service: Callable[..., Service], tmp_path: Path
 ) -> Iterator[Consumer]:
     target = tmp_path / "out"
     target.mkdir()
-    service = start_service(database_url, **LOOPBACK, DELIVERY_TARGETS=f"lake={target}")
+    service = start_service(sqlite_database, **LOOPBACK, DELIVERY_TARGETS=f"lake={target}")
     with consuming(service) as consumer:
         yield consumer
 
@@ -245,12 +241,12 @@ def test_a_message_waits_for_the_one_before_it(
         resources = service.app.state.resources
         jobs = tables.jobs.c
         with reading(resources.engine) as connection:
-            found = select(jobs.id).where(jobs.kind == callbacks.KIND)
+            found = select(jobs.id).where(jobs.kind == callbacks.SEND)
             first, second = connection.execute(found.order_by(jobs.created_at)).scalars()
         # Whichever worker is faster: the end is not told before the offer.
-        run_job(resources, Pulse(resources), second)
+        run_one(resources, second)
         assert negotiation.heard == []
-        run_job(resources, Pulse(resources), first)
+        run_one(resources, first)
         assert [one["@type"] for one in negotiation.heard] == [
             "ContractOfferMessage",
             "ContractNegotiationTerminationMessage",

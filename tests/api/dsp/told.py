@@ -7,11 +7,10 @@ from typing import Any, Protocol
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
 from app.service.sharing.dataspace import changing
 from app.store.database import tables
 from app.store.database.engine import reading
+from tests.api.jobs.single_jobs import run_one
 
 CONTEXT = ["https://w3id.org/dspace/2025/1/context.jsonld"]
 AT, CALLBACK = "/dsp/2025-1", "https://203.0.113.9/callback"
@@ -82,7 +81,7 @@ def started(connector: TestClient, agreement: str, pid: str) -> str:
     with reading(resources.engine) as connection:
         query = select(jobs.id).where(jobs.kind == changing.MOVE, jobs.subject == begun)
         job = connection.execute(query).scalar_one()
-    run_job(resources, Pulse(resources), job)
+    run_one(resources, job)
     return begun
 
 

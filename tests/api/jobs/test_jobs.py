@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 
 from app.model import Caller, Role
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Kind, Outcome
+from app.service.jobs.job_types import JobType, Outcome
 from app.service.resources import Resources
 from app.store.database.engine import writing
 from tests.api.conftest import Service
@@ -18,7 +18,7 @@ from tests.api.conftest import Service
 def queued(service: Service, caller: str | None, role: Role = Role.OWNER) -> str:
     """A job that nobody runs."""
     resources: Resources = service.app.state.resources
-    resources.jobs.kinds.setdefault("example", Kind(lambda *_: Outcome()))
+    resources.jobs.job_types.setdefault("example", JobType(lambda *_: Outcome()))
     whose = None if caller is None else Caller(caller, "", role)
     with writing(resources.engine) as connection:
         job = enqueue(

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.service.jobs.progress import Cancelled, Progress
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
+from app.service.jobs.running import claim_next
 from app.service.jobs.tidying import answer_file
 from app.service.resources import Resources
 from app.store.database import jobs
@@ -20,17 +19,16 @@ LATER = {"Content-Type": "text/csv", "Prefer": "respond-async"}
 
 
 def test_the_answer_that_the_last_worker_began_goes_with_the_job(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     resources: Resources = service.app.state.resources
     client = service.client()
     job = client.post("/v1/synthesis/primp?seed=1", content=PEOPLE, headers=LATER).json()["id"]
-    attempts = resources.jobs.kinds["request"].attempts
+    attempts = resources.jobs.job_types["request"].attempts
     with writing(resources.engine) as connection:
         for number in range(attempts):
             then = datetime.now(UTC) + timedelta(seconds=number)
-            claimed = jobs.claim(connection, job, str(number), then, then, attempts)
+            claimed = jobs.claim(connection, job, str(number), then, then)
             assert claimed is not None
     # As a worker that is killed leaves it: begun, and never to be whole.
     begun = resources.jobs.files.writer(answer_file(job, attempts))
@@ -39,7 +37,7 @@ def test_the_answer_that_the_last_worker_began_goes_with_the_job(
     assert len(resources.jobs.files.left_before(after)) == 2
     with writing(resources.engine) as connection:
         connection.exec_driver_sql("UPDATE jobs SET lease_until = created_at")
-    run_job(resources, Pulse(resources), job)
+    assert claim_next(resources, resources.jobs.job_types, []) is None
     assert client.get(f"/v1/jobs/{job}").json()["problem"]["type"] == "/problems/job-lost"
     assert resources.jobs.files.left_before(after) == set()
 
@@ -55,9 +53,9 @@ def test_a_job_that_was_cancelled_keeps_nothing_however_late_its_worker_learns_o
     accepted = client.post("/v1/datasets?name=late", content=PEOPLE, headers=LATER)
     now = datetime.now(UTC)
     with writing(resources.engine) as connection:
-        job = jobs.claim(connection, accepted.json()["id"], "mine", now, now, 3)
+        job = jobs.claim(connection, accepted.json()["id"], "mine", now, now)
     assert job is not None
-    request = resources.jobs.kinds["request"]
+    request = resources.jobs.job_types["request"]
     if not cancelled:
         assert request.handler(resources, job, Progress()).subject is not None
         assert len(client.get("/v1/datasets").json()["datasets"]) == 1

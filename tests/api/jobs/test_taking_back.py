@@ -17,11 +17,6 @@ CSV = {"Content-Type": "text/csv"}
 LATER = CSV | {"Prefer": "respond-async"}
 
 
-@pytest.fixture
-def service(service_on_each_database: Service) -> Service:
-    return service_on_each_database
-
-
 def kept_files(service: Service) -> set[str]:
     resources: Resources = service.app.state.resources
     return resources.jobs.files.left_before(datetime.now(UTC) + timedelta(days=1))

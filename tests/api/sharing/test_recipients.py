@@ -13,8 +13,7 @@ from app.store.database.engine import reading
 from tests.api.conftest import Service
 
 
-def test_a_key_works_and_is_kept_only_as_a_hash(service_on_each_database: Service) -> None:
-    service = service_on_each_database
+def test_a_key_works_and_is_kept_only_as_a_hash(service: Service) -> None:
     made = service.client().post("/v1/recipients", json={"name": "weather-team"}).json()
     assert made["role"] == "recipient"
     shown = service.client(made["key"]).get(f"/v1/recipients/{made['id']}")

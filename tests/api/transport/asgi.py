@@ -17,6 +17,7 @@ class Conversation:
 
     parts: list[bytes]
     stalls: bool = False
+    leaves: bool = False
     read: int = 0
     sent: list[Message] = field(default_factory=list)
     read_before_answer: int | None = None
@@ -34,6 +35,8 @@ class Conversation:
             self.read += 1
             more = self.stalls or self.read < len(self.parts)
             return {"type": "http.request", "body": self.parts[self.read - 1], "more_body": more}
+        if self.leaves:
+            return {"type": "http.disconnect"}
         await asyncio.Event().wait()
         raise AssertionError("never reached")
 
@@ -52,9 +55,24 @@ def spoken(
     *,
     key: str | None = ADMIN_KEY,
     stalls: bool = False,
+    leaves: bool = False,
 ) -> Conversation:
-    """One request whose body comes in these parts; it never ends if it `stalls`."""
-    conversation = Conversation(list(parts), stalls)
+    """One request whose body comes in these parts; it never ends if it `stalls`, and nobody waits if its caller `leaves`."""
+    conversation = Conversation(list(parts), stalls, leaves)
+    asyncio.run(speak(app, method, path, conversation, headers, key=key))
+    return conversation
+
+
+async def speak(
+    app: ASGIApp,
+    method: str,
+    path: str,
+    conversation: Conversation,
+    headers: dict[str, str],
+    *,
+    key: str | None = ADMIN_KEY,
+) -> None:
+    """Have a conversation, beside others in this event loop."""
     path, _, query = path.partition("?")
     given = {"transfer-encoding": "chunked", **headers}
     if key is not None:
@@ -74,9 +92,4 @@ def spoken(
         "headers": [(name.encode(), value.encode()) for name, value in given.items()],
         "state": {},
     }
-
-    async def speak() -> None:
-        await app(scope, conversation.receive, conversation.send)
-
-    asyncio.run(speak())
-    return conversation
+    await app(scope, conversation.receive, conversation.send)

@@ -11,7 +11,7 @@ from fastapi import Request
 from httpx2 import Response
 from starlette.types import Scope
 
-from app.api.transport.incoming.arriving import Fingerprint
+from app.api.transport.incoming.request_body import Fingerprint
 from app.model import Caller, Role
 from app.service.asking import Ask, work
 from app.store.database.sharing import callers
@@ -23,9 +23,9 @@ CSV = {"Content-Type": "text/csv"}
 
 
 def test_a_repeated_write_gives_the_same_answer_and_happens_once(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    admin = service_on_each_database.client()
+    admin = service.client()
     headers = {"Idempotency-Key": "k1", **CSV}
     first = admin.post("/v1/datasets?name=a", content=TABLE, headers=headers)
     again = admin.post("/v1/datasets?name=a", content=TABLE, headers=headers)
@@ -36,9 +36,9 @@ def test_a_repeated_write_gives_the_same_answer_and_happens_once(
 
 
 def test_the_same_key_for_another_table_of_the_same_length_is_a_conflict(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    admin = service_on_each_database.client()
+    admin = service.client()
     made = admin.post("/v1/datasets?name=a", content=TABLE, headers=CSV).json()["id"]
     path = f"/v1/datasets/{made}/rows?allow_versions=true"
     headers = {"Idempotency-Key": "k1", **CSV}
@@ -108,8 +108,8 @@ def test_a_fingerprint_is_the_same_when_it_is_asked_for_again() -> None:
     assert fingerprint.hexdigest() == fingerprint.hexdigest()
 
 
-def test_a_key_that_is_shown_once_is_not_repeated(service_on_each_database: Service) -> None:
-    admin = service_on_each_database.client()
+def test_a_key_that_is_shown_once_is_not_repeated(service: Service) -> None:
+    admin = service.client()
     headers = {"Idempotency-Key": "k1"}
     first = admin.post("/v1/recipients", json={"name": "a"}, headers=headers)
     assert first.headers["cache-control"] == "no-store"
@@ -130,9 +130,8 @@ def test_a_key_that_is_shown_once_is_not_repeated(service_on_each_database: Serv
 
 
 def test_an_answer_is_not_repeated_when_the_right_to_it_has_changed(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    service = service_on_each_database
     admin = service.client()
     made = admin.post("/v1/datasets?name=a", content=TABLE, headers=CSV).json()["id"]
     for level, variance in (("low", 0.5), ("high", 1.5)):

@@ -13,7 +13,7 @@ import pytest
 
 from app.model import Caller, Role
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Handler, Kind
+from app.service.jobs.job_types import Handler, JobType
 from app.service.jobs.runner import Runner
 from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
@@ -35,7 +35,7 @@ class Office:
         self._runners: list[Runner] = []
 
     def knows(self, name: str, handler: Handler, **options: Any) -> None:
-        self.resources.jobs.kinds[name] = Kind(handler, **options)
+        self.resources.jobs.job_types[name] = JobType(handler, **options)
 
     def put(self, kind: str, payload: dict[str, Any] | None = None, **options: Any) -> str:
         caller = options.pop("caller", None)
@@ -83,8 +83,8 @@ class Office:
     def outcome(self, job_id: str) -> dict[str, Any]:
         return outcome_of(self.resources, self.job(job_id))
 
-    def caller(self, role: Role, now: datetime) -> Caller:
-        caller = Caller("rc_somebody", "somebody", role)
+    def caller(self, role: Role, now: datetime, name: str = "somebody") -> Caller:
+        caller = Caller(f"rc_{name}", name, role)
         with writing(self.resources.engine) as connection:
             callers.add(connection, caller, now)
         return caller
@@ -92,7 +92,7 @@ class Office:
 
 def _office(service: Service, **jobs: Any) -> Office:
     resources: Resources = service.app.state.resources
-    return Office(replace(resources, jobs=replace(resources.jobs, kinds={}, **jobs)))
+    return Office(replace(resources, jobs=replace(resources.jobs, job_types={}, **jobs)))
 
 
 @pytest.fixture
@@ -100,16 +100,6 @@ def office(database_url: str, tmp_path: Path) -> Iterator[Office]:
     """Jobs on SQLite, then on PostgreSQL, with leases of a second."""
     service = Service(database_url, tmp_path / "home")
     office = _office(service, lease_seconds=1.0)
-    yield office
-    office.close()
-    service.close()
-
-
-@pytest.fixture
-def office_on_redis(sqlite_database: str, redis_url: str, tmp_path: Path) -> Iterator[Office]:
-    """Jobs whose queue is in Redis."""
-    service = Service(sqlite_database, tmp_path / "home", JOBS_URL=redis_url)
-    office = _office(service)
     yield office
     office.close()
     service.close()

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, update
 from app.errors import InvalidTable, Unavailable
 from app.model import Role
 from app.service.jobs.enqueue import enqueue, payload_of
-from app.service.jobs.kinds import Outcome, TryAgain
+from app.service.jobs.job_types import Outcome, TryAgain
 from app.service.jobs.progress import Cancelled, Interrupted, Progress
 from app.service.jobs.pulse import Pulse
 from app.service.resources import Resources
@@ -96,7 +96,7 @@ def test_what_may_pass_is_tried_again_after_growing_pauses(office: Office) -> No
             raise TryAgain if job.attempts == 1 else Unavailable("not now")
         return Outcome()
 
-    office.knows("flaky", flaky, pauses=(0.2, 0.6))
+    office.knows("flaky", flaky, retry_delays=(0.2, 0.6))
     office.open()
     job = office.until(office.put("flaky"))
     assert (job.state, job.attempts) == (JobState.DONE, 3)
@@ -108,7 +108,7 @@ def test_what_never_passes_fails_with_its_problem(office: Office) -> None:
     def dead(_resources: Resources, _job: Job, _progress: Progress) -> Outcome:
         raise Unavailable("the other side is gone", seconds=3)
 
-    office.knows("dead", dead, pauses=(0.05, 0.05))
+    office.knows("dead", dead, retry_delays=(0.05, 0.05))
     office.open()
     job_id = office.put("dead")
     job = office.until(job_id)
@@ -191,8 +191,8 @@ def test_the_job_of_a_worker_that_died_is_taken_up_and_the_dead_can_end_nothing(
     job_id = office.put("echo", {"say": "mine"})
     now = datetime.now(UTC)
     with writing(office.resources.engine) as connection:
-        taken = jobs.claim(connection, job_id, "dead", now, now + timedelta(seconds=0.5), 5)
-        again = jobs.claim(connection, job_id, "thief", now, now + timedelta(seconds=9), 5)
+        taken = jobs.claim(connection, job_id, "dead", now, now + timedelta(seconds=0.5))
+        again = jobs.claim(connection, job_id, "thief", now, now + timedelta(seconds=9))
     assert taken is not None
     assert again is None
     office.open()
@@ -207,7 +207,7 @@ def test_the_job_of_a_worker_that_died_is_taken_up_and_the_dead_can_end_nothing(
 
 def test_a_worker_that_lost_its_job_stops(office: Office) -> None:
     endless = Endless()
-    office.knows("endless", endless, pauses=())
+    office.knows("endless", endless, retry_delays=())
     office.open(threads=1)
     job_id = office.put("endless")
     office.when(job_id, lambda job: job.step == "waiting")
@@ -236,7 +236,7 @@ def test_a_job_that_its_own_process_takes_up_again_keeps_its_pulse(office: Offic
     quick.__exit__(None, None, None)
 
 
-def test_one_job_is_run_once_however_often_it_is_woken(office: Office) -> None:
+def test_one_job_is_run_once_however_many_look_for_it(office: Office) -> None:
     ran: list[str] = []
 
     def count(_resources: Resources, job: Job, _progress: Progress) -> Outcome:
@@ -248,20 +248,9 @@ def test_one_job_is_run_once_however_often_it_is_woken(office: Office) -> None:
     office.open(threads=4)
     office.open(threads=4)
     put = [office.put("count") for _ in range(8)]
-    for _ in range(5):
-        for job_id in put:
-            office.resources.jobs.queue.wake(job_id)
     for job_id in put:
         office.until(job_id)
     assert sorted(ran) == sorted(put)
-
-
-def test_what_the_queue_lost_is_found_in_the_database(office: Office) -> None:
-    office.knows("echo", echo)
-    job_id = office.put("echo", {"say": ""})
-    office.resources.jobs.queue._opened().storage.flush_queue()
-    office.open()
-    assert office.until(job_id).state is JobState.DONE
 
 
 def test_repeated_work_has_one_job_at_a_time_and_always_a_next(office: Office) -> None:
@@ -285,7 +274,7 @@ def test_repeated_work_has_one_job_at_a_time_and_always_a_next(office: Office) -
 
 def test_a_name_is_had_by_one_unfinished_job(office: Office) -> None:
     office.knows("echo", echo)
-    first = office.put("echo", {"say": ""}, only_one="delivery:1")
+    first = office.put("echo", {"say": ""}, dedup_key="delivery:1")
     with writing(office.resources.engine) as connection:
         second = enqueue(
             connection,
@@ -294,12 +283,12 @@ def test_a_name_is_had_by_one_unfinished_job(office: Office) -> None:
             subject="",
             payload={},
             caller=None,
-            only_one="delivery:1",
+            dedup_key="delivery:1",
         )
     assert second is None
     office.open()
     office.until(first)
-    assert office.put("echo", {"say": ""}, only_one="delivery:1") != first
+    assert office.put("echo", {"say": ""}, dedup_key="delivery:1") != first
 
 
 @pytest.mark.parametrize("change", ["revoked", "role"])
@@ -320,17 +309,6 @@ def test_who_lost_its_right_since_gets_a_problem(office: Office, change: str) ->
     assert office.until(job_id).state is JobState.FAILED
     expected = {"revoked": "unauthenticated", "role": "forbidden"}
     assert office.outcome(job_id)["slug"] == expected[change]
-
-
-def test_the_queue_may_be_in_redis(office_on_redis: Office) -> None:
-    office_on_redis.knows("echo", echo)
-    office_on_redis.open()
-    at = datetime.now(UTC) + timedelta(seconds=0.5)
-    put = [
-        office_on_redis.put("echo", {"say": "x"}),
-        office_on_redis.put("echo", {"say": "y"}, run_at=at),
-    ]
-    assert [office_on_redis.until(one).state for one in put] == [JobState.DONE] * 2
 
 
 def test_all_threads_end_with_the_runner(office: Office) -> None:

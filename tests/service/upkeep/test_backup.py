@@ -29,20 +29,17 @@ def quiet(_what: str, _done: int, _total: int) -> None:
 
 
 @pytest.fixture
-def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
-    service = Service(database_url, tmp_path / "home")
+def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
+    service = Service(sqlite_database, tmp_path / "home")
     yield service
     service.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def target_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database that nothing was ever in."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/restored.sqlite"
-    else:
-        with fresh_database(request.getfixturevalue("postgres_url")) as url:
-            yield url
+@pytest.fixture
+def empty_postgres(postgres_url: str) -> Iterator[str]:
+    """A PostgreSQL database that nothing was ever in."""
+    with fresh_database(postgres_url) as url:
+        yield url
 
 
 def backed_up(service: Service, folder: Path) -> dict[str, Any]:
@@ -58,9 +55,17 @@ def restored(folder: Path, url: str, blobs: Path, key: bytes = KEY) -> None:
         engine.dispose()
 
 
-def test_everything_comes_back_on_either_database(
-    service: Service, target_url: str, tmp_path: Path
+@pytest.mark.parametrize("source", ["sqlite", "postgres"])
+def test_everything_comes_back_on_the_other_database(
+    source: str, sqlite_database: str, postgres_database: str, empty_postgres: str, tmp_path: Path
 ) -> None:
+    empty_sqlite = f"sqlite:///{tmp_path}/restored.sqlite"
+    url, target_url = (
+        (sqlite_database, empty_postgres)
+        if source == "sqlite"
+        else (postgres_database, empty_sqlite)
+    )
+    service = Service(url, tmp_path / "home")
     client = service.client()
     dataset = register(client, mixed_table(300))
     first = issue(client, dataset, level="b")["id"]
@@ -89,11 +94,13 @@ def test_everything_comes_back_on_either_database(
     assert log[: len(entries)] == entries
     assert "backup.restore" in [entry["action"] for entry in log[len(entries) :]]
     after.close()
+    service.close()
 
 
 def test_jobs_come_back_with_what_was_sent_and_what_they_answered(
-    service: Service, target_url: str, tmp_path: Path
+    service: Service, tmp_path: Path
 ) -> None:
+    target_url = f"sqlite:///{tmp_path}/restored.sqlite"
     address = "/v1/synthesis/primp?seed=1"
     headers = {"Content-Type": "text/csv", "Prefer": "respond-async"}
     with service.client() as running:

@@ -19,9 +19,10 @@ from app.service.datasets.arriving.register import Nowhere, dated
 from app.tables.detection.personal import IP6, MAC, holding_times, personal_within
 from app.tables.reading import read_batches
 from app.tables.stream import FOUND_OUT, Header, ReadingWishes
+from tests.example_tables import EXAMPLES, as_csv, example
+from tests.shared_data import published_tables, reads
 from tests.tables.detection.people import GIVEN, columns_of
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 NOT_PERSONAL = {
     "colour": ["red", "green", "blue"],
     "Stadt": ["Köln", "Berlin", "Rom", "Oslo"],
@@ -78,16 +79,28 @@ def test_what_is_not_personal_raises_no_alarm(tmp_path: Path) -> None:
     assert alarms == []
 
 
-@pytest.mark.shared_data
-@pytest.mark.skipif(not DATA.exists(), reason="the data sets are not beside this checkout")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_tables_of_measurements_raise_no_false_alarm(name: str, tmp_path: Path) -> None:
+    require_no_alarm(as_csv(example(name)), tmp_path)
+
+
+@reads("data/adult.csv")
 def test_the_public_data_sets_raise_no_false_alarm(tmp_path: Path) -> None:
+    for path in published_tables():
+        require_no_alarm(path.read_bytes(), tmp_path)
+
+
+def require_no_alarm(body: bytes, folder: Path) -> None:
+    """No column is an identifier, and no cell holds something personal."""
+    columns = registered(body, folder, ReadingWishes())
     alarms = [
-        (path.name, column.name, column.because)
-        for path in sorted(DATA.glob("*.csv"))
-        for column in registered(path.read_bytes(), tmp_path, ReadingWishes()).values()
+        (column.name, column.because)
+        for column in columns.values()
         if column.kind is Kind.IDENTIFIER
     ]
     assert alarms == []
+    for name, *cells in zip(*csv.reader(io.StringIO(body.decode())), strict=True):
+        assert personal_within(Counter(cells)) == {}, name
 
 
 TIMES = {
@@ -225,12 +238,3 @@ def test_what_is_personal_inside_a_text_is_found_with_its_share(what: str, text:
 def test_other_texts_hold_nothing_personal() -> None:
     assert personal_within(dict.fromkeys(HOLDING_NOTHING, 1)) == {}
     assert personal_within({}) == {}
-
-
-@pytest.mark.shared_data
-@pytest.mark.skipif(not DATA.exists(), reason="the data sets are not beside this checkout")
-def test_the_public_data_sets_hold_nothing_personal() -> None:
-    for path in sorted(DATA.glob("*.csv")):
-        with path.open() as lines:
-            for name, *cells in zip(*csv.reader(lines), strict=True):
-                assert personal_within(Counter(cells)) == {}, (path.name, name)

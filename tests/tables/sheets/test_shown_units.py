@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 import re
 import zipfile
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from app.errors import InvalidTable
 from app.model import Storage
 from app.tables.reading import read_batches
-from app.tables.sheets import shown
 from app.tables.stream import Header, ReadingWishes
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx
 from tests.tables.table_bodies import LIMITS
@@ -161,13 +159,3 @@ def test_the_unit_of_a_cell_is_found_however_it_is_written(
             after.writestr(name, inner)
     with pytest.raises(InvalidTable, match="€ in cell B2, \\$ in cell B4"):
         stream_of(sink.getvalue(), tmp_path)
-
-
-def test_pieces_of_a_file_may_end_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(1)
-    cells: list[object] = [(rng.random(), EURO) for _ in range(400)]
-    body = column(*cells, (1.5, DOLLAR))
-    for size in (7, 64, 1_000):
-        monkeypatch.setattr(shown, "CHUNK_BYTES", size)
-        with pytest.raises(InvalidTable, match="€ in cell B2, \\$ in cell B402"):
-            stream_of(body, tmp_path)

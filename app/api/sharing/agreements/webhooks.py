@@ -11,8 +11,8 @@ from app.api.transport.dependencies import AskHere, ResourcesHere
 from app.api.transport.forms import Form, View
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
-from app.service.sharing.webhooks import telling
-from app.service.sharing.webhooks.telling import Event
+from app.service.sharing.webhooks import outbox
+from app.service.sharing.webhooks.outbox import Event
 
 router = APIRouter(prefix="/v1/webhooks", tags=["agreements"], route_class=Route)
 
@@ -74,21 +74,21 @@ def add_webhook(
     """Have an address told; the answer shows this once the secret that signs the messages."""
     response.headers["Cache-Control"] = "no-store"
     events = None if form.events is None else tuple(form.events)
-    made = telling.add_webhook(resources, ask, form.url, events)
+    made = outbox.add_webhook(resources, ask, form.url, events)
     return NewWebhookView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
 
 
 @router.get("")
 def list_webhooks(resources: ResourcesHere, ask: AskHere) -> WebhookList:
     """List one's webhooks."""
-    found = telling.list_webhooks(resources, ask)
+    found = outbox.list_webhooks(resources, ask)
     return WebhookList(webhooks=[WebhookView.of(one) for one in found])
 
 
 @router.delete("/{webhook_id}", status_code=204)
 def remove_webhook(webhook_id: str, resources: ResourcesHere, ask: AskHere) -> None:
     """Remove a webhook with its messages."""
-    telling.remove_webhook(resources, ask, webhook_id)
+    outbox.remove_webhook(resources, ask, webhook_id)
 
 
 @router.get("/{webhook_id}/messages")
@@ -96,7 +96,7 @@ def list_messages(
     webhook_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
 ) -> MessageList:
     """List what was told, how often it was tried, and the last answer."""
-    found = telling.list_messages(resources, ask, webhook_id, after=page.after, limit=page.limit)
+    found = outbox.list_messages(resources, ask, webhook_id, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=more)
 
@@ -106,4 +106,4 @@ def send_again(
     webhook_id: str, message_id: str, resources: ResourcesHere, ask: AskHere
 ) -> MessageView:
     """Send a message once more, with the same id."""
-    return MessageView.of(telling.send_again(resources, ask, webhook_id, message_id))
+    return MessageView.of(outbox.send_again(resources, ask, webhook_id, message_id))

@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.forms import DataForm
+from app.api.transport.incoming.spooling import received_body
 from app.errors import TooLarge
 from app.tables.bodies.json_outline import extent
 
@@ -41,17 +42,11 @@ async def read_json(request: Request, field: BodyField) -> None:
     kind = field.field_info.annotation
     carries_data = isinstance(kind, type) and issubclass(kind, DataForm)
     most = DATA_BYTES if carries_data else JSON_BYTES
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > most:
-        raise _too_large(most)
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise _too_large(most)
-    request._body = bytes(body)
+    async with received_body(request, most) as spooled:
+        body = await run_in_threadpool(spooled.read, most)
+    request._body = body
     if body and _is_json(request):
-        request._json = await run_in_threadpool(_checked, bytes(body), field, carries_data)
+        request._json = await run_in_threadpool(_checked, body, field, carries_data)
 
 
 def _checked(body: bytes, field: BodyField, carries_data: bool) -> Any:
@@ -82,7 +77,3 @@ def _is_json(request: Request) -> bool:
     return media_type == "application/json" or (
         media_type.startswith("application/") and media_type.endswith("+json")
     )
-
-
-def _too_large(most: int) -> TooLarge:
-    return TooLarge(f"A JSON body may have {most} bytes", limit_bytes=most)

@@ -3,43 +3,43 @@
 A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
 stateless method never lies on the disk in clear.
 
-Uploads take turns: so many at once, of one caller no more than its share, and nobody for long. An upload holds a thread
-until its sender is done, and Starlette has 40: the rest are for others. A free turn goes to the waiting caller that has
-the fewest under way, so that one with many slow senders keeps its own waiting and not everybody.
+A body is worked on when it is complete and has a slot. Work on one holds a thread, and Starlette has 40: 24 slots leave
+the rest to others. A slot is free again as soon as the answer begins, however slowly it is taken.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
-import anyio
 import pyarrow as pa
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.api.transport.dependencies import AskHere, ResourcesHere, replay_of
-from app.api.transport.incoming.arriving import RequestBody, request_body
+from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, replay_of
+from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.places import message_of, place_of
-from app.errors import Busy, InvalidParameter, TooLarge, UnsupportedMediaType
+from app.api.transport.incoming.request_body import incoming_body_of
+from app.api.transport.incoming.spooling import received_body
+from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.asking import Ask
+from app.service.jobs.progress import Progress
 from app.service.resources import Resources
+from app.tables.bodies.encoding import Readable
 from app.tables.media import OFFERED, MediaType
 from app.tables.reading import read_table
 from app.tables.stream import DateOrder, Decimal, Header, ReadingWishes
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 24, 8
-WAITING_SECONDS = 60.0
-"""How long a request waits for its turn until it is told to come again."""
-
-COME_AGAIN_SECONDS = 10
+PIECE_BYTES = 2**20
+FORM = "multipart/form-data"
 
 NAMED_DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " "}
 
@@ -104,85 +104,36 @@ def reading_wishes(
 ReadingHere = Annotated[ReadingWishes, Depends(reading_wishes)]
 
 
-class Turns:
-    """Turns in one event loop."""
-
-    def __init__(self, at_once: int, of_one: int, waiting_seconds: float = WAITING_SECONDS) -> None:
-        self._at_once = at_once
-        self._of_one = of_one
-        self._waiting_seconds = waiting_seconds
-        self._under_way: Counter[str] = Counter()
-        self._waiting: OrderedDict[str, deque[anyio.Event]] = OrderedDict()
-
-    @asynccontextmanager
-    async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Wait for a turn and hold it; Busy when that takes too long."""
-        called = anyio.Event()
-        self._waiting.setdefault(caller, deque()).append(called)
-        self._call()
-        try:
-            with anyio.move_on_after(self._waiting_seconds):
-                await called.wait()
-            if not called.is_set():
-                raise Busy(
-                    f"All turns for uploads were taken for {self._waiting_seconds:g} seconds.",
-                    seconds=COME_AGAIN_SECONDS,
-                )
-            yield
-        finally:
-            if called.is_set():
-                self._under_way[caller] -= 1
-                if not self._under_way[caller]:
-                    del self._under_way[caller]
-            else:
-                self._leave(caller, called)
-            self._call()
-
-    def _call(self) -> None:
-        """Give the free turns away."""
-        while self._under_way.total() < self._at_once:
-            least = min(
-                (c for c in self._waiting if self._under_way[c] < self._of_one),
-                key=lambda caller: self._under_way[caller],
-                default=None,
-            )
-            if least is None:
-                return
-            called = self._waiting[least][0]
-            self._leave(least, called)
-            self._under_way[least] += 1
-            called.set()
-
-    def _leave(self, caller: str, called: anyio.Event) -> None:
-        queue = self._waiting[caller]
-        queue.remove(called)
-        if not queue:
-            del self._waiting[caller]
-        else:
-            self._waiting.move_to_end(caller)  # among equals, those who waited longest go first
-
-
 async def get_body(
     request: Request, resources: ResourcesHere, ask: AskHere
-) -> AsyncGenerator[RequestBody, None]:
-    """The request's body as a file; nothing is read before the caller is known and has its turn."""
-    async with _turn(request, ask):
-        yield await request_body(request, resources.limits.upload_bytes)
+) -> AsyncGenerator[Readable, None]:
+    """The request's body as a file: complete, and with a slot to be worked on."""
+    limit = resources.limits.upload_bytes
+    async with received_body(request, limit) as body, _slot(request, ask):
+        yield body
 
 
-def _turn(request: Request, ask: Ask) -> AbstractAsyncContextManager[None]:
-    """A turn to upload; a job's body has been uploaded already."""
+@asynccontextmanager
+async def _slot(request: Request, ask: Ask) -> AsyncIterator[None]:
+    """A slot for work on a body, until its answer begins; a job has a thread of its own."""
     if replay_of(request) is not None:
-        return nullcontext()
-    uploads: Turns = request.app.state.uploads
-    return uploads.turn(ask.caller.id)
+        yield
+        return
+    uploads: FairSemaphore = request.app.state.uploads
+    async with uploads.acquire(ask.caller.id) as release:
+        incoming_body_of(request).when_answered(release)
+        yield
 
 
-BodyHere = Annotated[RequestBody, Depends(get_body)]
+BodyHere = Annotated[Readable, Depends(get_body)]
 
 
 def get_table(
-    request: Request, resources: ResourcesHere, body: BodyHere, wishes: ReadingHere
+    request: Request,
+    resources: ResourcesHere,
+    body: BodyHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
 ) -> pa.Table:
     """The request's body as one table, for a stateless method."""
     return read_table(
@@ -192,6 +143,7 @@ def get_table(
         resources.limits,
         resources.spool_dir,
         wishes=wishes,
+        look=progress.look,
     )
 
 
@@ -212,6 +164,7 @@ class TableForm:
     fields: dict[str, Sequence[str]]
     resources: Resources
     wishes: ReadingWishes
+    progress: Progress
 
     def table(self, name: str) -> pa.Table:
         """The one table in the part `name`."""
@@ -228,7 +181,15 @@ class TableForm:
             )
         limits, spool = self.resources.limits, self.resources.spool_dir
         return [
-            read_table(part.file, content_type_of(part), None, limits, spool, wishes=self.wishes)
+            read_table(
+                part.file,
+                content_type_of(part),
+                None,
+                limits,
+                spool,
+                wishes=self.wishes,
+                look=self.progress.look,
+            )
             for part in self.files[name]
         ]
 
@@ -258,30 +219,37 @@ def _value(name: str, text: str, adapter: TypeAdapter[T]) -> T:
 
 
 async def get_form(
-    request: Request, resources: ResourcesHere, ask: AskHere, wishes: ReadingHere
+    request: Request,
+    resources: ResourcesHere,
+    ask: AskHere,
+    wishes: ReadingHere,
+    progress: ProgressHere,
 ) -> AsyncGenerator[TableForm, None]:
     """The request's multipart form; its parts are let go of when the request is over."""
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise UnsupportedMediaType(
-            "The body must be multipart/form-data", supported=["multipart/form-data"]
-        )
+    require_form(request)
     limit = min(FORM_BYTES, resources.limits.upload_bytes)
-    async with _turn(request, ask):
-        parser = _InMemory(request.headers, _bounded(request, limit), max_files=256, max_fields=256)
+    async with received_body(request, limit) as body, _slot(request, ask):
+        parser = _InMemory(request.headers, _pieces(body), max_files=256, max_fields=256)
         try:
             form = await parser.parse()
         except (MultiPartException, KeyError, UnicodeDecodeError):
             raise InvalidParameter("the multipart form is malformed", parameter="body") from None
         try:
             known = form_parts(request.scope["route"].openapi_extra)
-            yield _sorted_parts(form, known, resources, wishes)
+            yield TableForm(*_sorted_parts(form, known), resources, wishes, progress)
         finally:
             await form.close()
 
 
+def require_form(request: Request) -> None:
+    """UnsupportedMediaType where the body is no multipart form."""
+    if not request.headers.get("content-type", "").lower().startswith(FORM):
+        raise UnsupportedMediaType(f"The body must be {FORM}", supported=[FORM])
+
+
 def _sorted_parts(
-    form: FormData, known: Sequence[str], resources: Resources, wishes: ReadingWishes
-) -> TableForm:
+    form: FormData, known: Sequence[str]
+) -> tuple[dict[str, Sequence[UploadFile]], dict[str, Sequence[str]]]:
     """Files and fields by name; InvalidParameter for a part that the route does not know."""
     files: dict[str, list[UploadFile]] = {}
     fields: dict[str, list[str]] = {}
@@ -295,19 +263,15 @@ def _sorted_parts(
             files.setdefault(name, []).append(part)
         else:
             fields.setdefault(name, []).append(part)
-    return TableForm(dict(files), dict(fields), resources, wishes)
+    return dict(files), dict(fields)
 
 
 FormHere = Annotated[TableForm, Depends(get_form)]
 
 
-async def _bounded(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
-    received = 0
-    async for chunk in request.stream():
-        received += len(chunk)
-        if received > limit:
-            raise TooLarge(f"A form may have {limit} bytes", limit_bytes=limit)
-        yield chunk
+async def _pieces(body: Readable) -> AsyncGenerator[bytes, None]:
+    while piece := await run_in_threadpool(body.read, PIECE_BYTES):
+        yield piece
 
 
 def content_type_of(part: UploadFile) -> str | None:
@@ -366,12 +330,10 @@ def form_body(
     }
     properties |= {name: {"type": "string", "description": text} for name, text in fields.items()}
     schema = {"type": "object", "required": list(tables), "properties": properties}
-    return {
-        "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}
-    }
+    return {"requestBody": {"required": True, "content": {FORM: {"schema": schema}}}}
 
 
 def form_parts(openapi_extra: dict[str, Any]) -> list[str]:
     """The parts of a form, as `form_body` told them to the document."""
-    schema = openapi_extra["requestBody"]["content"]["multipart/form-data"]["schema"]
+    schema = openapi_extra["requestBody"]["content"][FORM]["schema"]
     return list(schema["properties"])

@@ -20,7 +20,6 @@ from app.numerics.attacks.releases.released_rows import (
     number_features,
     targets,
 )
-from app.numerics.threads import one_blas_thread
 
 ROWS_FOR_EACH = 20
 """Rows to learn from for each coefficient; with fewer, features are left out."""
@@ -83,8 +82,7 @@ def _missed(
         used = there if group is None else there & group
         values = np.stack([wanted[place].values for place in places], axis=1)
         mean = values[there].mean(axis=0) if there.any() else np.zeros(len(places))
-        with one_blas_thread():
-            guess = crossfitted(features[used], values[used], folds[used])
+        guess = crossfitted(features[used], values[used], folds[used])
         errors, deviations = guess - values[used], values[used] - mean
         found |= {place: (errors[:, i], deviations[:, i]) for i, place in enumerate(places)}
     return [found[place] for place in range(len(wanted))]

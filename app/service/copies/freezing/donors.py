@@ -120,6 +120,15 @@ class Donors:
         new_counts = DonorCounts.of(codes, sizes, self.counts.parents)
         return Donors(values, self.counts.merged(new_counts))
 
+    def shown_codes(self, sample: Sample) -> tuple[Codes, list[int]]:
+        """The categories of a sample by places in the values, UNLISTED where they are never shown, (n, c); and how many there are."""
+        fresh, codes = sample.coded_records()
+        shown = self.counts.listed
+        for column, (name, listed) in enumerate(self.values.items()):
+            places = _shown_places(fresh[name], listed, shown[column])
+            codes[:, column] = places[codes[:, column]]
+        return codes, [max(len(listed), 1) for listed in self.values.values()]
+
     def listed(self) -> dict[str, list[str | None]]:
         """The values, to be kept."""
         return {name: values.to_pylist() for name, values in self.values.items()}
@@ -191,7 +200,7 @@ class Pool:
     def _list(self, column: int, name: str, values: pa.Array, out: Codes) -> None:
         """Write where in the list of a column each of its values stands, UNLISTED where it may not be shown."""
         if not pa.types.is_dictionary(values.type):
-            out[...] = self._shown_places(column, name, values)
+            out[...] = self._places_shown(column, name, values)
             return
         # Each value is looked up once, a missing one last, and rows by their codes.
         codes = values.indices
@@ -207,14 +216,12 @@ class Pool:
         if before is not None and before[0].equals(dictionary):
             return before[1]
         once = pa.concat_arrays([dictionary.cast(pa.large_string()), MISSING])
-        places = self._shown_places(column, name, once)
+        places = self._places_shown(column, name, once)
         self._looked_up[name] = (dictionary, places)
         return places
 
-    def _shown_places(self, column: int, name: str, values: pa.Array) -> Codes:
-        places = _places(values, self.donors.values[name])
-        shown = np.append(self._may_be_shown[column], False)  # UNLISTED is the last place
-        return np.where(shown[places], places, np.int32(UNLISTED))
+    def _places_shown(self, column: int, name: str, values: pa.Array) -> Codes:
+        return _shown_places(values, self.donors.values[name], self._may_be_shown[column])
 
     def _written(self, name: str, codes: Codes) -> pa.Array:
         if len(codes) and codes[0] == UNLISTED:  # no value of the column may be shown
@@ -235,6 +242,13 @@ class Pool:
     @cached_property
     def _spellings(self) -> dict[str, Spelling | None]:
         return {name: Spelling.of(values) for name, values in self.donors.values.items()}
+
+
+def _shown_places(values: pa.Array, listed: pa.Array, shown: Flags) -> Codes:
+    """The same, UNLISTED where the value is not to be shown."""
+    places = _places(values, listed)
+    there = np.append(shown, False)  # UNLISTED is the last place
+    return np.where(there[places], places, np.int32(UNLISTED))
 
 
 def _places(values: pa.Array, listed: pa.Array) -> Codes:

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,6 @@ from app.numerics.copies.shapes.shape import (
     shape_factor,
     without_spread,
 )
-from app.numerics.threads import one_blas_thread
 from app.service.copies.freezing.donors import Donors
 from app.service.copies.freezing.protection import (
     PartProtection,
@@ -64,6 +64,24 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
+class Records:
+    """Donors, and how much numbers and categories tell of each other, as far as these may be shown."""
+
+    donors: Donors | None
+    r_squared: float
+
+    @classmethod
+    def of(cls, sample: Sample | None, before: Donors | None = None) -> Self:
+        """Of a sample of rows; `before` are the donors of earlier parts."""
+        if sample is None:
+            return cls(None, 0.0)
+        donors = Donors.of(sample) if before is None else before.with_rows(sample)
+        return cls(
+            donors, squared_canonical_correlation(sample.matrix(), *donors.shown_codes(sample))
+        )
+
+
+@dataclass(frozen=True, repr=False)
 class Measurement:
     """What rows tell.
 
@@ -71,14 +89,14 @@ class Measurement:
         numeric    the numbers that get noise
         moments    of those numbers
         sample     rows in the order of a keystream; None without categorical columns
-        r_squared  how much numbers and categories tell of each other
+        records    what follows for the records, were these the first rows
     """
 
     of: Rows
     numeric: tuple[str, ...]
     moments: RowMoments
     sample: Sample | None
-    r_squared: float
+    records: Records
 
 
 def rows_to_freeze(connection: Connection, dataset: Dataset) -> Rows:
@@ -108,28 +126,22 @@ def measure_ahead(resources: Resources, dataset_id: str) -> Measurement | None:
 def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
     """Read the rows once.
 
-    Where there is a cluster the sample is taken here, and moments are counted there. Products are small, and
-    both cores busy without threads of BLAS, which wait for each other longer than they work.
+    Where there is a cluster the sample is taken here, and moments are counted there.
     """
-    with one_blas_thread():
-        return _measured(resources, rows, secret)
-
-
-def _measured(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
     numbers, categories = sampled_columns(rows.columns)
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     if not categories:
         moments = _part_moments(resources, rows, numbers, retired)
-        return Measurement(rows, numbers, moments, None, 0.0)
+        return Measurement(rows, numbers, moments, None, Records.of(None))
     count = sum(part.rows for part in rows.parts) - len(rows.retired)
     here = () if resources.spread.elsewhere else numbers
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
         taken = _MomentsBeside(here, beside)
         batches = _batches_seen(resources, rows, (*numbers, *categories), taken)
         sample = sample_of(batches, rows.columns, sample_key(secret), count)
-        r_squared = squared_canonical_correlation(sample.matrix(), *sample.codes())
+        records = Records.of(sample)
         moments = taken.result() if here else _part_moments(resources, rows, numbers, retired)
-    return Measurement(rows, numbers, moments, sample, r_squared)
+    return Measurement(rows, numbers, moments, sample, records)
 
 
 def _part_moments(
@@ -211,8 +223,8 @@ def freeze_dataset(
         means=measurement.moments.present.means,
         largest=_magnitudes(measurement.numeric, statistics.largest),
         factor=shape_factor(covariance_shape(measurement.moments)),
-        r_squared=measurement.r_squared,
-        donors=None if measurement.sample is None else Donors.of(measurement.sample),
+        r_squared=measurement.records.r_squared,
+        donors=measurement.records.donors,
     )
     kept = keep_protection(resources, connection, dataset.id, protection)
     datasets.protect_all(connection, dataset.id, kept.hash)
@@ -240,17 +252,15 @@ def protect_part(
     issued = [entry.noise_variance for entry in history.of(connection, dataset_id)]
     needed = _carried_variances(magnitudes, min(issued, default=1.0))
     S += np.diag(np.maximum(needed - np.diag(S), 0.0))
-    donors = newest.donors
-    if donors is not None and measurement.sample is not None:
-        donors = donors.with_rows(measurement.sample)
+    records = Records.of(measurement.sample, newest.donors)
     protection = PartProtection(
         numeric=first.numeric,
         rows=measurement.moments.rows,
         means=measurement.moments.present.means,
         largest=magnitudes,
         factor=shape_factor(S),
-        r_squared=max(first.r_squared, measurement.r_squared),
-        donors=donors,
+        r_squared=max(first.r_squared, records.r_squared),
+        donors=records.donors,
     )
     return keep_protection(resources, connection, dataset_id, protection)
 

@@ -15,7 +15,6 @@ from app.numerics.attacks.releases.findings import Finding, averaged
 from app.numerics.attacks.releases.promise import attacked_release
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.attacks.releases.verdict import verdict
-from app.numerics.threads import one_blas_thread
 from app.service.attacks.released_sample import OriginalRows, RowsWanted, original_rows
 from app.service.attacks.simulated_copy import Draws, Simulated, new_draws, simulated_copy
 from app.service.copies.preview.report import Risk, Utility
@@ -82,8 +81,7 @@ def measure_elsewhere(task: LevelTask) -> Measured:
     if task.originals is None:
         raise ValueError("a task for elsewhere carries the keys of its rows")
     original = original_rows(task.wanted, task.originals)
-    with one_blas_thread():
-        return measure(rows_to_measure(original, task.attacked, task.asked.seed), task)
+    return measure(rows_to_measure(original, task.attacked, task.asked.seed), task)
 
 
 def measure(rows: Rows, task: LevelTask) -> Measured:

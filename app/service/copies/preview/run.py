@@ -10,7 +10,6 @@ from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound, NotReleasable
 from app.model import Dataset
-from app.numerics.threads import one_blas_thread
 from app.service.asking import Ask, owned, work
 from app.service.attacks.promise import rows_to_attack
 from app.service.copies.advice import Advice, advise_each
@@ -147,7 +146,7 @@ def _measured(
         return
     for task in tasks:
         # One after the other in this thread, which can be interrupted in the middle of mathematics.
-        with one_blas_thread(), progress.interruptible():
+        with progress.interruptible():
             found = measure(rows, task)
         yield found
 

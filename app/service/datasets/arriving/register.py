@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -97,15 +97,13 @@ def register_dataset(
     unless the owner allows it; with the data set, how it was read, and what its owner should know of the
     reading and of what it shares with others.
     """
-    stream = dated(stream, wishes, dates)
     dataset_id = new_id("ds")
     blob = blob_name(dataset_id, 0)
     secret = new_secret()
-    with (
-        uploading(resources, blob, stream.schema) as writer,
-        Fingerprints(resources, stream, key_column, secret) as seen,
-    ):
-        ingested = ingest(seen.stream, wishes, writer, resources.limits, progress)
+    with Fingerprints(resources, stream, key_column, secret) as seen, ExitStack() as stack:
+        stream = dated(seen.stream, wishes, dates)
+        writer = stack.enter_context(uploading(resources, blob, stream.schema))
+        ingested = ingest(stream, wishes, writer, resources.limits, progress)
         progress.tell("registering", 1, 2)
         writer.finish()
         _check_key_column(ingested.columns, key_column)

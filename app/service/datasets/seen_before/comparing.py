@@ -4,9 +4,8 @@ have a row already.
 Two data sets with the same people have independent noise, so their copies average it away. Sketches
 tell the share of rows in common, by key where both have a key column and by all values.
 
-An owner learns little of others' data sets by this: never which, only a share in steps of a tenth, and
-only where at least 100 rows on both sides were compared, so that no one can ask after a single
-person. Its own data sets are named.
+An owner is told of its own data sets only. An answer about another owner's rows would be a membership
+test; the operator finds those in the log and in the metrics.
 
 A key that comes again is a version of its row. Every row has noise of its own, so the mean of k versions of one person
 has a k-th of its variance: of a level's v there is v/k left (invariant 6). A key counts however its rows came and
@@ -15,9 +14,9 @@ whether they were retired, since what was released of them stays released.
 
 from __future__ import annotations
 
-import io
+import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -27,15 +26,17 @@ from sqlalchemy import Connection
 from app.errors import KeyRepeated, RowsAgain, RowsOverlap
 from app.model import Dataset, Level, Notice, Versions
 from app.numerics.arrays import Words
-from app.numerics.fingerprints import Overlap, Sketch, merged, overlap, repeats, with_new
+from app.numerics.fingerprints import Sketch, merged, overlap, repeats, with_new
 from app.service.datasets.seen_before.fingerprinting import KeyRuns, Sketches
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.registered import key_books, levels, sketches
 from app.store.database.registered.key_books import KeyBook
+from app.store.sealed_arrays import pack, unpack
+
+log = logging.getLogger("cornerwave.overlap")
 
 TOLD, REFUSED = 0.2, 0.5
-FEWEST_FOREIGN_ROWS = 100
 BY_CHANCE = 1e-3
 """How likely rows may be to be alike by nature that are taken for the same ones again."""
 
@@ -47,10 +48,10 @@ NOTHING = Sketches(Sketch.none(), None)
 
 @dataclass(frozen=True)
 class Shared:
-    """What a data set shares with another: the share, and which it is if the owner may know."""
+    """The share of rows that a data set has in common with another of its owner."""
 
     share: float
-    dataset: str | None
+    dataset: str
 
 
 def keep_sketches(
@@ -64,7 +65,7 @@ def keep_sketches(
 ) -> tuple[Notice, ...]:
     """Compare a new data set with all others, and keep its sketches.
 
-    RowsOverlap above one half unless the owner said that this is meant; a notice above a fifth.
+    RowsOverlap above one half of another data set of the owner, unless it allows it; a notice above a fifth.
     """
     notices = _compared(
         resources, connection, dataset_id, owner, NOTHING, found, allow_overlap=allow_overlap
@@ -181,9 +182,15 @@ def _compared(
     told: list[Shared] = []
     for other, other_owner, sealed in sketches.others(connection, dataset_id):
         known = _opened(resources, other, sealed)
-        own = other_owner == owner
-        old, new = _share(before, known, own=own), _share(after, known, own=own)
-        shared = Shared(new, other if own else None)
+        old, new = _share(before, known), _share(after, known)
+        if new <= TOLD or (old > TOLD and not new > REFUSED >= old):
+            continue
+        if other_owner != owner:
+            resources.overlaps_across_owners.add()
+            said = {"dataset": dataset_id, "other": other, "share": round(new, 1)}
+            log.warning("overlap across owners", extra=said)
+            continue
+        shared = Shared(new, other)
         if new > REFUSED >= old and not allow_overlap:
             raise RowsOverlap(
                 f"{_sentence(shared)} Copies of both would have noise of their own, which averages"
@@ -192,49 +199,31 @@ def _compared(
                 share=new,
                 dataset=shared.dataset,
             )
-        if new > TOLD and (old <= TOLD or new > REFUSED >= old):
-            told.append(shared)
-    return tuple(_notices(told))
-
-
-def _notices(told: list[Shared]) -> Iterator[Notice]:
-    """One for each data set of the owner's, and one for all others together, by the largest share."""
-    foreign = max((one.share for one in told if one.dataset is None), default=None)
-    named = [one for one in told if one.dataset is not None]
-    for one in [*named, *([] if foreign is None else [Shared(foreign, None)])]:
-        yield Notice(
+        told.append(shared)
+    return tuple(
+        Notice(
             "overlap",
             f"{_sentence(one)} The noise of their copies is independent and averages out for rows"
             " that both have.",
             share=one.share,
             dataset=one.dataset,
         )
+        for one in told
+    )
 
 
 def _sentence(shared: Shared) -> str:
-    if shared.dataset is None:
-        return (
-            f"Up to {shared.share:.0%} of the rows are also in a data set of another owner, or the"
-            " other way round."
-        )
     return (
         f"About {shared.share:.0%} of the rows are also in your data set {shared.dataset}, or the"
         " other way round."
     )
 
 
-def _share(one: Sketches, other: Sketches, *, own: bool) -> float:
-    found = [overlap(one.rows, other.rows)]
+def _share(one: Sketches, other: Sketches) -> float:
+    found = [overlap(one.rows, other.rows).share]
     if one.keys is not None and other.keys is not None:
-        found.append(overlap(one.keys, other.keys))
-    return max(each.share if own else _coarse(each) for each in found)
-
-
-def _coarse(found: Overlap) -> float:
-    """The share as another owner may know it: a tenth at a time, rounded up."""
-    if found.rows < FEWEST_FOREIGN_ROWS:
-        return 0.0
-    return math.ceil(10 * found.share - 1e-9) / 10
+        found.append(overlap(one.keys, other.keys).share)
+    return max(found)
 
 
 def _same(one: Sketches, other: Sketches) -> bool:
@@ -256,21 +245,18 @@ def _sealed(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
             arrays[f"{name}_fingerprints"] = sketch.fingerprints
             arrays[f"{name}_counts"] = sketch.counts
             arrays[f"{name}_whole"] = np.array(sketch.whole)
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **arrays)
-    return resources.vault.seal(buffer.getvalue(), _context(dataset_id))
+    return resources.vault.seal(pack(arrays), _context(dataset_id))
 
 
 def _opened(resources: Resources, dataset_id: str, sealed: bytes) -> Sketches:
-    content = resources.vault.open(sealed, _context(dataset_id))
-    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
-        found = {
-            name: Sketch(
-                kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
-            )
-            for name in ("rows", "keys")
-            if f"{name}_whole" in kept.files
-        }
+    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    found = {
+        name: Sketch(
+            kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
+        )
+        for name in ("rows", "keys")
+        if f"{name}_whole" in kept
+    }
     return Sketches(found["rows"], found.get("keys"))
 
 

@@ -1,5 +1,8 @@
 """Fingerprints of rows and keys, taken while a table passes by on its way in.
 
+Cells are fingerprinted as the file has them, before kinds are decided: `1.50` is one cell whether its column
+is read as numbers, categories or a key, and a date is its text.
+
 The keys of fingerprints follow from a secret of the service that is made once and kept sealed: a new master key
 seals it anew and changes no fingerprint. Keys in a data set's book are fingerprinted once more under the data
 set's own secret, so that two books cannot be compared. On their way there, however many they are, they lie as
@@ -18,6 +21,7 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -27,7 +31,8 @@ from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.engine import reading, writing
 from app.store.database.registered import sketches
-from app.tables.stream import TableStream
+from app.tables.dialect.spelling import MISSING_NUMBERS, spells_number, without_marks
+from app.tables.stream import Decimal, TableStream
 
 RUN_KEYS = 2**20
 """Keys held in memory: 8 MiB."""
@@ -136,6 +141,7 @@ class Fingerprints:
         self._names = sorted(names)  # the order of columns does not make rows different
         self._key_column = key_column if key_column in names else None
         self._book_key = _derived(secret, "book")
+        self._decimal = stream.read_as.decimal or Decimal.POINT
         self._rows = Sketch.none()
         self._key_sketch = Sketch.none()
         self.runs = KeyRuns(resources.spool_dir)
@@ -156,10 +162,11 @@ class Fingerprints:
             yield batch
 
     def _see(self, batch: pa.RecordBatch) -> None:
-        words = row_words(batch, self._names, self._keys.texts)
+        words = row_words(batch, self._names, self._keys.texts, self._decimal)
         self._rows = with_rows(self._rows, fingerprints(self._keys.rows, words))
         if self._key_column is not None:
-            found = _key_fingerprints(self._keys, batch.column(self._key_column))
+            cells = batch.column(self._key_column)
+            found = _key_fingerprints(self._keys, cells, self._decimal)
             self._key_sketch = with_rows(self._key_sketch, found)
             self.runs.add(fingerprints(self._book_key, found[:, None]))
 
@@ -170,14 +177,16 @@ class Fingerprints:
         self.runs.close()
 
 
-def book_fingerprints(resources: Resources, secret: bytes, cells: pa.Array) -> Words:
+def book_fingerprints(
+    resources: Resources, secret: bytes, cells: pa.Array, decimal: Decimal
+) -> Words:
     """The keys in these cells as the book of the data set with this secret has them."""
-    found = _key_fingerprints(fingerprint_keys(resources), cells)
+    found = _key_fingerprints(fingerprint_keys(resources), cells, decimal)
     return fingerprints(_derived(secret, "book"), found[:, None])
 
 
-def _key_fingerprints(keys: FingerprintKeys, cells: pa.Array) -> Words:
-    words = cell_words(cells, keys.texts)
+def _key_fingerprints(keys: FingerprintKeys, cells: pa.Array, decimal: Decimal) -> Words:
+    words = cell_words(cells, keys.texts, decimal)
     given = words[words != MISSING]
     return fingerprints(keys.keys, given[:, None])
 
@@ -186,28 +195,38 @@ MISSING = np.uint64(0x7FF8000000000000)
 WORD_BYTES = 8
 
 
-def row_words(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> Words:
-    """The cells of the columns named, (n, w); texts are digested under `key`."""
+def row_words(
+    batch: pa.RecordBatch, names: Sequence[str], key: bytes, decimal: Decimal = Decimal.POINT
+) -> Words:
+    """Return the cells of the columns named, (n, w); texts are digested under `key`."""
     words = np.empty((batch.num_rows, len(names)), np.uint64, order="F")
     for place, name in enumerate(names):
-        words[:, place] = cell_words(batch.column(name), key)
+        words[:, place] = cell_words(batch.column(name), key, decimal)
     return words
 
 
-def cell_words(cells: pa.Array, key: bytes) -> Words:
-    """The cells of one column, (n,)."""
-    if not pa.types.is_floating(cells.type):
-        return _text_words(cells, key)
+def cell_words(cells: pa.Array, key: bytes, decimal: Decimal = Decimal.POINT) -> Words:
+    """Return the cells of one column, (n,); a text that spells a number is that number."""
+    if pa.types.is_floating(cells.type):
+        return _number_words(cells)
+    coded = cells.dictionary_encode()
+    texts = coded.dictionary.cast(pa.large_string())
+    digests = (
+        hashlib.blake2b(text.encode(), digest_size=WORD_BYTES, key=key).digest()
+        for text in texts.to_pylist()
+    )
+    words = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+    spelled = spells_number(texts, decimal).to_numpy(zero_copy_only=False).astype(bool)
+    numbers = without_marks(texts.filter(pa.array(spelled)), decimal).cast(pa.float64())
+    words[spelled] = _number_words(numbers)
+    absent = pc.is_in(texts, pa.array(MISSING_NUMBERS, pa.large_string()))
+    words[absent.to_numpy(zero_copy_only=False)] = MISSING
+    places = coded.indices.fill_null(len(words))
+    return np.asarray(np.append(words, MISSING)[places.to_numpy(zero_copy_only=False)])
+
+
+def _number_words(cells: pa.Array) -> Words:
     values = cells.to_numpy(zero_copy_only=False) + 0.0  # -0 is 0
     words: Words = values.view(np.uint64)
     words[np.isnan(values)] = MISSING
     return words
-
-
-def _text_words(cells: pa.Array, key: bytes) -> Words:
-    coded = cells.dictionary_encode()
-    texts = (text.encode() for text in coded.dictionary.to_pylist())
-    found = (hashlib.blake2b(text, digest_size=WORD_BYTES, key=key).digest() for text in texts)
-    words = np.append(np.frombuffer(b"".join(found), "<u8").astype(np.uint64), MISSING)
-    places = coded.indices.fill_null(len(coded.dictionary))
-    return np.asarray(words[places.to_numpy(zero_copy_only=False)])

@@ -32,7 +32,7 @@ from app.service.sharing.agreements.terms import (
 )
 from app.service.sharing.dataspace.following import follow_in_dataspace
 from app.service.sharing.deliveries.planning import plan
-from app.service.sharing.webhooks.telling import Event, tell
+from app.service.sharing.webhooks.outbox import Event, tell
 from app.store.database.engine import moment, reading
 from app.store.database.registered import datasets
 from app.store.database.sharing import agreement_log, agreements, callers, rules

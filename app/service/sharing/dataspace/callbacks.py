@@ -18,17 +18,17 @@ from sqlalchemy import Connection
 from app.errors import InvalidParameter
 from app.service.asking import new_id
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Kind, Outcome, TryAgain
+from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
+from app.service.sharing.webhooks.outbox import RETRY_DELAYS
 from app.service.sharing.webhooks.posting import AddressRefused, destination, posted
-from app.service.sharing.webhooks.telling import PAUSES
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreement_log, agreements, dataspace
 from app.store.database.sharing.dataspace import Callback
 
-KIND = "dataspace-message"
+SEND = "dataspace-message"
 AFTER_THE_ANSWER = timedelta(seconds=0.5)
 """A consumer knows our name for a process from the answer that is on its way to it."""
 
@@ -88,21 +88,24 @@ def tell(
         created_at=now,
     )
     dataspace.add_message(connection, message)
+    agreement = agreements.one(connection, process.agreement)
+    assert agreement is not None  # nothing removes an agreement
     enqueue(
         connection,
         resources,
-        kind=KIND,
+        kind=SEND,
         subject=message_id,
         payload={},
         caller=None,
         run_at=now + AFTER_THE_ANSWER,
-        only_one=f"{KIND}:{message_id}",
+        concurrency_key=agreement.consumer,
+        dedup_key=f"{SEND}:{message_id}",
     )
 
 
 def send_callback(resources: Resources, job: Job, progress: Progress) -> Outcome:
     """Send a message and those that wait behind it; TryAgain while one before it is not taken."""
-    last = job.attempts >= resources.jobs.kinds[KIND].attempts
+    last = job.attempts >= resources.jobs.job_types[SEND].attempts
     with reading(resources.engine) as connection:
         wanted = dataspace.message(connection, job.subject)
         if wanted is None or wanted.ended_at is not None:
@@ -158,5 +161,5 @@ def _context(message_id: str) -> str:
     return f"dataspace-message:{message_id}"
 
 
-SENDING = Kind(send_callback, pauses=PAUSES)
+SENDING = JobType(send_callback, retry_delays=RETRY_DELAYS, pool=Pool.MESSAGES)
 """How messages to consumers are sent."""

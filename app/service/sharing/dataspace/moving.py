@@ -18,7 +18,7 @@ from app.errors import Busy, DomainError, Unavailable
 from app.model import Caller
 from app.service.asking import Ask
 from app.service.copies.issue import Wanted, issue_copy
-from app.service.jobs.kinds import Kind, Outcome, TryAgain
+from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.dataspace.callbacks import SERVICE
@@ -57,7 +57,7 @@ def move(resources: Resources, job: Job, progress: Progress) -> Outcome:
     except Stopped:
         pass
     except (Busy, Unavailable, OSError) as failure:
-        if job.attempts < resources.jobs.kinds[MOVE].attempts:
+        if job.attempts < resources.jobs.job_types[MOVE].attempts:
             raise TryAgain from failure
         _fail(resources, job, "unavailable", "The service cannot provide the data now.")
     except DomainError as problem:
@@ -219,5 +219,7 @@ def _consumer(connection: Connection, transfer: Transfer) -> Caller:
     return replace(record.caller, agreement=transfer.agreement)
 
 
-MOVING = Kind(move, pauses=(5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0))
+MOVING = JobType(
+    move, retry_delays=(5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0), pool=Pool.SERVICE
+)
 """How transfers are started and pushed."""

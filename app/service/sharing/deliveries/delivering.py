@@ -16,13 +16,13 @@ from app.model import Caller
 from app.service.asking import Ask
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.making.checksum import copy_checksum
-from app.service.jobs.kinds import Kind, Outcome, TryAgain
+from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import DELIVER
 from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.service.sharing.delta.reading import write_table
-from app.service.sharing.webhooks.telling import Event, tell
+from app.service.sharing.webhooks.outbox import Event, tell
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreement_log, agreements, callers, deliveries
@@ -62,7 +62,7 @@ def deliver(resources: Resources, job: Job, progress: Progress) -> Outcome:
         _take_back(resources, agreement, delivery)
         _ended(resources, agreement.id, delivery, None)
     except (Busy, Unavailable, OSError) as failure:
-        if job.attempts < resources.jobs.kinds[DELIVER].attempts:
+        if job.attempts < resources.jobs.job_types[DELIVER].attempts:
             raise TryAgain from failure
         slug = failure.slug if isinstance(failure, DomainError) else Unavailable.slug
         _ended(resources, agreement.id, delivery, slug)
@@ -209,5 +209,9 @@ def _require_in_force(resources: Resources, agreement_id: str) -> None:
             raise Over
 
 
-DELIVERING = Kind(deliver, pauses=(5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 3600.0, 3600.0))
+DELIVERING = JobType(
+    deliver,
+    retry_delays=(5.0, 15.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 3600.0, 3600.0),
+    pool=Pool.SERVICE,
+)
 """How deliveries are made."""

@@ -15,11 +15,11 @@ from sqlalchemy import Connection
 from app.agreement import ON_APPEND, ONCE, Agreement, Item, State, Terms, is_in_force, term_end
 from app.service.asking import new_id
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.kinds import Kind, Outcome
+from app.service.jobs.job_types import JobType, Outcome, Pool
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
-from app.service.sharing.webhooks.telling import Event, tell
+from app.service.sharing.webhooks.outbox import Event, tell
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
 from app.store.database.registered import datasets
@@ -79,7 +79,7 @@ def deliver_soon(resources: Resources, connection: Connection, delivery_id: str)
         subject=delivery_id,
         payload={},
         caller=None,
-        only_one=f"{DELIVER}:{delivery_id}",
+        dedup_key=f"{DELIVER}:{delivery_id}",
     )
 
 
@@ -109,7 +109,11 @@ def plan_one(resources: Resources, agreement_id: str) -> int:
         return plan(resources, connection, agreement, moment(connection))
 
 
-PLANNING = Kind(plan_for_rows, pauses=(5.0, 15.0, 30.0, 60.0, 120.0, 600.0, 600.0, 600.0))
+PLANNING = JobType(
+    plan_for_rows,
+    retry_delays=(5.0, 15.0, 30.0, 60.0, 120.0, 600.0, 600.0, 600.0),
+    pool=Pool.SERVICE,
+)
 """How planning is done; one that is lost all the same is made good by the next round."""
 
 
@@ -178,5 +182,5 @@ def _tell_of_end(resources: Resources, agreement: Agreement, end: datetime, days
             tell(resources, connection, known, Event.EXPIRING, cause, facts)
 
 
-ROUNDS = Kind(go_round, pauses=(5.0, 30.0), every=EVERY_SECONDS)
+ROUNDS = JobType(go_round, retry_delays=(5.0, 30.0), every=EVERY_SECONDS, pool=Pool.SERVICE)
 """How rounds are made."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Label, Select, delete, func, insert, or_, sel
 
 from app.model import Column, Dataset, Kind, Part, Storage
 from app.store.database import tables
+from app.store.database.engine import lock_row
 from app.store.database.registered import loose_blobs
 from app.store.database.sharing import agreements
 
@@ -47,12 +48,9 @@ def names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
 
 
 def lock(connection: Connection, dataset_id: str) -> bool:
-    """Make this transaction the data set's only writer; False when there is no such data set.
-
-    On SQLite a writing transaction is the only one already.
-    """
+    """Make this transaction the data set's only writer; False when there is no such data set."""
     query = select(tables.datasets.c.id).where(tables.datasets.c.id == dataset_id)
-    return connection.execute(query.with_for_update()).first() is not None
+    return lock_row(connection, dataset_id, query.with_for_update()).first() is not None
 
 
 def one(connection: Connection, dataset_id: str) -> Dataset | None:

@@ -22,6 +22,7 @@ class PendingBatch:
         counts    values of each numeric column, without those retired
         retired   places of rows that were retired while pending, ascending
         sketches  of its rows and keys, sealed
+        decimal   the mark by which numbers were read, among keys too
     """
 
     id: str
@@ -32,6 +33,7 @@ class PendingBatch:
     retired: tuple[int, ...]
     blob: str
     sketches: bytes
+    decimal: str
     appended_at: datetime
 
     @property

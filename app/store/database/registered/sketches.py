@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, delete, insert, select, update
 
 from app.store.database import tables
+from app.store.database.engine import lock_row
 
 AT_ONCE = 32
 FINGERPRINTS = "fingerprints"
@@ -35,7 +36,7 @@ def lock(connection: Connection) -> None:
     query = select(tables.service_secrets.c.name).where(
         tables.service_secrets.c.name == FINGERPRINTS
     )
-    connection.execute(query.with_for_update()).one()
+    lock_row(connection, FINGERPRINTS, query.with_for_update()).one()
 
 
 def add(connection: Connection, dataset_id: str, owner: str, sealed: bytes) -> None:

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from app.agreement import Agreement, Channel, Delivery, Item, State, Terms
 from app.model import Grant
 from app.store.database import tables
+from app.store.database.engine import lock_row
 
 BINDING = (State.AGREED, State.VERIFIED, State.FINALIZED)
 """States in which the provider has given its word."""
@@ -82,7 +83,7 @@ def record_of(connection: Connection, agreement_id: str) -> str | None:
 def lock(connection: Connection, agreement_id: str) -> None:
     """Make this transaction the only one that changes the agreement."""
     query = select(tables.agreements.c.id).where(tables.agreements.c.id == agreement_id)
-    connection.execute(query.with_for_update())
+    lock_row(connection, agreement_id, query.with_for_update())
 
 
 def page(

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Row, and_, insert, select, update
 
 from app.model import Caller, Role
 from app.store.database import tables
+from app.store.database.engine import lock_row
 
 ENVIRONMENT_KEY = "environment"
 
@@ -161,7 +162,7 @@ def names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
 def lock(connection: Connection, caller_id: str) -> None:
     """Make this transaction the only one that changes the caller and its keys."""
     query = select(tables.callers.c.id).where(tables.callers.c.id == caller_id)
-    connection.execute(query.with_for_update(key_share=True))
+    lock_row(connection, caller_id, query.with_for_update(key_share=True))
 
 
 def name_taken(connection: Connection, name: str) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, insert, or_, select, update
 
 from app.agreement import Party, TransferState
 from app.store.database import tables
+from app.store.database.engine import lock_row
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +50,7 @@ def add(connection: Connection, transfer: Transfer) -> None:
 def lock(connection: Connection, transfer_id: str) -> None:
     """Make this transaction the only one that changes the transfer."""
     query = select(tables.transfers.c.id).where(tables.transfers.c.id == transfer_id)
-    connection.execute(query.with_for_update())
+    lock_row(connection, transfer_id, query.with_for_update())
 
 
 def change(connection: Connection, transfer: Transfer) -> None:

@@ -7,18 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from app.service.jobs.kinds import Kind
 from app.service.jobs.runner import Runner
 from app.service.resources import Resources
 from app.service.sharing.deliveries import delivering, planning
-from app.service.sharing.webhooks import telling
+from app.service.sharing.webhooks import outbox
 
 LOOPBACK = {"WEBHOOK_NETWORKS": "127.0.0.0/8"}
 WAIT_SECONDS = 120.0
@@ -92,8 +91,9 @@ def receiving(own: Receiver | None = None) -> Iterator[Receiver]:
 @contextmanager
 def working(resources: Resources, pauses: tuple[float, ...] = (0.05,) * 3) -> Iterator[Runner]:
     """Workers of this process, with short pauses between tries."""
-    resources.jobs.kinds[telling.KIND] = Kind(telling.send_message, pauses=pauses)
-    resources.jobs.kinds[planning.DELIVER] = Kind(delivering.deliver, pauses=pauses)
+    types = resources.jobs.job_types
+    types[outbox.SEND] = replace(outbox.SENDING, retry_delays=pauses)
+    types[planning.DELIVER] = replace(delivering.DELIVERING, retry_delays=pauses)
     runner = Runner(resources, 2)
     runner.start()
     try:

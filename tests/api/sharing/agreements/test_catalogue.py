@@ -7,9 +7,9 @@ from tests.api.sharing.agreements.negotiations import parties
 
 
 def test_the_catalogue_shows_what_is_listed_at_the_levels_on_offer(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    both = parties(service_on_each_database)
+    both = parties(service)
     found = both.recipient.get("/v1/catalogue").json()["datasets"]
     assert [one["id"] for one in found] == [both.dataset]
     assert found[0]["description"] == "People."

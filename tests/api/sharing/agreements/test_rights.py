@@ -45,49 +45,49 @@ def rows_of(client: TestClient, copy: str, **params: str) -> Any:
     return pc.read_csv(io.BytesIO(got.content))
 
 
-def test_rights_begin_with_finalizing_and_end_with_terminating(both: Parties) -> None:
-    at = f"/v1/datasets/{both.dataset}"
-    agreement = both.request()["id"]
-    both.say(both.owner, agreement, "agree")
-    both.say(both.recipient, agreement, "verify")
-    assert both.recipient.get(at).status_code == 404
-    refused = both.recipient.post(f"{at}/copies", json={"level": "public"})
+def test_rights_begin_with_finalizing_and_end_with_terminating(two: Parties) -> None:
+    at = f"/v1/datasets/{two.dataset}"
+    agreement = two.request()["id"]
+    two.say(two.owner, agreement, "agree")
+    two.say(two.recipient, agreement, "verify")
+    assert two.recipient.get(at).status_code == 404
+    refused = two.recipient.post(f"{at}/copies", json={"level": "public"})
     assert refused.status_code == 404
-    both.say(both.owner, agreement, "finalize")
-    assert [one["id"] for one in both.recipient.get("/v1/datasets").json()["datasets"]] == [
-        both.dataset
+    two.say(two.owner, agreement, "finalize")
+    assert [one["id"] for one in two.recipient.get("/v1/datasets").json()["datasets"]] == [
+        two.dataset
     ]
-    assert both.recipient.get(f"{at}/levels").json()["levels"][0]["name"] == "public"
-    copy = issued(both.recipient, both.dataset)["id"]
-    mine = both.recipient.get(f"/v1/copies/{copy}/content", headers=CSV)
-    owners = both.owner.get(f"/v1/copies/{copy}/content", headers=CSV)
+    assert two.recipient.get(f"{at}/levels").json()["levels"][0]["name"] == "public"
+    copy = issued(two.recipient, two.dataset)["id"]
+    mine = two.recipient.get(f"/v1/copies/{copy}/content", headers=CSV)
+    owners = two.owner.get(f"/v1/copies/{copy}/content", headers=CSV)
     assert mine.content == owners.content
     # A level below the agreed one does not exist for it.
-    lower = issued(both.owner, both.dataset, "partner")["id"]
-    assert both.recipient.get(f"/v1/copies/{lower}").status_code == 404
-    both.say(both.owner, agreement, "terminate")
+    lower = issued(two.owner, two.dataset, "partner")["id"]
+    assert two.recipient.get(f"/v1/copies/{lower}").status_code == 404
+    two.say(two.owner, agreement, "terminate")
     for path in (at, f"/v1/copies/{copy}", f"/v1/copies/{copy}/content"):
-        assert both.recipient.get(path).status_code == 404
-    assert both.recipient.get("/v1/datasets").json()["datasets"] == []
+        assert two.recipient.get(path).status_code == 404
+    assert two.recipient.get("/v1/datasets").json()["datasets"] == []
 
 
-def test_an_agreement_gives_its_columns_and_rows_and_no_others(both: Parties) -> None:
-    item = {"dataset": both.dataset, "level": "public", "columns": ["age"], "rows_since": 30}
-    both.finalized(items=[item])
-    copy = issued(both.recipient, both.dataset)
+def test_an_agreement_gives_its_columns_and_rows_and_no_others(two: Parties) -> None:
+    item = {"dataset": two.dataset, "level": "public", "columns": ["age"], "rows_since": 30}
+    two.finalized(items=[item])
+    copy = issued(two.recipient, two.dataset)
     assert (copy["rows"], [one["name"] for one in copy["columns"]]) == (10, ["age"])
-    mine = rows_of(both.recipient, copy["id"])
-    whole = rows_of(both.owner, copy["id"])
+    mine = rows_of(two.recipient, copy["id"])
+    whole = rows_of(two.owner, copy["id"])
     assert mine.column_names == ["age"]
     assert mine["age"].to_pylist() == whole["age"].to_pylist()[30:]
-    assert rows_of(both.recipient, copy["id"], rows="0:32").num_rows == 2
-    assert rows_of(both.recipient, copy["id"], rows="0:10").num_rows == 0
-    got = both.recipient.get(f"/v1/copies/{copy['id']}/content", params={"columns": "city"})
+    assert rows_of(two.recipient, copy["id"], rows="0:32").num_rows == 2
+    assert rows_of(two.recipient, copy["id"], rows="0:10").num_rows == 0
+    got = two.recipient.get(f"/v1/copies/{copy['id']}/content", params={"columns": "city"})
     assert got.status_code == 422
-    at = f"/v1/datasets/{both.dataset}/rows"
-    retired = both.owner.request("DELETE", at, json={"rows": [3, 35]})
+    at = f"/v1/datasets/{two.dataset}/rows"
+    retired = two.owner.request("DELETE", at, json={"rows": [3, 35]})
     assert retired.status_code == 200, retired.text
-    assert both.recipient.get(f"/v1/copies/{copy['id']}").json()["rows"] == 9
+    assert two.recipient.get(f"/v1/copies/{copy['id']}").json()["rows"] == 9
 
 
 def test_rights_of_several_agreements_are_never_put_together(two: Parties) -> None:
@@ -165,19 +165,19 @@ def test_rights_begin_at_the_start_and_end_at_the_end_by_the_databases_clock(
 
 
 def test_a_key_of_a_transfer_opens_the_copies_of_its_agreement_and_nothing_else(
-    both: Parties,
+    two: Parties,
 ) -> None:
-    first = both.finalized()["id"]
-    other = parties(both.service, PEOPLE.replace("p", "q").replace("qerson", "person"))
+    first = two.finalized()["id"]
+    other = parties(two.service, PEOPLE.replace("p", "q").replace("qerson", "person"))
     item = {"dataset": other.dataset, "level": "public"}
-    made = both.recipient.post("/v1/agreements", json=both.terms(items=[item])).json()["id"]
-    for who, message in ((other.owner, "agree"), (both.recipient, "verify")):
-        both.say(who, made, message)
-    both.say(other.owner, made, "finalize")
-    mine = issued(both.recipient, both.dataset)["id"]
-    others = issued(both.recipient, other.dataset)["id"]
-    engine = both.service.app.state.resources.engine
-    now, holder = datetime.now(UTC), both.recipient_id
+    made = two.recipient.post("/v1/agreements", json=two.terms(items=[item])).json()["id"]
+    for who, message in ((other.owner, "agree"), (two.recipient, "verify")):
+        two.say(who, made, message)
+    two.say(other.owner, made, "finalize")
+    mine = issued(two.recipient, two.dataset)["id"]
+    others = issued(two.recipient, other.dataset)["id"]
+    engine = two.service.app.state.resources.engine
+    now, holder = datetime.now(UTC), two.recipient_id
     with writing(engine) as connection:
         started = TransferState.STARTED
         transfer = Transfer(
@@ -185,10 +185,10 @@ def test_a_key_of_a_transfer_opens_the_copies_of_its_agreement_and_nothing_else(
         )
         transfers.add(connection, transfer)
         key = callers.add_key(connection, holder, now, agreement=first, transfer=transfer.id)
-    bound = both.service.client(key)
+    bound = two.service.client(key)
     assert bound.get(f"/v1/copies/{mine}/content").status_code == 200
     assert bound.get(f"/v1/copies/{others}/content").status_code == 404
-    assert both.recipient.get(f"/v1/copies/{others}/content").status_code == 200
+    assert two.recipient.get(f"/v1/copies/{others}/content").status_code == 200
     # It has files, and waits for them: there are no jobs for it, nor of its holder's.
     asked = bound.post(f"/v1/copies/{mine}/files", json={}, headers={"Prefer": "respond-async"})
     assert asked.status_code == 200
@@ -201,15 +201,15 @@ def test_a_key_of_a_transfer_opens_the_copies_of_its_agreement_and_nothing_else(
         ("GET", "/v1/datasets"),
         ("GET", "/v1/agreements"),
         ("POST", f"/v1/agreements/{first}/terminate"),
-        ("POST", f"/v1/recipients/{both.recipient_id}/keys"),
+        ("POST", f"/v1/recipients/{two.recipient_id}/keys"),
     ):
         assert bound.request(method, path, json={}).status_code == 403
     shares = bound.get("/delta-sharing/shares").json()["items"]
     assert [one["name"] for one in shares] == [first]
     # A grant by hand is the holder's, and not this key's.
-    by_hand = f"/v1/datasets/{both.dataset}/grants/{both.recipient_id}"
-    assert both.owner.put(by_hand, json={"level": "public"}).status_code == 200
-    both.say(both.recipient, first, "terminate")
+    by_hand = f"/v1/datasets/{two.dataset}/grants/{two.recipient_id}"
+    assert two.owner.put(by_hand, json={"level": "public"}).status_code == 200
+    two.say(two.recipient, first, "terminate")
     assert bound.get(f"/v1/copies/{mine}/content").status_code == 403
-    assert both.recipient.get(f"/v1/copies/{mine}/content").status_code == 200
+    assert two.recipient.get(f"/v1/copies/{mine}/content").status_code == 200
     assert bound.get(file).status_code == 403

@@ -12,8 +12,8 @@ from tests.api.sharing.agreements.negotiations import Parties, parties
 
 
 @pytest.fixture
-def both(service_on_each_database: Service) -> Parties:
-    return parties(service_on_each_database)
+def both(service: Service) -> Parties:
+    return parties(service)
 
 
 def soon(days: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.service.sharing.webhooks import telling
+from app.service.sharing.webhooks import outbox
 from app.service.sharing.webhooks.posting import AddressRefused, destination, is_public
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import parties
@@ -24,9 +24,9 @@ from tests.api.sharing.agreements.receiving import (
 
 
 def test_every_state_is_told_signed_and_seen(
-    database_url: str, start_service: Callable[..., Service]
+    sqlite_database: str, start_service: Callable[..., Service]
 ) -> None:
-    both = parties(start_service(database_url, **LOOPBACK))
+    both = parties(start_service(sqlite_database, **LOOPBACK))
     with receiving() as receiver, working(both.service.app.state.resources):
         hook = add_webhook(both.recipient, receiver)
         agreement = both.finalized()
@@ -39,7 +39,7 @@ def test_every_state_is_told_signed_and_seen(
         )
     told = {one["type"] for one in receiver.verified()}
     assert "agreement.terminated" in told
-    assert told <= {event.value for event in telling.Event}
+    assert told <= {event.value for event in outbox.Event}
     last = next(one for one in receiver.verified() if one["type"] == "agreement.terminated")
     assert last["data"]["agreement"] == agreement["id"]
     assert last["data"]["state"] == "TERMINATED"
@@ -75,8 +75,8 @@ def test_a_message_is_tried_again_under_the_same_id_until_it_is_taken(
 
 
 def test_tries_go_on_for_a_day_with_growing_pauses() -> None:
-    assert list(telling.PAUSES) == sorted(telling.PAUSES)
-    assert 23 * 3600 < sum(telling.PAUSES) < 25 * 3600
+    assert list(outbox.RETRY_DELAYS) == sorted(outbox.RETRY_DELAYS)
+    assert 23 * 3600 < sum(outbox.RETRY_DELAYS) < 25 * 3600
 
 
 def test_nothing_but_the_end_is_told_after_the_end(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,6 @@ from app.numerics.copies.calibrating.applied import Calibration
 from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, joined
-from app.numerics.threads import one_blas_thread
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -64,12 +63,6 @@ def with_gaps(draw: Draw) -> Draw:
         return np.where(rng.random(numbers.shape) < 0.2, np.nan, numbers), codes, sizes
 
     return drawn
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    with one_blas_thread():
-        yield
 
 
 def refused(first: Table, later: Table, frozen: Calibration | None = None) -> bool:

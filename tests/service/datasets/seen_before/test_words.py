@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.service.datasets.seen_before.fingerprinting import MISSING, cell_words, row_words
+from app.tables.stream import Decimal
 
 KEY = b"sixteen bytes ok"
 
@@ -23,6 +24,15 @@ def test_texts_are_keyed_digests_whatever_batch_they_are_in() -> None:
     assert words[1] == MISSING
     assert cell_words(pa.array(["Oslo"], pa.large_string()), KEY)[0] == words[2]
     assert cell_words(pa.array(["Oslo"], pa.large_string()), KEY[::-1])[0] != words[2]
+
+
+def test_a_text_that_spells_a_number_is_that_number() -> None:
+    numbers = cell_words(pa.array([1234.5, 7.0, None], pa.float64()), KEY)
+    english = pa.array(["1,234.50", "007", "NA"], pa.large_string())
+    german = pa.array(["1.234,50 €", "7", ""], pa.large_string())
+    assert (cell_words(english, KEY) == numbers).all()
+    assert (cell_words(german, KEY, Decimal.COMMA) == numbers).all()
+    assert cell_words(pa.array(["1,234.50"]), KEY, Decimal.COMMA)[0] != numbers[0]
 
 
 def test_a_column_without_values_and_a_slice_are_read_right() -> None:

@@ -1,0 +1,33 @@
+"""A service that kills itself at one moment of a registration."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from sqlalchemy.pool import Pool
+
+from trials.stage.forking import run
+
+
+def run_until(moment: str, wanted: dict[str, Any]) -> None:
+    """Serve until a data set is about to be committed, or has just been and its connection goes back."""
+    event.listen(Engine, "before_cursor_execute", _notice)
+    if moment == "before-commit":
+        event.listen(Engine, "commit", lambda connection: _end_if_registering(connection.info))
+    else:
+        event.listen(Pool, "checkin", lambda _raw, record: _end_if_registering(record.info))
+    run(wanted)
+
+
+def _notice(connection: Any, cursor: object, statement: str, *_: object) -> None:
+    if statement.startswith("INSERT INTO datasets"):
+        connection.info["registering"] = True
+
+
+def _end_if_registering(info: dict[str, Any]) -> None:
+    if "registering" in info:
+        os.kill(os.getpid(), signal.SIGKILL)
