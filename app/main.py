@@ -62,7 +62,7 @@ from app.service.copies.making.scheduling import Downloads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
-from app.service.jobs.tidying import REQUEST, tidy
+from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
@@ -150,7 +150,7 @@ JOBS: dict[str, JobType] = {
     planning.DELIVER: delivering.DELIVERING,
     planning.ROUND: planning.ROUNDS,
     audit.AUDIT: audit.AUDITING,
-    workbench.KIND: workbench.WORKING,
+    WORKBENCH: workbench.WORKING,
     callbacks.SEND: callbacks.SENDING,
     changing.MOVE: moving.MOVING,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),

@@ -340,8 +340,8 @@ OUTSIDE = [
     ),
     Mutation(
         "tables/formats/archive.py",
-        "if total > min(most, UNPACKED_BYTES):",
-        "if len(packed) > min(most, UNPACKED_BYTES):",
+        "refuse_swollen(total, len(content), UNPACKED_BYTES)",
+        "refuse_swollen(len(packed), len(content), UNPACKED_BYTES)",
     ),
     Mutation(
         "api/transport/observing.py",

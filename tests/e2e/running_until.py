@@ -19,7 +19,7 @@ def run_until(moment: str, wanted: dict[str, Any]) -> None:
     if moment == "before-commit":
         event.listen(Engine, "commit", lambda connection: _end_if_registering(connection.info))
     else:
-        event.listen(Pool, "checkin", lambda _raw, record: _end_if_registering(record.info))
+        event.listen(Pool, "checkin", lambda _, record: _end_if_registering(record.info))
     run(wanted)
 
 

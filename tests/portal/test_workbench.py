@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
 
+from app.portal.workbench.bench import TOOLS
 from app.service.jobs.runner import Runner
 from tests.api.conftest import Service
 from tests.portal.test_sessions import OWN, signed_in, token_of
@@ -59,6 +61,11 @@ def test_a_work_is_its_callers_alone_and_what_was_sent_goes(
     assert [path.name.rpartition("-")[0].endswith("-answer") for path in kept] == [True]
     assert SECRET not in kept[0].read_bytes()
     assert SECRET in client.get(f"{work}/content?format=csv").content
+    # A release may call the tool otherwise; what was made with it stays to be read.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TOOLS, "swap", replace(TOOLS["swap"], title="Exchange values"))
+        assert client.get(work).status_code == 200
+        assert SECRET in client.get(f"{work}/content?format=csv").content
     for other in (someone(service), someone(service, "owner"), signed_in(service)):
         for path in (work, f"{work}/state", f"{work}/content"):
             assert other.get(path).status_code == 404

@@ -290,8 +290,16 @@ surveys = _table(
     Column("perturbation", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("responses", BigInteger, nullable=False),
+    Column("responses_per_principal", BigInteger, nullable=False),
     Column("totals", JSON, nullable=False),
     UniqueConstraint("owner", "name"),
+)
+
+survey_respondents = _table(
+    "survey_respondents",
+    Column("survey", Identity, ForeignKey("surveys.id", ondelete="CASCADE"), primary_key=True),
+    Column("principal", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("responses", BigInteger, nullable=False),
 )
 
 results = _table(
