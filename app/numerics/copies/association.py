@@ -36,7 +36,6 @@ import numpy as np
 from scipy import sparse
 
 from app.numerics.arrays import Codes, Flags, FloatArray, IntArray, Places
-from app.numerics.copies.shapes.row_moments import paired_covariance
 
 Together = Any  # a full matrix or a sparse one, which has no type
 
@@ -75,7 +74,7 @@ def squared_canonical_correlation(numbers: FloatArray, codes: Codes, sizes: Sequ
     fitted -= fitted.mean(axis=0)
     there = present.astype(np.float64)
     both = there.T @ there
-    G = paired_covariance(R.T @ R, (R**2).T @ there, (R**2).sum(axis=0) / np.diag(both))
+    G = _paired_covariance(R.T @ R, (R**2).T @ there, (R**2).sum(axis=0) / np.diag(both))
     chance = both / np.outer(np.diag(both), np.diag(both)) - 1 / n
     E = fitted.T @ fitted / n - sum(_effects(columns)) * chance * G
     values, vectors = np.linalg.eigh(E + G)
@@ -97,6 +96,21 @@ def _standardised(numbers: FloatArray) -> tuple[FloatArray, Flags]:
     scale = np.sqrt((X**2).sum(axis=0) / values)
     spread = scale > np.finfo(np.float64).eps
     return X[:, spread] / scale[spread], present[:, spread]
+
+
+def _paired_covariance(
+    products: FloatArray, squares: FloatArray, variances: FloatArray
+) -> FloatArray:
+    """(d, d): correlations over the rows that have both columns, in these variances (d,).
+
+    Of XᵀX and of Σ X_j² over the rows that have column k, (d, d) both.
+    """
+    roots = np.sqrt(squares)  # of each first: squares of 10³⁰⁰ have no product
+    spread = roots * roots.T
+    correlation = np.divide(products, spread, out=np.zeros_like(spread), where=spread > 0)
+    found = np.clip(correlation, -1.0, 1.0) * np.outer(*2 * [np.sqrt(variances)])
+    np.fill_diagonal(found, variances)
+    return np.asarray(found)
 
 
 def _effects(columns: Codes) -> list[int]:

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.numerics.copies.shapes.shape import joined
+from app.numerics.copies.shapes.shape import dominate
 from tests.api.copies.attackers import left, matrix, worst_direction
 from tests.api.copies.copy_tables import issue, register, rows_of
 from tests.api.copies.test_promise import SAMPLING, numbers
@@ -64,7 +64,7 @@ def test_cells_missing_for_a_reason_bare_no_combination(
     moments = row_moments(rows)
     K = moments.imputed_covariance()
     d = len(K)
-    S = joined(K + d / moments.complete_rows * np.diag(np.diag(K)), moments.complete_covariance())
+    S = dominate(K + d / moments.complete_rows * np.diag(np.diag(K)), moments.complete_covariance())
     old = rows + rng.multivariate_normal(np.zeros(d), S, len(rows), method="cholesky")
     assert left(X[:, -1], old[there][:, columns]) < 0.2
 

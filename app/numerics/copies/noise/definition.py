@@ -100,19 +100,6 @@ def released_tile(
     out[...] = np.rint((noise + original) * (1.0 / step)) * step
 
 
-def replace_records(
-    kept_words: WordArray, donor_words: WordArray, share: float, pool: Codes, codes: Codes
-) -> None:
-    """Replace in place the records (c, n) that are not kept by those of donors, pool (m, c).
-
-    A record is kept when U_r < share and no code of it is below 0.
-    """
-    kept = (kept_words >> np.uint64(11)) * 2.0**-53 < share
-    kept &= (codes >= 0).all(axis=0)
-    donors = ((donor_words >> np.uint64(16)) * np.uint64(len(pool))) >> np.uint64(48)
-    codes[:, ~kept] = pool[donors[~kept]].T
-
-
 def next_events(
     words: WordArray,
     share: float,
