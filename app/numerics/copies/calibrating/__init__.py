@@ -1,0 +1,1 @@
+"""The applied variance a(v), and what rows tell of numbers and categories together."""
