@@ -1,13 +1,13 @@
 """How columns go together, pair by pair, whatever they hold, and what a copy does to that and how it is undone.
 
 A pair asks for a correlation, η or Cramér's V. Numbers get noise in the shape of the data: Cov(Y) = (1+a)·K, so
-that correlations among them stay as they are. A cell of the record is its own with q^(5/4), q = 1/(1+a), and otherwise
-shows a donor's value, which tells nothing of the row. So
+that correlations among them stay as they are. A cell of a record is the row's own with q^(5/4), and otherwise a
+donor's (`records`), so that
 
     Cov(Y_j, C') = q^(5/4)·Cov(X_j, C)   and   Var(Y_j) = (1+a)·Var(X_j),
 
-which makes a correlation of a number with a category (1+a)^(7/4) times smaller than it was, and a
-correlation ratio likewise.
+which makes the association of a number with a category (1+a)^(7/4) times smaller than it was. Two categories
+are weakened by what the tree of donors does not hold, and by column events.
 
 | here | meaning |
 | --- | --- |
@@ -28,7 +28,7 @@ from app.numerics.utility.association import cramers_v
 
 
 def attenuation(applied_variance: float) -> float:
-    """Return by how much a copy divides the correlation of a number with a category."""
+    """By how much a copy divides the association of a number with a category."""
     return float((1.0 + applied_variance) ** 1.75)
 
 
