@@ -113,9 +113,11 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("participant_id", sa.String(length=500), nullable=True),
+        sa.Column("created_by", sa.String(length=40), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_callers")),
         sa.UniqueConstraint("name", name=op.f("uq_callers_name")),
     )
+    op.create_index(op.f("ix_callers_created_by"), "callers", ["created_by"], unique=False)
     op.create_index(op.f("ix_callers_participant_id"), "callers", ["participant_id"], unique=True)
     op.create_table(
         "dataspace_messages",
