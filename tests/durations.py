@@ -111,7 +111,7 @@ class DurationsPlugin:
         seconds = [value for name, value in report.user_properties if name == "processor_seconds"]
         self._seconds[report.nodeid] += float(str(seconds[-1])) if seconds else 0.0
         fixtures = [value for name, value in report.user_properties if name == "fixture_seconds"]
-        for name, value in (fixtures[-1] if fixtures else {}).items():
+        for name, value in dict[str, float](fixtures[-1] if fixtures else {}).items():  # type: ignore[call-overload]  # pytest types them as objects
             self._seconds[name] = max(self._seconds[name], value)  # each worker has its own
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
