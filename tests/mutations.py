@@ -382,9 +382,15 @@ def covering(file: str) -> list[str]:
 
 
 def mirrors(file: str) -> set[Path]:
-    """The nearest folders of tests that mirror the folder of a file; those of the API mirror the service too."""
+    """The nearest folders of tests that mirror the folder of a file.
+
+    Tests of the API mirror the service too, and all of them what every route shares.
+    """
     folder = Path(file).parent
-    wanted = [folder, Path("api", *folder.parts[1:])] if folder.parts[0] == "service" else [folder]
+    if folder.parts[0] == "service":
+        wanted = [folder, Path("api", *folder.parts[1:])]
+    else:
+        wanted = [Path("api") if folder.parts[:2] == ("api", "transport") else folder]
     found = set()
     for mirror in wanted:
         nearest = next(

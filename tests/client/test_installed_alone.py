@@ -99,17 +99,17 @@ def test_a_users_program_is_checked_strictly(tmp_path: Path) -> None:
 
 
 def test_the_client_needs_httpx_and_nothing_else(
-    sqlite_service: str, local_key: str, tmp_path: Path
+    service_url: str, owner_key: str, tmp_path: Path
 ) -> None:
     """A session in an interpreter that finds only what the client's package asks for."""
-    people(seed=97).to_csv(tmp_path / "people.csv", index=False)
+    people(seed=197).to_csv(tmp_path / "people.csv", index=False)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", ALONE + SESSION, "alone"],
         cwd=tmp_path,
         env={
             **environment(tmp_path / "none.json"),
-            "CORNERWAVE_URL": sqlite_service,
-            "CORNERWAVE_KEY": local_key,
+            "CORNERWAVE_URL": service_url,
+            "CORNERWAVE_KEY": owner_key,
         },
         capture_output=True,
         text=True,
@@ -146,7 +146,7 @@ def interpreters() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_the_wheel_installs_alone_and_fetches_a_copy(
-    sqlite_service: str, local_key: str, tmp_path: Path
+    service_url: str, owner_key: str, tmp_path: Path
 ) -> None:
     """With httpx and nothing of ours, on every Python that is here; packages come as for `make`."""
     shutil.copytree(
@@ -155,7 +155,7 @@ def test_the_wheel_installs_alone_and_fetches_a_copy(
     uv("build", "--wheel", "--quiet", str(tmp_path / "client"), "--out-dir", str(tmp_path / "dist"))
     (wheel,) = (tmp_path / "dist").glob("*.whl")
     people(seed=98).to_csv(tmp_path / "people.csv", index=False)
-    known = {"CORNERWAVE_URL": sqlite_service, "CORNERWAVE_KEY": local_key}
+    known = {"CORNERWAVE_URL": service_url, "CORNERWAVE_KEY": owner_key}
     sizes = set()
     for version, interpreter in interpreters().items():
         home = tmp_path / version

@@ -114,6 +114,14 @@ def test_a_log_that_was_changed_is_told(sqlite_database: str, service: Service) 
     assert "entry 1 was altered" in answer.text
 
 
+def test_only_auditors_and_administrators_verify_the_log(service: Service) -> None:
+    for role, status in (("recipient", 403), ("owner", 403), ("auditor", 200)):
+        client = signed_in(service, made(service, role, role)["key"])
+        form = {"form_token": token_of(client)}
+        answer = client.post("/portal/log/verification", data=form, headers=OWN)
+        assert answer.status_code == status, role
+
+
 def test_an_administrator_makes_and_ends_callers_keys_and_sessions(service: Service) -> None:
     client = signed_in(service)
     form = {"form_token": token_of(client)}

@@ -74,6 +74,10 @@ def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     assert office.post(f"{at}/levels", data=said, headers=sending(office)).status_code == 200
     grant = {"recipient": analyst["id"], "level": "partner"}
     assert office.post(f"{at}/people", data=grant, headers=sending(office)).status_code == 200
+    issued = office.post(
+        f"/portal/datasets/{dataset}/copies", data={"level": "partner"}, headers=sending(office)
+    )
+    assert issued.status_code < 400
     client = service.client(analyst["key"])
     copy = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "partner"}).json()["id"]
     assert client.get(f"/v1/copies/{copy}/content").status_code == 200
