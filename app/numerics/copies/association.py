@@ -151,7 +151,7 @@ class _Search:
         rows = SEARCH_PRODUCTS // (max(c * (c - 1) // 2, 1) * self.R.shape[1])
         some = _Search.of(self.explained, self.R[:rows], self.columns[:, :rows], self.widths)
         best, chosen = least, tuple[int, ...]()
-        further = list(combinations(range(c), 2))
+        further: list[tuple[int, ...]] = list(combinations(range(c), 2))
         while further:
             more, longer = max((some.with_cells_of(each), each) for each in further)
             if more <= best:

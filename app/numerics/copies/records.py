@@ -120,7 +120,8 @@ class _Draws:
 
         Few rows have many events: words are drawn for those alone whose last event has occurred.
         """
-        products, places = (each[:n] for each in self._latest[stream > 0])
+        products, places = self._latest[stream > 0]
+        products, places = products[:n], places[:n]
         products[:], places[:] = 1.0, 0
         self._rows[:n] = np.arange(n)
         self._stream.fill(self._words[:n], block, stream * _STREAM, first=offset)

@@ -155,7 +155,7 @@ def test_a_category_that_determines_a_number_leaves_just_the_promise(v: float) -
 @pytest.mark.parametrize("name", TABLES)
 def test_trees_that_know_the_kept_records_are_left_with_the_promise(name: str, v: float) -> None:
     part = TABLES[name]()
-    left, error = left_shares(part, part.applied(v), part.codes * 1.0, trees)
+    left, error = left_shares(part, part.applied(v), part.codes.astype(np.float64), trees)
     assert (left > v / (1 + v) - 2 * error - 0.005).all()
 
 
@@ -166,7 +166,7 @@ def test_trees_that_know_the_kept_records_are_left_with_the_promise(name: str, v
 def test_trees_on_adult_are_left_with_the_promise_but_for_skewed_columns(v: float) -> None:
     whole = adult()
     part = Part(whole.numbers[::2], whole.codes[::2])
-    left, error = left_shares(part, part.applied(v), part.codes * 1.0, trees)
+    left, error = left_shares(part, part.applied(v), part.codes.astype(np.float64), trees)
     short = np.flatnonzero(left <= v / (1 + v) - 2 * error - 0.005)
     assert set(short.tolist()) <= {2, 3}, "only capital gain and loss are that skewed"
 
@@ -174,7 +174,7 @@ def test_trees_on_adult_are_left_with_the_promise_but_for_skewed_columns(v: floa
 def test_trees_find_the_ages_under_noise_of_the_level_alone() -> None:
     """The control: without a(v) who knows the kept records is left with less."""
     part = ages_and_bands()
-    left, _ = left_shares(part, 1.0, part.codes * 1.0, trees)
+    left, _ = left_shares(part, 1.0, part.codes.astype(np.float64), trees)
     assert left.min() < 0.42
 
 
