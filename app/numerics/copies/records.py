@@ -99,8 +99,7 @@ class _Draws:
         self._share, self._donors = share, donors
         self._words = np.empty(rows, dtype=np.uint64)
         self._rows = np.empty(rows, dtype=np.intp)
-        self._products = np.empty((2, rows))
-        self._places = np.empty((2, rows), dtype=np.int32)
+        self._latest = [(np.empty(rows), np.empty(rows, dtype=np.int32)) for _ in range(2)]
 
     def show(self, codes: Codes, columns: Codes, block: int, offset: int) -> None:
         """Make of codes (c, n) from an offset of a block on, in place, what a copy shows.
@@ -121,8 +120,8 @@ class _Draws:
 
         Few rows have many events: words are drawn for those alone whose last event has occurred.
         """
-        products: FloatArray = self._products[int(stream > 0), :n]
-        places: Codes = self._places[int(stream > 0), :n]
+        products, places = self._latest[stream > 0]
+        products, places = products[:n], places[:n]
         products[:], places[:] = 1.0, 0
         self._rows[:n] = np.arange(n)
         self._stream.fill(self._words[:n], block, stream * _STREAM, first=offset)

@@ -27,7 +27,7 @@ def related(rows: int = ROWS) -> Part:
 
 
 def states(codes: Codes) -> NDArray[np.intp]:
-    return np.asarray(np.ravel_multi_index(list(codes.T), (3, 2)), dtype=np.intp)
+    return np.asarray(np.ravel_multi_index(list(codes.T), (3, 2)))
 
 
 def log_chances(own: NDArray[np.intp], seen: list[NDArray[np.intp]]) -> Numbers:
