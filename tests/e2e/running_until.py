@@ -18,7 +18,7 @@ def run_until(moment: str, wanted: dict[str, Any]) -> None:
     """Serve until a blob is written but not published, or a data set is about to be committed, or has just been."""
     event.listen(Engine, "before_cursor_execute", _notice)
     if moment == "before-publish":
-        BlobFolder.publish = _end  # type: ignore[method-assign]  # of this process alone
+        BlobFolder.publish = _end  # type: ignore[assignment, method-assign]  # of this process alone
     elif moment == "before-commit":
         event.listen(Engine, "commit", lambda connection: _end_if_registering(connection.info))
     else:
