@@ -205,7 +205,7 @@ def randomize_table(
     whoever has it can take the noise away again.
     """
     used = new_seed() if seed is None else seed
-    left_out = {}
+    left_out: dict[str, str] = {}
     if column is None:
         table, left_out = without_identifiers(table, resources.limits, ())
     model = (
