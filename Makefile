@@ -30,10 +30,6 @@ test-slow: $(VENV)/.dev  ## the slow tier: simulations, kills, fuzzing, installs
 durations: $(VENV)/.dev  ## the fast tier again, recording the processor time of every test in tests/durations.json
 	$(PYTEST) --record-durations tests/durations.json $(ARGS)
 
-# Types are a minute of one core without a cache; the rest fits beside it. The cache is shared by all checkouts of a user:
-# mypy looks at what a file contains, so that a fresh clone of known code is checked in seconds.
-export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/cornerwave/mypy
-
 check: $(VENV)/.dev  ## format, lint, types, import contracts, budget of the tests
 	$(MAKE) --no-print-directory --jobs 2 --output-sync check-types check-rules
 

@@ -134,6 +134,7 @@ class Dataset:
         listed   whether others may find it and ask for a copy
         missing_tokens  texts that stand for a missing cell, as its owner said
         pending_rows    appended rows that have not yet formed a part
+        publish_noise   whether who may have a copy may have its noise law
         part_rows       rows that the owner wants a part to have at least, 0 for no wish
     """
 
@@ -152,6 +153,7 @@ class Dataset:
     missing_tokens: tuple[str, ...] = ()
     pending_rows: int = 0
     part_rows: int = 0
+    publish_noise: bool = True
 
     @property
     def released_rows(self) -> int:
@@ -214,14 +216,14 @@ class Copy:
         grid     column with noise → e: its released numbers are multiples of 2^e
         records  columns whose values are kept or replaced by those of donors
         levels   the owner's names for this variance that this caller may know
-        applied_variance  of the first part
-        applied_variance, sequence, hash  for those who answer for the data set, None for recipients
+        applied_variance  a(v) of the level in the first part; public
+        sequence, hash    for those who answer for the data set, None for recipients
     """
 
     id: str
     dataset: str
     noise_variance: float
-    applied_variance: float | None
+    applied_variance: float
     sequence: int | None
     hash: str | None
     issued_at: datetime

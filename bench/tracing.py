@@ -148,7 +148,6 @@ def sharing(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[W
             copies = [_copy(one, dataset) for _, one in held]
             yield World(client, dataset, truth, [who for who, _ in held], copies, level)
         finally:
-            app.state.resources.jobs.queue.close()
             app.state.resources.engine.dispose()
 
 

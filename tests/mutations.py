@@ -340,8 +340,8 @@ OUTSIDE = [
     ),
     Mutation(
         "tables/formats/archive.py",
-        "if total > min(most, UNPACKED_BYTES):",
-        "if len(packed) > min(most, UNPACKED_BYTES):",
+        "refuse_swollen(total, len(content), UNPACKED_BYTES)",
+        "refuse_swollen(len(packed), len(content), UNPACKED_BYTES)",
     ),
     Mutation(
         "api/transport/observing.py",
@@ -382,9 +382,15 @@ def covering(file: str) -> list[str]:
 
 
 def mirrors(file: str) -> set[Path]:
-    """The nearest folders of tests that mirror the folder of a file; those of the API mirror the service too."""
+    """The nearest folders of tests that mirror the folder of a file.
+
+    Tests of the API mirror the service too, and all of them what every route shares.
+    """
     folder = Path(file).parent
-    wanted = [folder, Path("api", *folder.parts[1:])] if folder.parts[0] == "service" else [folder]
+    if folder.parts[0] == "service":
+        wanted = [folder, Path("api", *folder.parts[1:])]
+    else:
+        wanted = [Path("api") if folder.parts[:2] == ("api", "transport") else folder]
     found = set()
     for mirror in wanted:
         nearest = next(

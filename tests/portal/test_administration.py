@@ -60,7 +60,7 @@ def test_addresses_are_shown_without_their_passwords() -> None:
         {
             "CORNERWAVE_DATABASE_URL": "postgresql://user:hunter2@db.example:5433/name?sslkey=hunter3",
             "CORNERWAVE_REDIS_URL": "redis://:hunter4@cache.example/1",
-            "CORNERWAVE_ADMIN_KEY": "hunter5" * 6,
+            "CORNERWAVE_ADMIN_KEY": "Q7f0xM2kd9Lw4zT8hB5nR1vJ6sYp3cGu",
             "CORNERWAVE_MASTER_KEY": MASTER_KEY,
         }
     ).shown()
@@ -112,6 +112,14 @@ def test_a_log_that_was_changed_is_told(sqlite_database: str, service: Service) 
     answer = client.post("/portal/log/verification", data=form, headers=OWN)
     assert "The log is not whole" in answer.text
     assert "entry 1 was altered" in answer.text
+
+
+def test_only_auditors_and_administrators_verify_the_log(service: Service) -> None:
+    for role, status in (("recipient", 403), ("owner", 403), ("auditor", 200)):
+        client = signed_in(service, made(service, role, role)["key"])
+        form = {"form_token": token_of(client)}
+        answer = client.post("/portal/log/verification", data=form, headers=OWN)
+        assert answer.status_code == status, role
 
 
 def test_an_administrator_makes_and_ends_callers_keys_and_sessions(service: Service) -> None:

@@ -49,6 +49,14 @@ def waiting(client: TestClient, body: bytes) -> str:
     return str(answer.json()["file"])
 
 
+def test_a_form_in_place_of_a_file_is_refused(service: Service) -> None:
+    client = signed_in(service)
+    form = {"form_token": token_of(client), "file": "a,b"}
+    answer = client.post("/portal/owned/new/file", data=form, headers=OWN | {"Accept": "*/*"})
+    assert answer.status_code == 415
+    assert answer.json()["type"] == "/problems/unsupported-media-type"
+
+
 def registered(client: TestClient, name: str, seed: int) -> str:
     file = waiting(client, parquet(household_table(300, seed=seed)))
     params = {"name": name, "key_column": "household", "file": file}

@@ -76,7 +76,7 @@ class IssuedView(BaseModel):
     levels: list[str]
     noise_variance: float
     privacy: float
-    applied_variance: float | None
+    applied_variance: float
     sequence: int | None
     hash: str | None
     issued_at: datetime

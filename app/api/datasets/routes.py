@@ -155,7 +155,7 @@ def show_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> Dat
 def describe_dataset(
     dataset_id: str, form: DescriptionForm, resources: ResourcesHere, ask: AskHere
 ) -> DatasetView:
-    """Say what a data set is, whether others may find it and ask for a copy, and how many rows a later part has at least."""
+    """Set the description and the options of a data set."""
     said = catalogue.describe_dataset(
         resources,
         ask,
@@ -163,6 +163,7 @@ def describe_dataset(
         description=form.description,
         listed=form.listed,
         part_rows=form.part_rows,
+        publish_noise=form.publish_noise,
     )
     return DatasetView.of(said)
 

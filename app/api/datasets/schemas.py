@@ -102,6 +102,7 @@ class DatasetView(BaseModel):
     part_rows: int = Field(
         description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
     )
+    publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
     key_column: str | None
     frozen: bool
     created_at: datetime
@@ -120,6 +121,7 @@ class DatasetView(BaseModel):
             retired_rows=dataset.retired,
             pending_rows=dataset.pending_rows,
             part_rows=dataset.part_rows,
+            publish_noise=dataset.publish_noise,
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,
@@ -182,6 +184,7 @@ class RegisteredView(BaseModel):
     part_rows: int = Field(
         description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
     )
+    publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
     key_column: str | None
     frozen: bool
     created_at: datetime
@@ -206,6 +209,7 @@ class RegisteredView(BaseModel):
             retired_rows=dataset.retired,
             pending_rows=dataset.pending_rows,
             part_rows=dataset.part_rows,
+            publish_noise=dataset.publish_noise,
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,
@@ -237,6 +241,9 @@ class DescriptionForm(Form):
         ge=0,
         le=10**9,
         description="Rows that a part appended after the first copy has at least; 0 for no more than noise needs.",
+    )
+    publish_noise: bool | None = Field(
+        None, description="Whether who may have a copy may have its noise law."
     )
 
 

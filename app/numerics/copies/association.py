@@ -28,15 +28,14 @@ once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from app.numerics.arrays import Codes, Flags, FloatArray, IntArray, Places
-from app.numerics.copies.shapes.row_moments import paired_covariance
 
 Together = Any  # a full matrix or a sparse one, which has no type
 
@@ -75,15 +74,15 @@ def squared_canonical_correlation(numbers: FloatArray, codes: Codes, sizes: Sequ
     fitted -= fitted.mean(axis=0)
     there = present.astype(np.float64)
     both = there.T @ there
-    G = paired_covariance(R.T @ R, (R**2).T @ there, (R**2).sum(axis=0) / np.diag(both))
+    G = _paired_covariance(R.T @ R, (R**2).T @ there, (R**2).sum(axis=0) / np.diag(both))
     chance = both / np.outer(np.diag(both), np.diag(both)) - 1 / n
-    E = fitted.T @ fitted / n - _effects(columns) * chance * G
+    E = fitted.T @ fitted / n - sum(_effects(columns)) * chance * G
     values, vectors = np.linalg.eigh(E + G)
     unsure = 2 * np.sqrt(d * (1 / max(both.min(), 1.0) - 1 / n))
     whitening = vectors / np.sqrt(np.maximum(values, min(unsure, 1.0) + HARDLY))
     # A cell's sum over the rows that have the number stands for all its rows.
     R *= n / present.sum(axis=0)
-    search = _Search(whitening.T @ E @ whitening, R @ whitening, columns, widths)
+    search = _Search.of(whitening.T @ E @ whitening, R @ whitening, columns, widths)
     return float(np.clip(search.most(), 0.0, 1.0))
 
 
@@ -99,9 +98,24 @@ def _standardised(numbers: FloatArray) -> tuple[FloatArray, Flags]:
     return X[:, spread] / scale[spread], present[:, spread]
 
 
-def _effects(columns: Codes) -> int:
-    """How many categories a regression can choose freely: one less than each column has."""
-    return sum(int(np.count_nonzero(np.bincount(own))) - 1 for own in columns)
+def _paired_covariance(
+    products: FloatArray, squares: FloatArray, variances: FloatArray
+) -> FloatArray:
+    """(d, d): correlations over the rows that have both columns, in these variances (d,).
+
+    Of XᵀX and of Σ X_j² over the rows that have column k, (d, d) both.
+    """
+    roots = np.sqrt(squares)  # of each first: squares of 10³⁰⁰ have no product
+    spread = roots * roots.T
+    correlation = np.divide(products, spread, out=np.zeros_like(spread), where=spread > 0)
+    found = np.clip(correlation, -1.0, 1.0) * np.outer(*2 * [np.sqrt(variances)])
+    np.fill_diagonal(found, variances)
+    return np.asarray(found)
+
+
+def _effects(columns: Codes) -> list[int]:
+    """How many categories of each column a regression can choose freely: one less than occur."""
+    return [int(np.count_nonzero(np.bincount(own))) - 1 for own in columns]
 
 
 @dataclass(frozen=True)
@@ -112,44 +126,51 @@ class _Search:
         explained  E, in coordinates in which E + G is the identity, (r, r)
         R          in the same coordinates, (n, r)
         columns    (c, n) codes below `widths`
+        effects    (c,) how many of each column's can be chosen freely
+        total      RᵀR
     """
 
     explained: FloatArray
     R: FloatArray
     columns: Codes
     widths: Sequence[int]
+    effects: Sequence[int]
+    total: FloatArray
+
+    @classmethod
+    def of(
+        cls, explained: FloatArray, R: FloatArray, columns: Codes, widths: Sequence[int]
+    ) -> Self:
+        """The search in all these rows."""
+        return cls(explained, R, columns, widths, _effects(columns), R.T @ R)
 
     def most(self) -> float:
         """R² of the best columns found."""
-        none = float(np.linalg.eigvalsh(self.explained)[-1])
         c = len(self.widths)
-        pairs = max(c * (c - 1) // 2, 1)
-        rows = max(1, SEARCH_PRODUCTS // (pairs * self.R.shape[1]))
-        some = replace(self, R=self.R[:rows], columns=self.columns[:, :rows])
-        found = [(some.with_cells_of(pair), pair) for pair in combinations(range(c), 2)]
-        best, chosen = max(found, default=(none, ()))
-        if best <= none:
-            return none
-        best = max(none, self.with_cells_of(chosen))
-        while len(chosen) < c:
-            further = [(*chosen, j) for j in range(c) if j not in chosen]
-            more, longer = max((self.with_cells_of(each), each) for each in further)
+        least = self.with_cells_of(())
+        rows = SEARCH_PRODUCTS // (max(c * (c - 1) // 2, 1) * self.R.shape[1])
+        some = _Search.of(self.explained, self.R[:rows], self.columns[:, :rows], self.widths)
+        best, chosen = least, tuple[int, ...]()
+        further: list[tuple[int, ...]] = list(combinations(range(c), 2))
+        while further:
+            more, longer = max((some.with_cells_of(each), each) for each in further)
             if more <= best:
                 break
             best, chosen = more, longer
-        return best
+            further = [(*chosen, j) for j in range(c) if j not in chosen]
+        return max(least, self.with_cells_of(chosen))
 
     def with_cells_of(self, chosen: tuple[int, ...]) -> float:
         """λ_max of E + M for the cells of these columns; of E where they have too many."""
         n, r = self.R.shape
         cells, count = _cells(self.columns[list(chosen)], [self.widths[j] for j in chosen])
-        free = len(count) - 1 - _effects(self.columns[list(chosen)])
+        free = len(count) - 1 - sum(self.effects[j] for j in chosen)
         M = np.zeros((r, r))
         if free > 0 and n >= ROWS_PER_CELL * len(count):
             place = sparse.csr_matrix((np.ones(n), cells, np.arange(n + 1)), shape=(n, len(count)))
             means = (place.T @ self.R) / np.sqrt(count)[:, None]
             B = means.T @ means
-            W = (self.R.T @ self.R - B) / (n - len(count))
+            W = (self.total - B) / (n - len(count))
             M = (B - free * W) / n
         return float(np.linalg.eigvalsh(self.explained + M)[-1])
 

@@ -14,11 +14,13 @@ power, is later. Only products and comparisons of doubles: the same on every pro
 Recipe `aes256ctr-records-v2`, on the keystream of `keystream`:
 
     key       = HKDF-SHA256(input key = data set secret, no salt, info = "aes256ctr-records-v2" ‖ 0 ‖ binding)
-    word      = that of column 2¹⁶·j + k, for event k of stream j: j = 0 of the record, 1 to c of the columns
+    words     of row r and stream j, j = 0 of the record and 1 to c of the columns:
+              event 1          offset r of column 2¹⁶·j
+              events 2k, 2k+1  offsets 2r, 2r + 1 of column 2¹⁶·j + k
     U_k       = ((word >> 24) + ½)·2⁻⁴⁰
     donor     = ((word mod 2²⁴)·m) >> 24, a place in the pool of m ≤ 65,536 records
 
-The word k = 0 of a column's stream draws the donor of a cell that must not be shown though no event occurred.
+A cell that must not be shown though no event occurred has the donor of offset 2r of column 2¹⁶·j + 2¹⁶ - 1.
 
 | here | meaning |
 |---|---|
@@ -35,7 +37,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.model import BLOCK_ROWS
-from app.numerics.arrays import Codes, FloatArray, Places, Words
+from app.numerics.arrays import Codes, FloatArray, Words
 from app.numerics.copies.noise.keystream import KEY_BYTES, Keystream
 from app.numerics.copies.noise.steps import Steps, steps
 
@@ -44,7 +46,8 @@ UNLISTED = -1
 MOST_DONORS = 65_536
 COLUMN_EVENT_RATE = 0.25
 
-_EVENTS = 2**16  # of a stream, in the keystream's numbering of columns
+TILE_ROWS = 16_384  # that go through all streams together: what they touch stays next to the core
+_STREAM = 2**16  # columns of the keystream
 
 
 def record_key(secret: bytes, *binding: bytes) -> bytes:
@@ -78,67 +81,64 @@ def show_records(
         raise ValueError(f"a pool has 1 to {MOST_DONORS} donors")
     share = kept_share(applied_variance)
     columns = np.ascontiguousarray(pool.T)
-    stream, using = Keystream(key), steps()
-    first, n = start, codes.shape[1]
-    while first < start + n:
-        block, offset = divmod(first, BLOCK_ROWS)
-        rows = min(start + n - first, BLOCK_ROWS - offset)
-        own = codes[:, first - start : first - start + rows]
-        _show_block(own, columns, share, _Draws(stream, using, block, offset, rows))
-        first += rows
+    draws = _Draws(Keystream(key), steps(), share, len(pool), min(codes.shape[1], TILE_ROWS))
+    first, end = start, start + codes.shape[1]
+    while first < end:
+        last = min(end, first - first % TILE_ROWS + TILE_ROWS)
+        draws.show(codes[:, first - start : last - start], columns, *divmod(first, BLOCK_ROWS))
+        first = last
 
 
 class _Draws:
-    """What is drawn for some rows of a block, from `offset` on."""
+    """What is drawn for the rows of a copy, tile by tile; its memory serves for all of them."""
 
-    def __init__(self, stream: Keystream, using: Steps, block: int, offset: int, rows: int) -> None:
-        self.using = using
-        self.offset = offset
-        self.rows = rows
-        self._stream = stream
-        self._block = block
+    def __init__(
+        self, stream: Keystream, using: Steps, share: float, donors: int, rows: int
+    ) -> None:
+        self._stream, self._using = stream, using
+        self._share, self._donors = share, donors
+        self._words = np.empty(rows, dtype=np.uint64)
+        self._rows = np.empty(rows, dtype=np.intp)
+        self._latest = [(np.empty(rows), np.empty(rows, dtype=np.int32)) for _ in range(2)]
 
-    def words(self, stream: int, event: int, rows: Places | None = None) -> Words:
-        """The words of an event of a stream, of all rows or of some, ascending."""
-        column = stream * _EVENTS + event
-        if rows is None:
-            words = np.empty(self.rows, dtype=np.uint64)
-            self._stream.fill(words, self._block, column, first=self.offset)
-            return words
-        return self._stream.at(self._block, column, self.offset + rows)
+    def show(self, codes: Codes, columns: Codes, block: int, offset: int) -> None:
+        """Make of codes (c, n) from an offset of a block on, in place, what a copy shows.
 
-    def latest(self, stream: int, share: float, donors: int) -> tuple[FloatArray, Codes]:
-        """The product of the latest event of each row, 1 where none occurred, and its donor.
-
-        Most rows have few events: words are drawn for those alone whose last event has occurred.
+        `columns` are the pool's, (c, m).
         """
-        products, places = np.ones(self.rows), np.zeros(self.rows, dtype=np.int32)
-        rows = np.arange(self.rows, dtype=np.intp)
-        event, left = 1, self.rows
-        while left:
-            words = self.words(stream, event, None if event == 1 else rows[:left])
-            left = self.using.next_events(
-                words, share, stream > 0, donors, rows[:left], products, places
+        record = self._draw(0, block, offset, codes.shape[1])
+        for j, (own, values) in enumerate(zip(codes, columns, strict=True), start=1):
+            self._using.show_cells(*record, *self._draw(j, block, offset, len(own)), values, own)
+            hidden = np.flatnonzero(own < 0)
+            if len(hidden):
+                words = self._stream.pairs(block, j * _STREAM + _STREAM - 1, offset + hidden)[:, 0]
+                places = ((words & np.uint64(2**24 - 1)) * np.uint64(self._donors)) >> np.uint64(24)
+                own[hidden] = values[places.astype(np.intp)]
+
+    def _draw(self, stream: int, block: int, offset: int, n: int) -> tuple[FloatArray, Codes]:
+        """The product of each row's latest event of a stream, 1 where none occurred, and its donor.
+
+        Few rows have many events: words are drawn for those alone whose last event has occurred.
+        """
+        products, places = self._latest[stream > 0]
+        products, places = products[:n], places[:n]
+        products[:], places[:] = 1.0, 0
+        self._rows[:n] = np.arange(n)
+        self._stream.fill(self._words[:n], block, stream * _STREAM, first=offset)
+        words, left, pair = self._words[:n, None], n, 0
+        while True:
+            left = self._using.next_events(
+                words, self._share, stream > 0, self._donors, self._rows[:left], products, places
             )
-            event += 1
-        return products, places
-
-
-def _show_block(codes: Codes, columns: Codes, share: float, draws: _Draws) -> None:
-    """Make of the codes (c, n), in place, what a copy shows, from the pool's columns (c, m)."""
-    donors = columns.shape[1]
-    record = draws.latest(0, share, donors)
-    for j, (own, values) in enumerate(zip(codes, columns, strict=True), start=1):
-        draws.using.show_cells(*record, *draws.latest(j, share, donors), values, own)
-        hidden = np.flatnonzero(own < 0)
-        if len(hidden):
-            places = (draws.words(j, 0, hidden) & np.uint64(2**24 - 1)) * np.uint64(donors)
-            own[hidden] = values[(places >> np.uint64(24)).astype(np.intp)]
+            if not left:
+                return products, places
+            pair += 1
+            words = self._stream.pairs(block, stream * _STREAM + pair, offset + self._rows[:left])
 
 
 def uniforms(key: bytes, start: int, count: int) -> FloatArray:
     """U_1 of the record stream of the part's rows [start, start + count): kept by all copies with U_1 < q."""
-    words = part_words(key, 1, start, count)
+    words = part_words(key, 0, start, count)
     return np.asarray(((words >> np.uint64(24)) + 0.5) * 2.0**-40, dtype=np.float64)
 
 

@@ -190,7 +190,7 @@ def copy_of(
         id=entry.copy,
         dataset=dataset.id,
         noise_variance=entry.noise_variance if grant is None else promised,
-        applied_variance=protection.applied(entry.noise_variance) if grant is None else None,
+        applied_variance=protection.applied(entry.noise_variance if grant is None else promised),
         sequence=entry.sequence if grant is None else None,
         hash=entry.hash if grant is None else None,
         issued_at=entry.at,

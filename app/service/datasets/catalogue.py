@@ -72,11 +72,9 @@ def describe_dataset(
     description: str | None,
     listed: bool | None,
     part_rows: int | None = None,
+    publish_noise: bool | None = None,
 ) -> Dataset:
-    """Say what a data set is, whether others may find it and ask, and how many rows a part has at least.
-
-    None leaves things as they are.
-    """
+    """Set the description and the options of a data set; None leaves one as it is."""
     with work(resources, ask) as under_way:
         dataset = owned_and_locked(under_way.connection, ask, dataset_id)
         said = replace(
@@ -84,6 +82,7 @@ def describe_dataset(
             description=dataset.description if description is None else description,
             listed=dataset.listed if listed is None else listed,
             part_rows=dataset.part_rows if part_rows is None else part_rows,
+            publish_noise=dataset.publish_noise if publish_noise is None else publish_noise,
         )
         datasets.describe(
             under_way.connection,
@@ -91,9 +90,14 @@ def describe_dataset(
             said.description,
             listed=said.listed,
             part_rows=said.part_rows,
+            publish_noise=said.publish_noise,
         )
         under_way.record(
-            "dataset.describe", dataset_id, listed=said.listed, part_rows=said.part_rows
+            "dataset.describe",
+            dataset_id,
+            listed=said.listed,
+            part_rows=said.part_rows,
+            publish_noise=said.publish_noise,
         )
         return with_versions(under_way.connection, [said])[0]
 
@@ -139,4 +143,5 @@ def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
         frozen=dataset.frozen,
         description=dataset.description,
         listed=dataset.listed,
+        publish_noise=dataset.publish_noise,
     )

@@ -61,7 +61,7 @@ def needed_values(dataset: Dataset) -> int:
 def is_part(dataset: Dataset, batches: Sequence[PendingBatch]) -> bool:
     """Whether these batches together have the values that a part needs, and the rows that the owner wants."""
     rows = sum(batch.kept_rows for batch in batches)
-    counts = np.sum([batch.counts for batch in batches], axis=0, dtype=np.int64)
+    counts = np.array([batch.counts for batch in batches], dtype=np.int64).sum(axis=0)
     fewest = int(counts[counts > 0].min(initial=rows))
     return rows >= dataset.part_rows and fewest >= needed_values(dataset)
 

@@ -22,6 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.schema import SchemaItem
 
@@ -53,6 +54,8 @@ callers = _table(
     Column("revoked_at", Instant),
     # Who it is in a data space, if it is in one.
     Column("participant_id", String(500), unique=True, index=True),
+    # Who made it; nobody knows of those that came by an identity provider.
+    Column("created_by", Identity, index=True),
 )
 
 keys = _table(
@@ -105,6 +108,7 @@ datasets = _table(
     Column("missing_tokens", JSON),
     # The owner's own minimum of rows of a part, 0 for none.
     Column("part_rows", BigInteger, nullable=False, server_default="0"),
+    Column("publish_noise", Boolean, nullable=False, server_default=true()),
     UniqueConstraint("owner", "name"),
 )
 
@@ -290,8 +294,16 @@ surveys = _table(
     Column("perturbation", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("responses", BigInteger, nullable=False),
+    Column("responses_per_principal", BigInteger, nullable=False),
     Column("totals", JSON, nullable=False),
     UniqueConstraint("owner", "name"),
+)
+
+survey_respondents = _table(
+    "survey_respondents",
+    Column("survey", Identity, ForeignKey("surveys.id", ondelete="CASCADE"), primary_key=True),
+    Column("principal", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("responses", BigInteger, nullable=False),
 )
 
 results = _table(

@@ -149,9 +149,15 @@ class _Dataset:
         description: str | None = None,
         listed: bool | None = None,
         part_rows: int | None = None,
+        publish_noise: bool | None = None,
     ) -> Flow[DatasetInfo]:
-        """Describe the data set, let others find it in the catalogue, or not, and say how many rows a later part has at least."""
-        form = {"description": description, "listed": listed, "part_rows": part_rows}
+        """Set the description and the options of the data set; None leaves one as it is."""
+        form = {
+            "description": description,
+            "listed": listed,
+            "part_rows": part_rows,
+            "publish_noise": publish_noise,
+        }
         answer: Answer = yield send("PATCH", "datasets", self.id, form=form)
         self.info = load(DatasetInfo, answer.json())
         return self.info

@@ -123,6 +123,7 @@ class DatasetInfo(Shown):
     retired_rows: int
     pending_rows: int
     part_rows: int
+    publish_noise: bool
     key_column: str | None
     frozen: bool
     created_at: str
@@ -175,6 +176,28 @@ class CopyInfo(Shown):
     hash: str | None = None
     checksum: str | None = None
     advice: Report | None = None
+
+
+@dataclass(frozen=True)
+class PartNoise(Shown):
+    """The noise law of rows that were measured together: `rows` are runs of ordinals [first, last)."""
+
+    rows: tuple[tuple[int, int], ...]
+    applied_variance: float
+    covariance: tuple[tuple[float, ...], ...]
+    kept_share: float
+
+
+@dataclass(frozen=True)
+class NoiseLaw(Shown):
+    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`."""
+
+    copy: str
+    noise_variance: float
+    columns: tuple[str, ...]
+    records: tuple[str, ...]
+    column_event_rate: float
+    parts: tuple[PartNoise, ...]
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,20 @@ def test_a_terminated_agreement_is_seen_by_the_next_look(service: Service) -> No
         go_on()
 
 
+def test_a_right_that_is_left_and_begins_at_a_later_row_is_another(service: Service) -> None:
+    both = parties(service)
+    grant = f"/v1/datasets/{both.dataset}/grants/{both.recipient_id}"
+    assert both.owner.put(grant, json={"level": "public"}).is_success
+    item = {"dataset": both.dataset, "level": "public", "rows_since": 30}
+    both.finalized(items=[item])
+    copy = issue(both.recipient, both.dataset, level="public")["id"]
+    key = both.recipient.headers["authorization"].removeprefix("Bearer ")
+    go_on = download(both.service, key, copy, [])
+    assert both.owner.delete(grant).is_success
+    with pytest.raises(Refusal):
+        go_on()
+
+
 def test_a_session_that_ends_is_seen_by_the_next_look(service: Service) -> None:
     admin = service.client()
     copy = issue(admin, register(admin, mixed_table(300)), level="b")["id"]

@@ -68,7 +68,7 @@ def running(service: Service) -> Iterator[TestClient]:
 
 
 def ended(client: TestClient, job: str) -> dict[str, Any]:
-    for _ in range(3_000):
+    for _ in range(30_000):
         shown: dict[str, Any] = client.get(job).json()
         if shown["state"] not in ("queued", "running"):
             return shown

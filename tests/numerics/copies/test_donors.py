@@ -82,6 +82,13 @@ def test_values_and_pairs_of_fewer_than_five_rows_are_not_drawn() -> None:
     assert (own[own[:, 0] != 3, 1] == 2).mean() > 0.2
 
 
+def test_a_value_that_is_rare_beside_every_other_one_keeps_its_share() -> None:
+    """Three rows of it with each of 40 values: no pair is drawn, and yet 6 % of the pool has it."""
+    own = np.column_stack([np.repeat(np.arange(40), 50), np.tile(np.arange(50) < 3, 40)])
+    counts = DonorCounts.of(own.astype(np.int32), (40, 2), tree=(NO_PARENT, 0))
+    assert donor_pool(counts, KEY)[:, 1].mean() == pytest.approx(0.06, abs=5e-3)
+
+
 def test_people_alone_with_their_record_are_not_in_the_pool() -> None:
     """21 of 40 retired people stood in copies with job, town and disease when donors were people."""
     people = np.arange(40)[:, None] + np.array([3, 3, 4])

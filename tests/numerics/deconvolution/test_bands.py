@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from app.numerics.deconvolution.bins import histogram_on, uniform_edges
-from app.numerics.deconvolution.em import em_on_bins, em_with_band
+from app.numerics.deconvolution.em import DRAWS, LEVEL, em_on_bins, em_with_band
 from app.numerics.deconvolution.noise import Normal
 
 NOISE = Normal(1.0)
@@ -41,3 +42,15 @@ def test_most_estimates_from_other_samples_lie_within_the_band() -> None:
         widths.append(float(half.sum()))
     assert min(inside) > 0.8
     assert widths[1] < widths[0] / 1.5
+
+
+def test_without_noise_the_band_is_that_of_the_counts() -> None:
+    """The estimate of a bin is then its share, and the band two quantiles of DRAWS binomial shares."""
+    edges, n = uniform_edges(0.0, 200.0, 200), 40_000
+    values = np.random.default_rng(1).uniform(0, 200, n)
+    histogram = histogram_on(values, edges, cells_per_bin=1)
+    made = em_with_band(histogram, Normal(1e-12), edges, np.random.default_rng(0))
+    drawn = np.random.default_rng(2).binomial(n, 1 / 200, (DRAWS, 4_000)) / n
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    width = float((made.high - made.low).mean())
+    assert width == pytest.approx(float((high - low).mean()), rel=0.06)

@@ -100,19 +100,6 @@ def released_tile(
     out[...] = np.rint((noise + original) * (1.0 / step)) * step
 
 
-def replace_records(
-    kept_words: WordArray, donor_words: WordArray, share: float, pool: Codes, codes: Codes
-) -> None:
-    """Replace in place the records (c, n) that are not kept by those of donors, pool (m, c).
-
-    A record is kept when U_r < share and no code of it is below 0.
-    """
-    kept = (kept_words >> np.uint64(11)) * 2.0**-53 < share
-    kept &= (codes >= 0).all(axis=0)
-    donors = ((donor_words >> np.uint64(16)) * np.uint64(len(pool))) >> np.uint64(48)
-    codes[:, ~kept] = pool[donors[~kept]].T
-
-
 def next_events(
     words: WordArray,
     share: float,
@@ -122,20 +109,26 @@ def next_events(
     products: FloatArray,
     places: Codes,
 ) -> int:
-    """Draw the next event of some rows; how many of them it has occurred in, those first in `rows`.
+    """Draw the next events of some rows; how many rows they have all occurred in, those first in `rows`.
 
-    Where it has, `products` is multiplied by its U, and its donor is written to `places`: both are of all rows.
-    It has where the product, of a column to its fourth power, is at least `share`.
+    `words` (m, e) are of e events of each of the rows. As long as they occur, `products` is multiplied by U,
+    and the donor written to `places`; both are of all rows. An event occurs where the product, of a column to
+    its fourth power, is at least `share`.
     """
-    product = products[rows] * (((words >> np.uint64(24)).astype(np.float64) + 0.5) * 2.0**-40)
-    time = (product * product) * (product * product) if fourth else product
-    occurred = time >= share
-    drawn = ((words & np.uint64(2**24 - 1)) * np.uint64(donors)) >> np.uint64(24)
-    further = rows[occurred]
-    products[further] = product[occurred]
-    places[further] = drawn[occurred].astype(np.int32)
-    rows[: len(further)] = further
-    return len(further)
+    rows_left, words_left = rows, words
+    for event in range(words.shape[1]):
+        word = words_left[:, event]
+        product = products[rows_left] * (
+            ((word >> np.uint64(24)).astype(np.float64) + 0.5) * 2.0**-40
+        )
+        time = (product * product) * (product * product) if fourth else product
+        occurred = time >= share
+        drawn = ((word & np.uint64(2**24 - 1)) * np.uint64(donors)) >> np.uint64(24)
+        rows_left, words_left = rows_left[occurred], words_left[occurred]
+        products[rows_left] = product[occurred]
+        places[rows_left] = drawn[occurred].astype(np.int32)
+    rows[: len(rows_left)] = rows_left
+    return len(rows_left)
 
 
 def show_cells(

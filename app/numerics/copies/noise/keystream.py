@@ -84,14 +84,14 @@ class Keystream:
         if not words.dtype.isnative or _BIG_ENDIAN:
             words.byteswap(inplace=True)
 
-    def at(self, block: int, column: int, offsets: Places) -> WordArray:
-        """The words of some offsets of a column of a block."""
-        counters = np.empty((len(offsets), 2), dtype=">u8")
+    def pairs(self, block: int, column: int, places: Places) -> WordArray:
+        """The words of the offsets 2p and 2p + 1 of a column of a block, for some places p, (n, 2)."""
+        counters = np.empty((len(places), 2), dtype=">u8")
         counters[:, 0] = block
-        counters[:, 1] = (offsets // 2).astype(np.uint64) | np.uint64(column << 32)
-        pairs = np.frombuffer(self._counters.update(counters.tobytes()), dtype="<u8")
-        found: WordArray = pairs[2 * np.arange(len(offsets)) + offsets % 2].astype(np.uint64)
-        return found
+        counters[:, 1] = places
+        counters[:, 1] |= np.uint64(column << 32)
+        words = np.frombuffer(self._counters.update(counters.data.cast("B")), dtype="<u8")
+        return words.astype(np.uint64, copy=False).reshape(-1, 2)
 
 
 _BIG_ENDIAN = np.dtype(np.uint64) != np.dtype("<u8")

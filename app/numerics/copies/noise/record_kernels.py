@@ -33,7 +33,7 @@ _codes, _offsets = types.int32[::1], types.int64[::1]
 
 @njit(
     types.int64(
-        _read_words,
+        _read_word_matrix,
         types.float64,
         types.boolean,
         types.int64,
@@ -62,14 +62,17 @@ def next_events(
     count = np.uint64(donors)
     for i in range(len(rows)):
         row = np.uint64(rows[i])
-        before, place = products[row], places[row]
-        drawn = np.float64(np.int64(words[i] >> _UNIFORM_SHIFT))
-        product = before * ((drawn + 0.5) * _UNIT)
-        time = (product * product) * (product * product) if fourth else product
-        occurred = time >= share
-        donor = np.int32(((words[i] & _DONOR_MASK) * count) >> _UNIFORM_SHIFT)
-        products[row] = product if occurred else before
-        places[row] = donor if occurred else place
+        product, place, occurred = products[row], places[row], True
+        for event in range(words.shape[1]):
+            word = words[i, event]
+            drawn = np.float64(np.int64(word >> _UNIFORM_SHIFT))
+            further = product * ((drawn + 0.5) * _UNIT)
+            time = (further * further) * (further * further) if fourth else further
+            occurred = occurred & (time >= share)
+            product = further if occurred else product
+            donor = np.int32(((word & _DONOR_MASK) * count) >> _UNIFORM_SHIFT)
+            place = donor if occurred else place
+        products[row], places[row] = product, place
         rows[found] = np.int64(row)
         found += np.uint64(occurred)
     return int(np.int64(found))

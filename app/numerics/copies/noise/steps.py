@@ -193,9 +193,8 @@ def _shown(using: Steps) -> list[bytes]:
     for fourth in (False, True):
         products, donors = np.ones(n), np.zeros(n, dtype=np.int32)
         rows, left = np.arange(n, dtype=np.intp), n
-        for start in range(0, n, n // 4):
-            drawn = words[start : start + left]
-            left = using.next_events(drawn, 0.1, fourth, 17, rows[:left], products, donors)
+        for drawn in (words[:n, None], words.reshape(n, 2)):
+            left = using.next_events(drawn[:left], 0.1, fourth, 17, rows[:left], products, donors)
         latest.append((products, donors, rows[:left]))
     (of_record, of_column) = latest
     values = np.arange(17, dtype=np.int32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -25,7 +25,7 @@ from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import Rows
 from app.service.asking import Ask, released_columns, work
-from app.service.copies.freezing.protection import open_protections
+from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.copies.lookup import (
     downloadable,
     level_names,
@@ -67,8 +67,8 @@ class Release:
 
     where:
         levels           the owner's names for its variance that the caller may know
-        promised         v of its level
-        applied          a(v) of the first part, for those who answer for the data set, None for recipients
+        noise_variances  of the columns with noise, a·S_jj of the level, mean over the rows; public
+        applied          a(v) of the level in the first part; public
         batches_of_rows  where the rows lie
         retired          ordinals of those among them that were withdrawn
     """
@@ -76,8 +76,8 @@ class Release:
     dataset: Dataset
     entry: HistoryEntry
     levels: tuple[str, ...]
-    promised: float
-    applied: float | None
+    noise_variances: Mapping[str, float]
+    applied: float
     columns: tuple[Column, ...]
     first: int
     last: int
@@ -95,15 +95,6 @@ class Release:
         """What a file of it is called: the data set and the level, by the names that the caller knows."""
         called = self.levels[0] if self.levels else self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
-
-    @property
-    def known_variance(self) -> float:
-        """What the caller may have undone of the noise: a recipient, what it is promised.
-
-        Anything divided by a function of a gives a away, and with it what columns that are not the
-        recipient's have to do with each other.
-        """
-        return self.promised if self.applied is None else self.applied
 
     @property
     def schema(self) -> pa.Schema:
@@ -283,12 +274,13 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
         parts = {piece.part.number: piece.part for batch in rows for piece in batch}
         known = open_protections(resources, connection, dataset.id, list(parts.values()))
         repeats = _repeats(every)
+        promised = promised_variance(connection, entry)
         return Release(
             dataset=dataset,
             entry=entry,
             levels=level_names(connection, grant, entry),
-            promised=promised_variance(connection, entry),
-            applied=protection.applied(entry.noise_variance) if grant is None else None,
+            noise_variances=_noise_variances(parts.values(), known, promised),
+            applied=protection.applied(promised),
             columns=columns,
             first=first,
             last=last,
@@ -309,6 +301,19 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             groups=resources.row_groups,
             downloads=resources.downloads,
         )
+
+
+def _noise_variances(
+    parts: Iterable[Part], protections: Mapping[int, PartProtection], noise_variance: float
+) -> dict[str, float]:
+    found: Counter[str] = Counter()
+    rows = 0
+    for part in parts:
+        protection = protections[part.number]
+        own = protection.applied(noise_variance) * protection.variances * part.rows
+        found.update(dict(zip(protection.numeric, own.tolist(), strict=True)))
+        rows += part.rows
+    return {name: total / rows for name, total in found.items()}
 
 
 def _repeats(parts: Sequence[Part]) -> dict[int, int]:

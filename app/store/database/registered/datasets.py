@@ -116,6 +116,7 @@ def page(
             frozen=row.frozen_at is not None,
             pending_rows=int(row.pending_rows),  # a sum of integers is a decimal to PostgreSQL
             part_rows=row.part_rows,
+            publish_noise=row.publish_noise,
             description=row.description,
             listed=row.listed,
             missing_tokens=tuple(row.missing_tokens or ()),
@@ -125,13 +126,24 @@ def page(
 
 
 def describe(
-    connection: Connection, dataset_id: str, description: str, *, listed: bool, part_rows: int
+    connection: Connection,
+    dataset_id: str,
+    description: str,
+    *,
+    listed: bool,
+    part_rows: int,
+    publish_noise: bool,
 ) -> None:
-    """Say what a data set is, whether others may find it, and how many rows a part has at least."""
+    """Set the description and the options of a data set."""
     connection.execute(
         update(tables.datasets)
         .where(tables.datasets.c.id == dataset_id)
-        .values(description=description, listed=listed, part_rows=part_rows)
+        .values(
+            description=description,
+            listed=listed,
+            part_rows=part_rows,
+            publish_noise=publish_noise,
+        )
     )
 
 

@@ -20,7 +20,7 @@ from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.webhooks import outbox
 
 LOOPBACK = {"WEBHOOK_NETWORKS": "127.0.0.0/8"}
-WAIT_SECONDS = 120.0
+WAIT_SECONDS = 600.0
 """For what must happen; a test that waits so long has failed."""
 
 

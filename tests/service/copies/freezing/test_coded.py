@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 import numpy as np
@@ -29,7 +29,7 @@ def coded(values: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), listed)
 
 
-def sampled(texts: list[str | None]) -> samples.Sample:
+def sampled(texts: Sequence[str | None]) -> samples.Sample:
     table = pa.table({"city": pa.array(texts, pa.large_string())})
     return samples.Sample(table, (), ("city",))
 
