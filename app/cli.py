@@ -129,8 +129,9 @@ def _serve(
         raise WrongSetting(str(missing)) from None
     if not quietly:
         print(BANNER.format(host=settings.host, port=settings.port), flush=True)
-    # Where others run the service for many, what it prints is kept and read by others too.
-    if settings.embedded and (token := make_administrators_link(app.state.resources)):
+    # What is printed to no terminal is kept and read by others: a link for every start would be a key in the logs.
+    shows_link = settings.embedded and (app.state.first_start or sys.stdout.isatty())
+    if shows_link and (token := make_administrators_link(app.state.resources)):
         after = TO_THE_DEMONSTRATION if demonstration else ""
         said = LINK_NOTICE.format(host=settings.host, port=settings.port, token=token, after=after)
         print(said, flush=True)

@@ -101,25 +101,6 @@ class NotReleasable(Conflict):
     remedy = "The detail names what is missing; PUT the columns, or register another table."
 
 
-class RowsUncovered(Conflict):
-    """Rows that the frozen noise would not hide, and too few of them for a shape of their own."""
-
-    slug = "rows-uncovered"
-    title = "The rows lie too far outside what the frozen noise covers"
-    remedy = (
-        "Append as many rows at once as `rows_needed` says, or let these wait for more by `uncovered=wait`. All must have the"
-        " columns that any of them has: what counts is `fewest_values`, the values of the column with the fewest."
-    )
-
-
-class RowsTellMore(Conflict):
-    """Rows in which numbers and categories tell more of each other than the frozen noise allows for."""
-
-    slug = "rows-tell-more"
-    title = "The categories of the rows tell too much of their numbers"
-    remedy = "Register these rows as a data set of their own: its noise is then measured by them."
-
-
 class SourceChanged(Conflict):
     """A file changed, or vanished, while it was imported. Nothing was stored."""
 

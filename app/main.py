@@ -62,7 +62,7 @@ from app.service.copies.making.scheduling import Downloads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
-from app.service.jobs.tidying import REQUEST, tidy
+from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
@@ -72,6 +72,7 @@ from app.service.spreading import Spread, Threads
 from app.service.starting.installation import (
     claim_store,
     ensure_administrator,
+    has_administrator,
     known_installation,
     opened_vault,
 )
@@ -150,7 +151,7 @@ JOBS: dict[str, JobType] = {
     planning.DELIVER: delivering.DELIVERING,
     planning.ROUND: planning.ROUNDS,
     audit.AUDIT: audit.AUDITING,
-    workbench.KIND: workbench.WORKING,
+    WORKBENCH: workbench.WORKING,
     callbacks.SEND: callbacks.SENDING,
     changing.MOVE: moving.MOVING,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
@@ -189,6 +190,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.ranges = Ranges(resources.spool_dir)
     app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
+    app.state.first_start = not has_administrator(resources)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
     app.state.draining = Draining()
     app.state.probes = Probes.of(resources)

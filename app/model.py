@@ -83,8 +83,8 @@ class Part:
     """Consecutive rows of a data set in one blob: the first registration, or one append.
 
     where:
-        digest   what the rows are, keyed by the data set's secret: their noise is bound to it
-        waiting  whether its rows stay sealed until enough like them have come for a shape
+        digest      what the rows are, keyed by the data set's secret: their noise is bound to it
+        protection  hash of what their noise follows from; None before the first copy
     """
 
     number: int
@@ -92,7 +92,7 @@ class Part:
     rows: int
     blob: str
     digest: str
-    waiting: bool = False
+    protection: str | None = None
 
     @property
     def end_row(self) -> int:
@@ -131,9 +131,11 @@ class Dataset:
     where:
         rows     ordinals ever given out
         retired  those withdrawn
-        waiting  those in parts that wait for a shape, but for the withdrawn among them
         listed   whether others may find it and ask for a copy
         missing_tokens  texts that stand for a missing cell, as its owner said
+        pending_rows    appended rows that have not yet formed a part
+        publish_noise   whether who may have a copy may have its noise law
+        part_rows       rows that the owner wants a part to have at least, 0 for no wish
     """
 
     id: str
@@ -145,16 +147,18 @@ class Dataset:
     key_column: str | None
     created_at: datetime
     frozen: bool = False
-    waiting: int = 0
     versions: Versions | None = None
     description: str = ""
     listed: bool = False
     missing_tokens: tuple[str, ...] = ()
+    pending_rows: int = 0
+    part_rows: int = 0
+    publish_noise: bool = True
 
     @property
     def released_rows(self) -> int:
         """How many rows a copy has now."""
-        return self.rows - self.retired - self.waiting
+        return self.rows - self.retired
 
     def column(self, name: str) -> Column | None:
         """The column of that name, if there is one."""
@@ -185,8 +189,7 @@ class HistoryEntry:
     where:
         copy              the id of the copy that this draw made possible
         noise_variance    v, what the level promises
-        applied_variance  a(v) ≥ v, what is drawn so that the promise holds for all columns together
-        lower, upper      the next smaller and next larger applied variance drawn before, if any
+        lower, upper      the next smaller and next larger v drawn before, if any
         recipe            how noise follows from secret and hash, for ever
     """
 
@@ -194,7 +197,6 @@ class HistoryEntry:
     sequence: int
     copy: str
     noise_variance: float
-    applied_variance: float
     lower: float | None
     upper: float | None
     recipe: str
@@ -212,15 +214,16 @@ class Copy:
         rows     how many rows a download has now
         columns  those that leave, in the data set's order
         grid     column with noise → e: its released numbers are multiples of 2^e
-        records  columns that are kept or replaced together
+        records  columns whose values are kept or replaced by those of donors
         levels   the owner's names for this variance that this caller may know
-        applied_variance, sequence, hash  for those who answer for the data set, None for recipients
+        applied_variance  a(v) of the level in the first part; public
+        sequence, hash    for those who answer for the data set, None for recipients
     """
 
     id: str
     dataset: str
     noise_variance: float
-    applied_variance: float | None
+    applied_variance: float
     sequence: int | None
     hash: str | None
     issued_at: datetime

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from ipaddress import ip_network
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -42,6 +43,8 @@ from app.store.vault import MASTER_KEY_BYTES
 
 PREFIX = "CORNERWAVE_"
 ADMIN_KEY_CHARACTERS = 32
+ADMIN_KEY_STEPS = 11
+"""Different steps from a character to the next; 32 random hexadecimal digits have 21 ± 2, repeated words their length."""
 
 SECRETS = (
     "MASTER_KEY",
@@ -121,6 +124,8 @@ def _admin_key(text: str) -> str:
         )
     if any(character.isspace() for character in text):
         raise ValueError("must not contain spaces")
+    if len({ord(after) - ord(before) for before, after in pairwise(text)}) < ADMIN_KEY_STEPS:
+        raise ValueError("can be guessed: it repeats itself; make one by: openssl rand -hex 32")
     return text
 
 

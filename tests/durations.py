@@ -1,8 +1,9 @@
 """Processor time of every test: recorded, reported, used to start the longest modules first.
 
 `make durations` runs the suite and writes `tests/durations.json`: seconds of user and system time by test,
-of the test process and of the processes that ended while the test ran. `make check` fails when a test outside the
-slow tier took more than `BUDGET` seconds there (`python -m tests.durations`).
+of the test process and of the processes that ended while the test ran. What fixtures of a wider scope took is recorded
+under their own names. `make check` fails when a test outside the slow tier, or such a fixture, took more than `BUDGET`
+seconds there (`python -m tests.durations`).
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class DurationsPlugin:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._shared: str | None = None
+        self._fixtures: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -76,11 +79,28 @@ class DurationsPlugin:
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[object]
+    ) -> Generator[None, object, object]:
+        """Measure what many tests share apart from the test that happens to ask first."""
+        if fixturedef.scope == "function" or self._shared is not None:
+            return (yield)
+        self._shared, begin = fixturedef.argname, processor_seconds()
+        try:
+            return (yield)
+        finally:
+            self._shared, seconds = None, processor_seconds() - begin
+            self._begin += seconds
+            self._fixtures[f"{fixturedef.baseid}::({fixturedef.argname})"] = seconds
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         now = processor_seconds()
+        report.user_properties.append(("fixture_seconds", self._fixtures))
+        self._fixtures = {}
         # What shared processes had used is no longer counted once they ended.
         report.user_properties.append(("processor_seconds", max(0.0, now - self._begin)))
         self._begin = now
@@ -90,6 +110,9 @@ class DurationsPlugin:
         # user_properties of the setup report are repeated in those of call and teardown: the last one is new.
         seconds = [value for name, value in report.user_properties if name == "processor_seconds"]
         self._seconds[report.nodeid] += float(str(seconds[-1])) if seconds else 0.0
+        fixtures = [value for name, value in report.user_properties if name == "fixture_seconds"]
+        for name, value in dict[str, float](fixtures[-1] if fixtures else {}).items():  # type: ignore[call-overload]  # pytest types them as objects
+            self._seconds[name] = max(self._seconds[name], value)  # each worker has its own
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self._seconds:

@@ -130,9 +130,18 @@ def write_page(state: State, page: Path) -> None:
     lines += ["## Readers", READ, *read(state), ""]
     lines += ["## Load", "", *loaded(state), ""]
     lines += ["## Does /health stall?", STALLED, *stalled(state), ""]
+    lines += ["## The slow tier", "", slow_tier(state), ""]
     lines += ["## Found on the way", "", *found(state)]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def slow_tier(state: State) -> str:
+    """The last whole run of `make test-slow`: `figures["slow tier"]` of the counts, by whoever ran it."""
+    last = state.figures.get("slow tier")
+    if last is None:
+        return "`make test-slow` has not been run as a whole yet."
+    return f"`make test-slow` was last run as a whole at commit {last['commit']}: {last['result']}."
 
 
 def killed(state: State) -> Iterator[str]:

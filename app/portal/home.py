@@ -15,7 +15,16 @@ from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, requ
 from app.api.transport.problems import status_of
 from app.errors import NotFound, RateLimited, Unauthenticated
 from app.portal.rendering import page
-from app.portal.visits import Page, VisitHere, begin, forget, own_address, require_own_origin
+from app.portal.visits import (
+    Page,
+    VisitHere,
+    begin,
+    cookie_of,
+    forget,
+    own_address,
+    require_own_origin,
+    set_cookie,
+)
 from app.service.logs import NOBODY, record_refusal
 from app.service.sharing import identity, recipients, sessions
 
@@ -42,12 +51,12 @@ def show_account(request: Request, resources: ResourcesHere, ask: AskHere) -> Re
 
 @account_router.post("/account/sessions/{session_id}/end")
 def end_session(
-    session_id: str, visit: VisitHere, resources: ResourcesHere, ask: AskHere
+    request: Request, session_id: str, visit: VisitHere, resources: ResourcesHere, ask: AskHere
 ) -> Response:
     """End one of one's own sessions."""
     sessions.end_session(resources, ask, ask.caller.id, session_id)
     if session_id == visit.session.id:
-        return forget(RedirectResponse("/portal/sign-in?done=signed-out", 303))
+        return forget(request, RedirectResponse("/portal/sign-in?done=signed-out", 303))
     return RedirectResponse("/portal/account?done=session-ended", 303)
 
 
@@ -56,7 +65,7 @@ def rotate_key(request: Request, resources: ResourcesHere, ask: AskHere) -> Resp
     """A new key in place of all; every session ends with the old ones."""
     new = recipients.rotate_key(resources, ask, ask.caller.id)
     request.state.visit = None
-    return forget(page(request, "new_key.html", title="Your new key", new=new, own=True))
+    return forget(request, page(request, "new_key.html", title="Your new key", new=new, own=True))
 
 
 router = APIRouter(prefix="/portal", include_in_schema=False)
@@ -133,10 +142,12 @@ def follow_link(
 
 
 @signed_in.post("/sign-out")
-def sign_out(visit: VisitHere, resources: ResourcesHere, ask: AskHere) -> Response:
+def sign_out(
+    request: Request, visit: VisitHere, resources: ResourcesHere, ask: AskHere
+) -> Response:
     """End this session."""
     sessions.end_session(resources, ask, ask.caller.id, visit.session.id)
-    return forget(RedirectResponse("/portal/sign-in?done=signed-out", 303))
+    return forget(request, RedirectResponse("/portal/sign-in?done=signed-out", 303))
 
 
 def browser_of(request: Request) -> str:
@@ -169,15 +180,8 @@ def depart(
     """Send the browser to the provider."""
     sent = identity.depart(resources, _provider(request), _back(request), own_address(after))
     response = RedirectResponse(sent.address, 303)
-    response.set_cookie(
-        COOKIE,
-        sent.kept,
-        max_age=identity.ON_THE_WAY_SECONDS,
-        path=PATH,
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
+    kept_for = identity.ON_THE_WAY_SECONDS
+    set_cookie(request, response, COOKIE, sent.kept, path=PATH, max_age=kept_for)
     return response
 
 
@@ -195,14 +199,14 @@ def come_back(
     new, after = identity.come_back(
         resources,
         _provider(request),
-        request.cookies.get(COOKIE),
+        cookie_of(request, COOKIE),
         state=state,
         code=code,
         browser=browser_of(request),
         request_id=request_id_of(request),
     )
     response = begin(request, RedirectResponse(own_address(after), 303), new)
-    response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="lax")
+    set_cookie(request, response, COOKIE, "", path=PATH, max_age=0)
     return response
 
 

@@ -65,7 +65,7 @@ class Page(APIRoute):
 
 
 def _visit(request: Request) -> Visit | None:
-    token = request.cookies.get(SESSION_COOKIE)
+    token = cookie_of(request, SESSION_COOKIE)
     if not token:
         return None
     resources: Resources = request.app.state.resources
@@ -118,25 +118,57 @@ async def read_form(request: Request) -> None:
     if not length.isdecimal() or int(length) > FORM_BYTES:
         raise TooLarge(f"A form may have {FORM_BYTES} bytes.", limit_bytes=FORM_BYTES)
     await request.form()
+    request.state.form_was_read = True
 
 
 def begin(request: Request, response: Response, new: NewSession) -> Response:
     """The response, with the session's cookie: no script reads it, no other site has it sent."""
+    set_cookie(request, response, SESSION_COOKIE, new.token, path="/portal")
+    return response
+
+
+def forget(request: Request, response: Response) -> Response:
+    """The response, after which the browser has no session."""
+    set_cookie(request, response, SESSION_COOKIE, "", path="/portal", max_age=0)
+    return response
+
+
+def set_cookie(
+    request: Request,
+    response: Response,
+    name: str,
+    value: str,
+    *,
+    path: str,
+    max_age: int | None = None,
+) -> None:
+    """Set a cookie that no script reads.
+
+    Where the public address is https it is for that host alone, whatever a proxy says of this request.
+    """
+    public = _is_public_https(request)
     response.set_cookie(
-        SESSION_COOKIE,
-        new.token,
-        path="/portal",
+        _cookie_name(request, name),
+        value,
+        max_age=max_age,
+        path="/" if public else path,
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        secure=public or request.url.scheme == "https",
     )
-    return response
 
 
-def forget(response: Response) -> Response:
-    """The response, after which the browser has no session."""
-    response.delete_cookie(SESSION_COOKIE, path="/portal", httponly=True, samesite="lax")
-    return response
+def cookie_of(request: Request, name: str) -> str | None:
+    """The cookie that `set_cookie` set under this name."""
+    return request.cookies.get(_cookie_name(request, name))
+
+
+def _cookie_name(request: Request, name: str) -> str:
+    return f"__Host-{name}" if _is_public_https(request) else name
+
+
+def _is_public_https(request: Request) -> bool:
+    return urlsplit(request.app.state.public_url or "").scheme == "https"
 
 
 def _here(request: Request) -> str:

@@ -236,6 +236,20 @@ class Facts:
         return PLAIN if seen is None else seen
 
 
+def facts_of(column: TableColumn, look: ColumnLook, *, integer: bool) -> Facts:
+    """What is known of a column that was looked at; `integer` says whether all its numbers are."""
+    return Facts(
+        column.name,
+        column.storage,
+        values=look.values,
+        missing=look.missing,
+        integer=integer,
+        distinct=look.distinct,
+        look=look,
+        column=column,
+    )
+
+
 def column_of(facts: Facts, wish: ColumnWish | None, categories: int) -> Column:
     """The column, by the caller's wish where there is one, else by inference."""
     kind, because = _inferred(facts, categories)

@@ -35,6 +35,7 @@ from app.tables.formats.statistics_files import read_statistics_file
 from app.tables.media import ENOUGH_BYTES, Source, named_source, signed, with_parameters
 from app.tables.stream import FOUND_OUT, ReadAs, ReadingWishes, TableStream
 from app.tables.values.cells import marked_schema
+from app.tables.values.dates import dated_table
 
 WHOLE_BYTES = 2**30
 """The largest table that is held as a whole."""
@@ -198,7 +199,8 @@ def read_table(
                 )
             batches.append(batch)
         schema = marked_schema(stream)
-        return pa.Table.from_batches(batches, stream.schema).cast(schema)
+        table = pa.Table.from_batches(batches, stream.schema).cast(schema)
+        return dated_table(table, wishes.dates)
 
 
 def with_missing(stream: TableStream, tokens: tuple[str, ...]) -> TableStream:

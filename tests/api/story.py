@@ -127,6 +127,7 @@ def told(client: TestClient) -> Teller:
     copy = ask("issue_copy", dataset_id=dataset, json_body={"level": "partners"})["id"]
     ask("issue_batch", dataset_id=dataset, json_body={"levels": ["partners", "public"]})
     ask("show_copy", copy_id=copy)
+    ask("show_noise_law", copy_id=copy)
     ask("download_copy", copy_id=copy, rows="0:3")
     file = ask("list_files", copy_id=copy, json_body={"columns": ["age", "city"]})["files"][0]
     signed = dict(parse_qsl(urlsplit(file["url"]).query))
@@ -263,7 +264,11 @@ def _told_of_tracing(teller: Teller, dataset: str, offer: str, recipient: TestCl
 
 
 def _told_of_rows(teller: Teller, dataset: str) -> None:
+    batch = teller.ask("append_rows", dataset_id=dataset, table=MORE)["pending"]
+    teller.ask("list_pending_rows", dataset_id=dataset)
+    teller.ask("withdraw_pending_rows", dataset_id=dataset, batch_id=batch)
     teller.ask("append_rows", dataset_id=dataset, table=MORE)
+    teller.ask("close_pending_rows", dataset_id=dataset)
     teller.ask("retire_rows", dataset_id=dataset, json_body={"keys": ["p3"]})
 
 

@@ -46,8 +46,8 @@ def test_every_room_of_an_administrator(told: Survey, look: Look, visit: Visit) 
         assert max(hidden, default=0) <= 0, path
 
 
-def test_an_auditor_checks_the_chain(told: Survey, look: Look, visit: Visit) -> None:
-    visitor = visit(look)
+def test_an_auditor_checks_the_chain(told: Survey, visit: Visit) -> None:
+    visitor = visit()
     visitor.sign_in(told.auditor.key, "/portal/log")
     visitor.page.get_by_role("button", name="Check the chain").click()
     visitor.page.get_by_text("The log is whole").wait_for()
@@ -58,16 +58,16 @@ def test_an_auditor_checks_the_chain(told: Survey, look: Look, visit: Visit) -> 
     visitor.check_accessible()
 
 
-def test_a_key_is_made_and_revoked(look: Look, visit: Visit) -> None:
-    visitor, new = visit(look), visit(look)
+def test_a_key_is_made_and_revoked(visit: Visit) -> None:
+    visitor, new = visit(), visit()
     visitor.sign_in(path="/portal/callers")
-    visitor.page.get_by_label("Name").fill(f"Made in a browser, {look}")
+    visitor.page.get_by_label("Name").fill("Made in a browser")
     visitor.page.get_by_label("Role").select_option("auditor")
     visitor.page.get_by_role("button", name="Make a key").click()
     key = visitor.page.locator("#new-key").inner_text()
     new.sign_in(key, "/portal/log")
     visitor.go("/portal/callers")
-    visitor.page.get_by_role("link", name=f"Made in a browser, {look}").click()
+    visitor.page.get_by_role("link", name="Made in a browser").click()
     visitor.page.on("dialog", lambda dialog: dialog.accept())
     visitor.page.get_by_role("button", name="Revoke key").click()
     visitor.page.get_by_text("The key is revoked").wait_for()

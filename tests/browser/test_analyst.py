@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import LOOKS, Look, Visitor
+from tests.browser.conftest import LOOKS, Visitor
 from tests.browser.people import (
     Survey,
     household_table,
@@ -42,10 +42,8 @@ def told(live: Service) -> Survey:
     return survey(live.client, live.url, rows=2_000)
 
 
-def test_the_catalogue_leads_to_a_page_with_rows_and_pictures(
-    told: Survey, look: Look, visit: Visit
-) -> None:
-    visitor = visit(look)
+def test_the_catalogue_leads_to_a_page_with_rows_and_pictures(told: Survey, visit: Visit) -> None:
+    visitor = visit()
     visitor.sign_in(told.analyst.key, "/portal/catalogue")
     visitor.page.get_by_role("link", name="Households 2024").click()
     visitor.page.get_by_role("heading", name="First rows").wait_for()
@@ -77,9 +75,9 @@ def sent(told: Survey, live: Service) -> dict[str, bytes]:
 
 
 def test_the_file_on_the_disk_is_what_the_api_sends(
-    told: Survey, sent: dict[str, bytes], look: Look, visit: Visit, tmp_path: Path
+    told: Survey, sent: dict[str, bytes], visit: Visit, tmp_path: Path
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     visitor.sign_in(told.analyst.key, f"/portal/datasets/{told.dataset}")
     for label, (_, extension) in ACCEPT.items():
         with visitor.page.expect_download() as waiting:
@@ -94,14 +92,11 @@ def test_the_file_on_the_disk_is_what_the_api_sends(
         assert visitor.page.get_by_role("button", name="Cancel").count() == 0
 
 
-def test_the_first_who_asks_has_the_copy_made(
-    told: Survey, live: Service, look: Look, visit: Visit
-) -> None:
+def test_the_first_who_asks_has_the_copy_made(told: Survey, live: Service, visit: Visit) -> None:
     with told.owner.client(live.url) as owner:
-        seed = 80 + LOOKS.index(look)
-        dataset = registered(owner, f"Not yet issued, {look}", household_table(600, seed=seed))
+        dataset = registered(owner, "Not yet issued", household_table(600, seed=80))
         shared(owner, dataset, "first", 0.4, told.analyst.id)
-    visitor = visit(look)
+    visitor = visit()
     visitor.sign_in(told.analyst.key, f"/portal/datasets/{dataset}")
     visitor.check_accessible()
     visitor.page.get_by_role("button", name="Make the copy").click()

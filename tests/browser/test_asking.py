@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.browser.conftest import Look, Visitor
+from tests.browser.conftest import Visitor
 from tests.browser.people import Person, household_table, person, registered
 from tests.e2e.running import Service
 
@@ -38,10 +38,10 @@ def said(visitor: Visitor, button: str, state: str) -> None:
 
 
 def test_a_request_is_found_agreed_and_in_force(
-    listed: str, owner: Person, live: Service, look: Look, visit: Visit
+    listed: str, owner: Person, live: Service, visit: Visit
 ) -> None:
-    analyst = person(live.client, f"Ana {look}", "recipient")
-    ana, office = visit(look), visit(look)
+    analyst = person(live.client, "Ana", "recipient")
+    ana, office = visit(), visit()
     ana.sign_in(analyst.key, "/portal/catalogue")
     ana.page.get_by_role("link", name="Commuting 2025").click()
     ana.page.get_by_role("heading", name="Ask for access").wait_for()
@@ -64,10 +64,10 @@ def test_a_request_is_found_agreed_and_in_force(
 
 
 def test_a_request_can_be_declined_with_a_reason(
-    listed: str, owner: Person, live: Service, look: Look, visit: Visit
+    listed: str, owner: Person, live: Service, visit: Visit
 ) -> None:
-    analyst = person(live.client, f"Ben {look}", "recipient")
-    ben, office = visit(look), visit(look)
+    analyst = person(live.client, "Ben", "recipient")
+    ben, office = visit(), visit()
     ben.sign_in(analyst.key, f"/portal/listings/{listed}")
     ben.page.get_by_label("What you need it for").fill("curiosity")
     ben.page.get_by_role("button", name="Ask for access").click()
@@ -83,7 +83,7 @@ def test_a_request_can_be_declined_with_a_reason(
     ben.check_accessible()
     stranger = visit()
     stranger.expected = {404}
-    stranger.sign_in(person(live.client, f"Eve {look}", "recipient").key)
+    stranger.sign_in(person(live.client, "Eve", "recipient").key)
     assert stranger.go(ben.path()).status == 404
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.browser.conftest import Look, Visitor
+from tests.browser.conftest import Visitor
 from tests.browser.people import person
 from tests.e2e.running import Service, answering, begun
 
@@ -21,9 +21,9 @@ def figures(visitor: Visitor) -> list[list[float]]:
     return [[float(found) for found in re.findall(r"([\d.]+) %", row)] for row in rows]
 
 
-def test_a_newcomer_sees_the_heart_of_it(live: Service, look: Look, visit: Visit) -> None:
-    owner = person(live.client, f"Owner {look}", "owner")
-    visitor = visit(look)
+def test_a_newcomer_sees_the_heart_of_it(live: Service, visit: Visit) -> None:
+    owner = person(live.client, "Owner", "owner")
+    visitor = visit()
     visitor.sign_in(owner.key, "/portal/demonstration")
     page = visitor.page
     page.get_by_role("button", name="Make the demonstration").click()

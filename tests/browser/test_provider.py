@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Look, Visitor
+from tests.browser.conftest import Visitor
 from tests.e2e.running import Service, serving
 from tests.portal.test_provider import CLIENT, SECRET, provider_process
 
@@ -54,9 +54,9 @@ def departed(visitor: Visitor, path: str) -> Page:
 
 
 def test_who_signs_in_at_the_provider_comes_back_to_where_it_wanted_to_go(
-    issuer: str, look: Look, visit: Visit
+    issuer: str, visit: Visit
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     visitor.go("/portal/account")
     visitor.check_accessible()
     page = departed(visitor, "/portal/account")

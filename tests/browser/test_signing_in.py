@@ -12,8 +12,8 @@ from tests.e2e.running import ADMIN_KEY, Service
 Visit = Callable[..., Visitor]
 
 
-def test_a_key_opens_the_portal_and_the_account_lists_the_session(look: Look, visit: Visit) -> None:
-    visitor = visit(look)
+def test_a_key_opens_the_portal_and_the_account_lists_the_session(visit: Visit) -> None:
+    visitor = visit()
     visitor.go("/portal/account")
     assert visitor.path() == "/portal/sign-in"
     visitor.check_accessible()
@@ -21,8 +21,8 @@ def test_a_key_opens_the_portal_and_the_account_lists_the_session(look: Look, vi
     assert visitor.page.get_by_text("this one", exact=True).count() == 1
 
 
-def test_a_wrong_key_is_told_and_nothing_is_opened(look: Look, visit: Visit) -> None:
-    visitor = visit(look)
+def test_a_wrong_key_is_told_and_nothing_is_opened(visit: Visit) -> None:
+    visitor = visit()
     visitor.expected = {401}
     visitor.go("/portal/sign-in")
     visitor.page.get_by_label("Your key").fill("cw_0123456789abcdef_wrong")
@@ -33,8 +33,8 @@ def test_a_wrong_key_is_told_and_nothing_is_opened(look: Look, visit: Visit) -> 
     assert visitor.path() == "/portal/sign-in"
 
 
-def test_the_cookie_is_useless_after_signing_out(look: Look, visit: Visit) -> None:
-    visitor = visit(look)
+def test_the_cookie_is_useless_after_signing_out(visit: Visit) -> None:
+    visitor = visit()
     visitor.sign_in()
     kept = visitor.page.context.cookies()
     session = next(cookie for cookie in kept if cookie["name"] == "cornerwave_session")
@@ -111,10 +111,8 @@ def test_the_switch_changes_light_to_dark_and_the_choice_stays(visit: Visit) -> 
     assert visitor.page.evaluate(background) == dark
 
 
-def test_an_address_that_leads_nowhere_says_so_in_the_problems_words(
-    look: Look, visit: Visit
-) -> None:
-    visitor = visit(look)
+def test_an_address_that_leads_nowhere_says_so_in_the_problems_words(visit: Visit) -> None:
+    visitor = visit()
     visitor.expected = {404}
     visitor.sign_in()
     visitor.go("/portal/nowhere")

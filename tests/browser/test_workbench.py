@@ -17,7 +17,7 @@ import pyarrow.csv as arrow_csv
 import pytest
 from playwright.sync_api import FilePayload, expect
 
-from tests.browser.conftest import LOOKS, Look, Visitor
+from tests.browser.conftest import LOOKS, Visitor
 from tests.browser.people import Person, household_table, person
 from tests.e2e.running import Service
 
@@ -78,21 +78,10 @@ def opened(visitor: Visitor, analyst: Person, tool: str, content: bytes = HOUSEH
     visitor.page.get_by_text(" rows, ").wait_for()
 
 
-@pytest.fixture(scope="module")
-def done() -> dict[str, str]:
-    """Where the work of each tool is, once it was begun in whichever look came first."""
-    return {}
-
-
-def worked(visitor: Visitor, done: dict[str, str]) -> None:
-    """Begin what the form says, or go to what was begun from it before; look at the result."""
-    tool = visitor.path()
-    if tool in done:
-        visitor.go(done[tool])
-    else:
-        visitor.page.locator("#work button:not([type])").click()
+def worked(visitor: Visitor) -> None:
+    """Begin what the form says, and look at the result."""
+    visitor.page.locator("#work button:not([type])").click()
     visitor.page.locator("#pictures[data-drawn]").wait_for()
-    done[tool] = visitor.path()
     visitor.check_accessible()
 
 
@@ -159,16 +148,14 @@ def saved(visitor: Visitor, button: str, folder: Path) -> bytes:
 def test_a_table_is_synthesised_and_saved_with_the_bytes_of_the_api(
     analyst: Person,
     synthetic: dict[str, bytes],
-    done: dict[str, str],
-    look: Look,
     visit: Visit,
     tmp_path: Path,
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     opened(visitor, analyst, "synthesise")
     visitor.page.get_by_label("Seed").fill("7")
     visitor.page.get_by_label("Method", exact=True).select_option("lhs")
-    worked(visitor, done)
+    worked(visitor)
     assert visitor.page.locator("[data-picture] .plot .barlayer").count() == 3
     visitor.page.get_by_label("Show").select_option("before")
     cells = visitor.page.locator(".heat tbody tr").nth(1).locator("td").first
@@ -183,32 +170,28 @@ def test_a_table_is_synthesised_and_saved_with_the_bytes_of_the_api(
 def test_values_are_swapped(
     analyst: Person,
     expected: Expected,
-    done: dict[str, str],
-    look: Look,
     visit: Visit,
     tmp_path: Path,
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     opened(visitor, analyst, "swap")
     visitor.page.get_by_label("home").check()
     visitor.page.get_by_label("Bins of numbers").fill("4")
     visitor.page.get_by_label("Seed").fill("7")
-    worked(visitor, done)
+    worked(visitor)
     assert saved(visitor, "CSV", tmp_path) == expected.swapped
 
 
 def test_methods_are_compared(
     analyst: Person,
     expected: Expected,
-    done: dict[str, str],
-    look: Look,
     visit: Visit,
     tmp_path: Path,
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     opened(visitor, analyst, "compare", FEW)
     visitor.page.get_by_label("Seed").fill("7")
-    worked(visitor, done)
+    worked(visitor)
     assert saved(visitor, "Report (JSON)", tmp_path) == expected.compared
     methods = json.loads(expected.compared)["methods"]
     assert visitor.page.locator("tbody tr").count() == len(methods)
@@ -217,12 +200,10 @@ def test_methods_are_compared(
 def test_attacks_are_scored(
     analyst: Person,
     expected: Expected,
-    done: dict[str, str],
-    look: Look,
     visit: Visit,
     tmp_path: Path,
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     opened(visitor, analyst, "attack")
     visitor.page.set_input_files(
         "#disguised", [file(f"{i}.csv", one) for i, one in enumerate(disguised())]
@@ -230,7 +211,7 @@ def test_attacks_are_scored(
     visitor.page.get_by_label("income").uncheck()
     visitor.page.get_by_label("Its variance").fill("400")
     visitor.page.get_by_label("Seed").fill("7")
-    worked(visitor, done)
+    worked(visitor)
     assert saved(visitor, "Report (JSON)", tmp_path) == expected.scored
     assert visitor.page.locator(".bars.marked").count() == 3
 
@@ -238,18 +219,16 @@ def test_attacks_are_scored(
 def test_a_distribution_is_estimated_with_its_band(
     analyst: Person,
     expected: Expected,
-    done: dict[str, str],
-    look: Look,
     visit: Visit,
     tmp_path: Path,
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     opened(visitor, analyst, "estimate")
     page = visitor.page
     page.get_by_label("Column", exact=True).select_option("rent")
     page.get_by_label("The noise").select_option("normal")
     page.get_by_label("How much").fill("150")
-    worked(visitor, done)
+    worked(visitor)
     assert page.locator(".scatterlayer .trace").count() == 3
     report: dict[str, Any] = json.loads(saved(visitor, "Report (JSON)", tmp_path))
     assert report["probabilities"] == expected.estimated["probabilities"]
@@ -276,12 +255,10 @@ def workbook(*tables: pa.Table) -> bytes:
 def test_which_sheet_is_meant_and_how_a_file_is_read_is_asked(
     analyst: Person,
     api: httpx2.Client,
-    done: dict[str, str],
-    look: Look,
     visit: Visit,
     tmp_path: Path,
 ) -> None:
-    visitor = visit(look)
+    visitor = visit()
     visitor.expected = {422}
     page = visitor.page
     visitor.sign_in(analyst.key, "/portal/workbench/attack")
@@ -307,10 +284,9 @@ def test_which_sheet_is_meant_and_how_a_file_is_read_is_asked(
     page.get_by_text("second.csv: 200 rows, 2 columns.").wait_for()
     page.get_by_label("Its variance").fill("400")
     page.get_by_label("Seed").fill("7")
-    if look == LOOKS[0]:
-        page.locator("#work button:not([type])").click()
-        page.locator("#pictures[data-drawn]").wait_for()
-        assert json.loads(saved(visitor, "Report (JSON)", tmp_path))["columns"]
+    page.locator("#work button:not([type])").click()
+    page.locator("#pictures[data-drawn]").wait_for()
+    assert json.loads(saved(visitor, "Report (JSON)", tmp_path))["columns"]
 
 
 def small_rents() -> Iterator[tuple[float, float]]:

@@ -1,11 +1,14 @@
-"""The `cornerwave` command as a process."""
+"""The `cornerwave` command: in this process, or the environment of one of its own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
+
+from typer.testing import CliRunner
+
+from cornerwave.command.application import app
 
 
 def environment(config: Path) -> dict[str, str]:
@@ -17,12 +20,10 @@ def environment(config: Path) -> dict[str, str]:
 def cornerwave_command(
     config: Path, *arguments: str, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run it to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "cornerwave", *arguments],
-        env=environment(config),
-        input=typed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    """Run it to its end, in this process."""
+    ours = {name: None for name in os.environ if name.startswith("CORNERWAVE_")}
+    known = {"CORNERWAVE_CONFIG": str(config), "COLUMNS": "200"}
+    done = CliRunner().invoke(app, arguments, typed, {**ours, **known}, prog_name="cornerwave")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return subprocess.CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)

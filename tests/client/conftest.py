@@ -1,6 +1,6 @@
-"""A service on each database for the whole run, and for each test an owner of its own.
+"""A service for the whole run, and for each test an owner of its own.
 
-The services are shared, so that tests use rows that no other has: `people(seed=…)` with a number of their own.
+The service is shared, so that tests use rows that no other has: `people(seed=…)` with a number of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 
 import cornerwave
 from cornerwave.wire.progress import silent
-from tests import databases
 from tests.e2e.serving import ADMIN_KEY, serving
 
 HASTY = cornerwave.Retries(first_pause_seconds=0.01)
@@ -32,62 +31,30 @@ def no_settings_of_the_developer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 @pytest.fixture(scope="session")
-def sqlite_service(
-    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """A service on SQLite."""
-    folder = tmp_path_factory.mktemp("sqlite-service")
+def service_url(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the service is."""
+    folder = tmp_path_factory.mktemp("service")
     shutil.copyfile(sqlite_template, folder / "cornerwave.sqlite")
     database = f"sqlite:///{folder / 'cornerwave.sqlite'}"
     with serving(database, folder / "home", WEBHOOK_NETWORKS=HERE) as (url,):
         yield url
 
 
-@pytest.fixture(scope="session")
-def postgres_service(
-    postgres_url: str, run_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """A service on PostgreSQL."""
-    template = databases.prepared_template(postgres_url, run_folder)
-    home = tmp_path_factory.mktemp("postgres-service")
-    with (
-        databases.fresh_database(postgres_url, template) as database,
-        serving(database, home, WEBHOOK_NETWORKS=HERE) as (url,),
-    ):
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def service_url(request: pytest.FixtureRequest) -> str:
-    """A service on SQLite and on PostgreSQL, in turn."""
-    url: str = request.getfixturevalue(f"{request.param}_service")
-    return url
-
-
 @pytest.fixture
 def admin(service_url: str) -> Iterator[cornerwave.Client]:
-    """The administrator of each service in turn."""
+    """The administrator."""
     with cornerwave.connect(service_url, ADMIN_KEY, retries=HASTY, progress=silent) as client:
         yield client
 
 
 @pytest.fixture
-def cw(admin: cornerwave.Client) -> Iterator[cornerwave.Client]:
-    """An owner of each service in turn."""
-    key = admin.create_recipient(f"owner-{next(NUMBERS)}", role="owner").key
-    with cornerwave.connect(admin.url, key, retries=HASTY, progress=silent) as client:
-        yield client
+def owner_key(admin: cornerwave.Client) -> str:
+    """The key of an owner that no other test has."""
+    return admin.create_recipient(f"owner-{next(NUMBERS)}", role="owner").key
 
 
 @pytest.fixture
-def local_key(sqlite_service: str) -> str:
-    """The key of an owner of the service on SQLite."""
-    with cornerwave.connect(sqlite_service, ADMIN_KEY, progress=silent) as admin:
-        return admin.create_recipient(f"owner-{next(NUMBERS)}", role="owner").key
-
-
-@pytest.fixture
-def local(sqlite_service: str, local_key: str) -> Iterator[cornerwave.Client]:
-    """An owner of the service on SQLite, for what does not depend on the database."""
-    with cornerwave.connect(sqlite_service, local_key, retries=HASTY, progress=silent) as client:
+def cw(service_url: str, owner_key: str) -> Iterator[cornerwave.Client]:
+    """That owner."""
+    with cornerwave.connect(service_url, owner_key, retries=HASTY, progress=silent) as client:
         yield client

@@ -1,4 +1,4 @@
-"""Registering, levels, copies and their formats, blocking and awaited, on both databases."""
+"""Registering, levels, copies and their formats, blocking and awaited."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_whatever_holds_a_table_can_be_registered(cw: cornerwave.Client, tmp_pat
     assert len(checksums) == 1
 
 
-def test_a_part_of_a_copy(local: cornerwave.Client, tmp_path: Path) -> None:
-    dataset = local.register(people(seed=5), name="people")
+def test_a_part_of_a_copy(cw: cornerwave.Client, tmp_path: Path) -> None:
+    dataset = cw.register(people(seed=5), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     whole = copy.to_arrow()
@@ -110,9 +110,9 @@ def test_a_part_of_a_copy(local: cornerwave.Client, tmp_path: Path) -> None:
         copy.save(tmp_path / "part.csv", rows=(490, None), verify=True)
 
 
-def test_a_dry_run_stores_nothing(local: cornerwave.Client) -> None:
-    seen = local.register(people(seed=6), name="people", dry_run=True)
+def test_a_dry_run_stores_nothing(cw: cornerwave.Client) -> None:
+    seen = cw.register(people(seed=6), name="people", dry_run=True)
     assert seen.columns[1].smallest == people(seed=6)["age"].min()
     with pytest.raises(ValueError, match="dry run"):
         seen.copy("partner")
-    assert local.datasets() == []
+    assert cw.datasets() == []

@@ -23,10 +23,10 @@ def through(url: str, key: str, retries: cornerwave.Retries = HASTY) -> cornerwa
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_download_that_is_cut_twenty_times_arrives_whole(
-    local: cornerwave.Client, local_key: str, tmp_path: Path, ending: str
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path, ending: str
 ) -> None:
     seed = {"parquet": 21, "csv": 22}[ending]
-    dataset = local.register(people(20_000, seed=seed), name="people")
+    dataset = cw.register(people(20_000, seed=seed), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     whole = copy.save(tmp_path / f"whole.{ending}")
@@ -40,7 +40,7 @@ def test_a_download_that_is_cut_twenty_times_arrives_whole(
         cuts += 1
         return size // 30 + 500  # of the head and of the bytes
 
-    with between(local.url, cut) as url, through(url, local_key) as flaky:
+    with between(cw.url, cut) as url, through(url, owner_key) as flaky:
         saved = flaky.copy(copy.id).save(tmp_path / f"cut.{ending}")
     assert (cuts, saved.resumed) == (20, 20)
     assert saved.verified
@@ -49,9 +49,9 @@ def test_a_download_that_is_cut_twenty_times_arrives_whole(
 
 
 def test_an_awaited_download_goes_on_too(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
-    dataset = local.register(people(20_000, seed=23), name="people")
+    dataset = cw.register(people(20_000, seed=23), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     copy.save(tmp_path / "whole.csv")
@@ -61,19 +61,21 @@ def test_an_awaited_download_goes_on_too(
         return next(cuts, None) if b"/content" in head else None
 
     async def fetch(url: str) -> cornerwave.Saved:
-        async with cornerwave.connect_async(url, local_key, retries=HASTY, progress=silent) as cw:
-            return await (await cw.copy(copy.id)).save(tmp_path / "cut.csv")
+        async with cornerwave.connect_async(
+            url, owner_key, retries=HASTY, progress=silent
+        ) as awaiting:
+            return await (await awaiting.copy(copy.id)).save(tmp_path / "cut.csv")
 
-    with between(local.url, cut) as url:
+    with between(cw.url, cut) as url:
         saved = asyncio.run(fetch(url))
     assert (saved.resumed, saved.verified) == (3, True)
     assert (tmp_path / "cut.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_a_download_without_ranges_begins_anew(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
-    dataset = local.register(people(20_000, seed=24), name="people")
+    dataset = cw.register(people(20_000, seed=24), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     cuts = iter([100_000, 100_000])
@@ -81,16 +83,16 @@ def test_a_download_without_ranges_begins_anew(
     def cut(head: bytes) -> int | None:
         return next(cuts, None) if b"/content" in head else None
 
-    with between(local.url, cut) as url, through(url, local_key) as flaky:
+    with between(cw.url, cut) as url, through(url, owner_key) as flaky:
         saved = flaky.copy(copy.id).save(tmp_path / "copy.arrow")
     assert (saved.resumed, saved.verified) == (0, True)
 
 
 def test_rows_that_came_meanwhile_are_not_mixed_in(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
     """The copy has more rows when the download goes on: its bytes are others, and all come again."""
-    dataset = local.register(people(20_000, seed=25), name="people")
+    dataset = cw.register(people(20_000, seed=25), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     tries = itertools.count()
@@ -104,7 +106,7 @@ def test_rows_that_came_meanwhile_are_not_mixed_in(
             dataset.append(people(1_000, seed=26))
         return 100_000 if number == 0 else None
 
-    with between(local.url, cut) as url, through(url, local_key) as flaky:
+    with between(cw.url, cut) as url, through(url, owner_key) as flaky:
         saved = flaky.copy(copy.id).save(tmp_path / "copy.parquet")
     assert (saved.resumed, saved.verified) == (0, True)
     assert copy.refresh().rows == 21_000
@@ -112,9 +114,9 @@ def test_rows_that_came_meanwhile_are_not_mixed_in(
 
 
 def test_rows_that_come_before_the_checksum_is_asked_for_are_no_mismatch(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
-    dataset = local.register(people(2_000, seed=29), name="people")
+    dataset = cw.register(people(2_000, seed=29), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     shown = itertools.count()
@@ -123,16 +125,16 @@ def test_rows_that_come_before_the_checksum_is_asked_for_are_no_mismatch(
         if head.startswith(f"GET /v1/copies/{copy.id} ".encode()) and next(shown) == 1:
             dataset.append(people(1_000, seed=30))
 
-    with between(local.url, append_first) as url, through(url, local_key) as flaky:
+    with between(cw.url, append_first) as url, through(url, owner_key) as flaky:
         saved = flaky.copy(copy.id).save(tmp_path / "copy.parquet")
     assert saved.verified
     assert copy.fetch().to_arrow().num_rows == 3_000
 
 
 def test_altered_bytes_are_a_mismatch_and_leave_no_file(
-    local: cornerwave.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cw: cornerwave.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dataset = local.register(people(2_000, seed=31), name="people")
+    dataset = cw.register(people(2_000, seed=31), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     take = FileSink.take
@@ -162,20 +164,16 @@ def test_an_answer_that_got_lost_is_the_answer_of_the_second_try(
         assert dataset.rows == 500
 
 
-def test_batches_that_come_once_are_not_sent_twice(
-    local: cornerwave.Client, local_key: str
-) -> None:
+def test_batches_that_come_once_are_not_sent_twice(cw: cornerwave.Client, owner_key: str) -> None:
     with (
-        between(local.url, lambda head: 0 if head.startswith(b"POST") else None) as url,
-        through(url, local_key) as flaky,
+        between(cw.url, lambda head: 0 if head.startswith(b"POST") else None) as url,
+        through(url, owner_key) as flaky,
         pytest.raises(cornerwave.ConnectionFailed),
     ):
         flaky.register(iter(people_batches(seed=28)), name="people")
 
 
-def test_a_busy_service_is_asked_again_when_it_says(
-    local: cornerwave.Client, local_key: str
-) -> None:
+def test_a_busy_service_is_asked_again_when_it_says(cw: cornerwave.Client, owner_key: str) -> None:
     busy = iter([answer(503, Retry_After="0"), answer(429, Retry_After="0"), answer(502)])
     asked = 0
 
@@ -184,14 +182,12 @@ def test_a_busy_service_is_asked_again_when_it_says(
         asked += 1
         return next(busy, None)
 
-    with between(local.url, fault) as url, through(url, local_key) as patient:
+    with between(cw.url, fault) as url, through(url, owner_key) as patient:
         assert patient.datasets() == []
     assert asked == 4
 
 
-def test_a_service_that_stays_away_is_told_as_such(
-    local: cornerwave.Client, local_key: str
-) -> None:
+def test_a_service_that_stays_away_is_told_as_such(cw: cornerwave.Client, owner_key: str) -> None:
     asked = 0
 
     def fault(_head: bytes) -> bytes:
@@ -200,24 +196,24 @@ def test_a_service_that_stays_away_is_told_as_such(
         return answer(503, X_Request_ID="abc")
 
     with (
-        between(local.url, fault) as url,
-        through(url, local_key) as patient,
+        between(cw.url, fault) as url,
+        through(url, owner_key) as patient,
         pytest.raises(cornerwave.Unavailable) as unavailable,
     ):
         patient.datasets()
     assert asked == HASTY.most
     assert unavailable.value.request_id == "abc"
     with (
-        through("http://127.0.0.1:1", local_key) as nowhere,
+        through("http://127.0.0.1:1", owner_key) as nowhere,
         pytest.raises(cornerwave.ConnectionFailed, match=r"127\.0\.0\.1:1/v1/datasets"),
     ):
         nowhere.datasets()
 
 
-def test_a_wait_longer_than_patience_is_not_begun(local: cornerwave.Client, local_key: str) -> None:
+def test_a_wait_longer_than_patience_is_not_begun(cw: cornerwave.Client, owner_key: str) -> None:
     with (
-        between(local.url, lambda _head: answer(503, Retry_After="3600")) as url,
-        through(url, local_key) as hasty,
+        between(cw.url, lambda _head: answer(503, Retry_After="3600")) as url,
+        through(url, owner_key) as hasty,
         pytest.raises(cornerwave.Unavailable),
     ):
         hasty.datasets()

@@ -22,6 +22,7 @@ def test_a_grant_lets_its_recipient_have_its_level_and_no_other(
     newspaper = admin.create_recipient(f"newspaper-{cw.url[-5:]}")
     dataset.grant(newspaper.id, "public", columns=["income", "city"])
     assert [grant.level for grant in dataset.grants()] == ["public"]
+    dataset.copy("partner")
     with cornerwave.connect(cw.url, newspaper.key, progress=silent) as reader:
         found = reader.dataset("people")
         assert found.copy("public").to_arrow().column_names == ["income", "city"]
@@ -59,8 +60,8 @@ def test_rows_are_added_and_retired(cw: cornerwave.Client) -> None:
         dataset.set_columns({"age": "categorical"})
 
 
-def test_an_audit_says_what_is_left(local: cornerwave.Client) -> None:
-    dataset = local.register(people(seed=63), name="people")
+def test_an_audit_says_what_is_left(cw: cornerwave.Client) -> None:
+    dataset = cw.register(people(seed=63), name="people")
     dataset.level("partner", privacy=0.2)
     audit = dataset.audit(levels=["partner"], seed=1)
     assert audit.findings[0].promised == pytest.approx(0.2)
@@ -68,9 +69,9 @@ def test_an_audit_says_what_is_left(local: cornerwave.Client) -> None:
 
 
 def test_a_preview_shows_what_levels_would_do(
-    local: cornerwave.Client, capsys: pytest.CaptureFixture[str]
+    cw: cornerwave.Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    dataset = local.register(people(seed=67), name="people")
+    dataset = cw.register(people(seed=67), name="people")
     dataset.level("partner", privacy=0.2)
     preview = dataset.preview(seed=1)
     assert preview.levels[0].privacy == pytest.approx(0.2)
@@ -124,43 +125,43 @@ def test_an_agreement_is_negotiated_to_its_end(
     assert {job.kind for job in cw.jobs()} <= {"request"}
 
 
-def test_files_of_a_copy_are_read_without_a_key(local: cornerwave.Client) -> None:
-    dataset = local.register(people(seed=65), name="people")
+def test_files_of_a_copy_are_read_without_a_key(cw: cornerwave.Client) -> None:
+    dataset = cw.register(people(seed=65), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
     (file,) = copy.files()
     assert file.url not in repr(file)
-    address = file.url if "://" in file.url else f"{local.url}{file.url}"
+    address = file.url if "://" in file.url else f"{cw.url}{file.url}"
     assert pl.read_parquet(address).height == file.rows == 500
 
 
 def test_methods_answer_with_tables_reports_and_seeds(
-    local: cornerwave.Client, tmp_path: Path
+    cw: cornerwave.Client, tmp_path: Path
 ) -> None:
     frame = people(seed=66).dropna().drop(columns="person")
     numbers = frame[["age", "income"]]
-    made = local.synthesise(frame, method="hybrid", seed=5)
+    made = cw.synthesise(frame, method="hybrid", seed=5)
     assert made.seed == 5
     assert made.report is not None
     assert made.report.method == "hybrid"
     assert len(repr(made.report)) < 1_000
     assert repr(made).endswith("seed 5>")
-    again = local.synthesise(frame, method="hybrid", seed=5)
+    again = cw.synthesise(frame, method="hybrid", seed=5)
     pd.testing.assert_frame_equal(made.to_pandas(), again.to_pandas())
     assert made.to_polars().height == len(frame)
     for name in ("made.csv", "made.parquet", "made.arrow"):
         made.save(tmp_path / name)
-        read_again = local.register(tmp_path / name, name=name, allow_overlap=True)
+        read_again = cw.register(tmp_path / name, name=name, allow_overlap=True)
         assert read_again.rows == len(frame)
     with pytest.raises(ValueError, match="does not end in one of"):
         made.save(tmp_path / "made.doc")
-    noisy = local.randomize(numbers, noise_variance=0.5, noise="proportional", seed=1)
+    noisy = cw.randomize(numbers, noise_variance=0.5, noise="proportional", seed=1)
     noise = {"kind": "proportional", "noise_variance": 0.5}
-    scored = local.score(numbers, noisy.to_pandas(), noise=noise, seed=1, attacks=["be-dr"])
+    scored = cw.score(numbers, noisy.to_pandas(), noise=noise, seed=1, attacks=["be-dr"])
     assert scored.attacks[0].attack == "be-dr"
-    guessed = local.reconstruct(noisy.to_pandas(), noise=noise, seed=1, attacks=["be-dr"])
+    guessed = cw.reconstruct(noisy.to_pandas(), noise=noise, seed=1, attacks=["be-dr"])
     assert guessed.to_arrow().column_names == ["age", "income"]
-    swapped = local.swap(
+    swapped = cw.swap(
         frame,
         confidential="city",
         bins={"age": {"equal_frequency": 5}, "income": {"equal_frequency": 5}},
@@ -168,32 +169,34 @@ def test_methods_answer_with_tables_reports_and_seeds(
     )
     assert swapped.report is not None
     assert swapped.report.attributes[0].column == "city"
-    assert local.identifiability(
+    kept = cw.swap(people(seed=66), confidential="city", keep="person", seed=1)
+    assert "person" in kept.to_arrow().column_names
+    assert cw.identifiability(
         frame,
         confidential="city",
         bins={"age": {"equal_frequency": 5}, "income": {"equal_frequency": 5}},
     ).attributes
-    assert local.utility(frame, made.to_pandas(), seed=1).quality
-    assert local.expected_leakage(100, 3).risk >= 0
-    estimated = local.estimate(
+    assert cw.utility(frame, made.to_pandas(), seed=1).quality
+    assert cw.expected_leakage(100, 3).risk >= 0
+    estimated = cw.estimate(
         noisy.to_pandas()["age"].tolist(), noise={"kind": "normal", "variance": 100}, bins=5
     )
     assert sum(estimated.probabilities) == pytest.approx(1)
 
 
-def test_a_survey_never_sees_an_answer(local: cornerwave.Client) -> None:
+def test_a_survey_never_sees_an_answer(cw: cornerwave.Client) -> None:
     perturbation = {"kind": "geometric", "base": 2.0}
-    survey = local.create_survey("colours", perturbation=perturbation, categories=["red", "blue"])
-    said = local.perturb(
+    survey = cw.create_survey("colours", perturbation=perturbation, categories=["red", "blue"])
+    said = cw.perturb(
         answers=["red"] * 20, categories=["red", "blue"], perturbation=perturbation, seed=1
     )
-    assert local.add_responses(survey.id, said.vectors).counted == 20
-    assert len(local.estimate_survey(survey.id).shares) == 2
-    assert local.survey(survey.id) == local.surveys()[0] == survey
-    local.remove_survey(survey.id)
-    assert local.surveys() == []
+    assert cw.add_responses(survey.id, said.vectors).counted == 20
+    assert len(cw.estimate_survey(survey.id).shares) == 2
+    assert cw.survey(survey.id) == cw.surveys()[0] == survey
+    cw.remove_survey(survey.id)
+    assert cw.surveys() == []
 
 
-def test_the_service_says_how_it_is(local: cornerwave.Client) -> None:
-    assert local.health().version
-    assert local.readiness().status == "ready"
+def test_the_service_says_how_it_is(cw: cornerwave.Client) -> None:
+    assert cw.health().version
+    assert cw.readiness().status == "ready"

@@ -17,12 +17,12 @@ from tests.client.people_table import people
 
 
 @pytest.fixture
-def config(sqlite_service: str, local_key: str, tmp_path: Path) -> Path:
+def config(service_url: str, owner_key: str, tmp_path: Path) -> Path:
     """The file of somebody who is logged in as an owner."""
     place = tmp_path / "kept" / "credentials.json"
-    done = cornerwave_command(place, "login", sqlite_service, typed=f"{local_key}\n")
+    done = cornerwave_command(place, "login", service_url, typed=f"{owner_key}\n")
     assert done.returncode == 0, done.stderr
-    assert local_key not in done.stdout
+    assert owner_key not in done.stdout
     return place
 
 
@@ -34,22 +34,22 @@ def said(config: Path, *arguments: str) -> Any:
 
 
 def test_login_keeps_the_key_for_its_user_alone(
-    config: Path, sqlite_service: str, tmp_path: Path
+    config: Path, service_url: str, tmp_path: Path
 ) -> None:
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
-    assert json.loads(config.read_text())["default"] == sqlite_service
+    assert json.loads(config.read_text())["default"] == service_url
     wrong = cornerwave_command(
-        config, "login", sqlite_service, typed="not-a-key-of-this-service-0123456789\n"
+        config, "login", service_url, typed="not-a-key-of-this-service-0123456789\n"
     )
     assert wrong.returncode == 3
     key_file = tmp_path / "key"
-    key_file.write_text(json.loads(config.read_text())["keys"][sqlite_service])
+    key_file.write_text(json.loads(config.read_text())["keys"][service_url])
     assert (
-        cornerwave_command(config, "login", sqlite_service, "--key-file", str(key_file)).returncode
+        cornerwave_command(config, "login", service_url, "--key-file", str(key_file)).returncode
         == 0
     )
-    assert said(config, "open", "--show") == {"portal": f"{sqlite_service}/portal"}
-    assert said(config, "logout") == {"forgotten": sqlite_service}
+    assert said(config, "open", "--show") == {"portal": f"{service_url}/portal"}
+    assert said(config, "logout") == {"forgotten": service_url}
     left = cornerwave_command(config, "datasets")
     assert left.returncode == 3
     assert left.stderr.count("\n") == 1
@@ -144,6 +144,12 @@ def test_methods_write_files(config: Path, tmp_path: Path) -> None:
         bins,
     )
     assert swapped["report"]["attributes"][0]["column"] == "city"
+    people(seed=83).to_csv(tmp_path / "with-ids.csv", index=False)
+    swap = ("swap", str(tmp_path / "with-ids.csv"), "-o", str(tmp_path / "out.csv"))
+    for keep, named in ((), False), (("--keep", "person"), True):
+        told = cornerwave_command(config, *swap, "--confidential", "city", *keep).stdout
+        assert ("person" in told) != named
+        assert ("person" in (tmp_path / "out.csv").read_text().splitlines()[0]) == named
     scored = said(
         config,
         "score",
@@ -166,7 +172,7 @@ def test_methods_write_files(config: Path, tmp_path: Path) -> None:
     assert sum(estimated["probabilities"]) == pytest.approx(1)
 
 
-def test_each_way_to_fail_has_its_exit_code(config: Path, tmp_path: Path, local_key: str) -> None:
+def test_each_way_to_fail_has_its_exit_code(config: Path, tmp_path: Path, owner_key: str) -> None:
     people(seed=84).to_csv(tmp_path / "people.csv", index=False)
     said(config, "register", str(tmp_path / "people.csv"))
     (tmp_path / "wrong.csv").write_text("a,b\n1,2\n3\n")
@@ -183,7 +189,7 @@ def test_each_way_to_fail_has_its_exit_code(config: Path, tmp_path: Path, local_
         done = cornerwave_command(config, *arguments)
         assert done.returncode == code, (arguments, done.stderr)
         assert "Traceback" not in done.stderr
-        assert local_key not in done.stderr
+        assert owner_key not in done.stderr
     assert not (tmp_path / "root.key").exists()
     problem = cornerwave_command(config, "columns", "nothing", "--json")
     assert json.loads(problem.stderr)["type"] == "/problems/not-found"

@@ -56,9 +56,10 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
     "describe_dataset": lambda _cw, d, _c: d.describe(description="d", listed=True),
     "remove_dataset": lambda _cw, d, _c: d.remove(),
     "put_columns": lambda _cw, d, _c: d.set_columns({"a": "categorical"}),
-    "append_rows": lambda _cw, d, _c: d.append(
-        CSV, uncovered="wait", allow_versions=True, allow_overlap=True
-    ),
+    "append_rows": lambda _cw, d, _c: d.append(CSV, allow_versions=True, allow_overlap=True),
+    "list_pending_rows": lambda _cw, d, _c: d.pending_rows(),
+    "withdraw_pending_rows": lambda _cw, d, _c: d.withdraw_rows("pb_1"),
+    "close_pending_rows": lambda _cw, d, _c: d.close_rows(),
     "retire_rows": lambda _cw, d, _c: d.retire(rows=[1]),
     "put_level": lambda _cw, d, _c: d.level("l", privacy=0.2, offered=True),
     "remove_level": lambda _cw, d, _c: d.remove_level("l"),
@@ -70,6 +71,7 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
     "issue_batch": lambda _cw, d, _c: d.copies(["l", "m"]),
     "read_history": lambda _cw, d, _c: d.history(),
     "show_copy": lambda _cw, _d, c: c.refresh(),
+    "show_noise_law": lambda _cw, _d, c: c.noise(),
     "download_copy": lambda _cw, _d, c: c.fetch(columns=["a"], rows=(0, 5)),
     "list_files": lambda _cw, _d, c: c.files(),
     "create_recipient": lambda cw, _d, _c: cw.create_recipient("r"),
@@ -207,7 +209,7 @@ class Recording(Driver):
 
 def sent_by(name: str) -> Call:
     driver = Recording("http://127.0.0.1:1", "key", cornerwave.Retries())
-    dataset = DatasetInfo("d", "n", "o", 1, 0, 0, None, False, "", ())
+    dataset = DatasetInfo("d", "n", "o", 1, 0, 0, 0, True, None, False, "", ())
     copy = CopyInfo("c", "d", ("l",), 1.0, 0.5, "", 1, (), "")
     try:
         with pytest.raises(Sent) as sent:
@@ -280,7 +282,7 @@ SHOWN = [name for name in THERE if sent_by(name).into is None and example_of(nam
 def test_what_the_document_shows_is_an_answer_that_the_client_takes(name: str) -> None:
     driver = Showing("http://127.0.0.1:1", "key", cornerwave.Retries())
     driver.shown = example_of(name)
-    dataset = DatasetInfo("d", "n", "o", 1, 0, 0, None, False, "", ())
+    dataset = DatasetInfo("d", "n", "o", 1, 0, 0, 0, True, None, False, "", ())
     copy = CopyInfo("c", "d", ("l",), 1.0, 0.5, "", 1, (), "")
     try:
         REACHED[name](cornerwave.Client(driver), Dataset(driver, dataset), Copy(driver, copy))

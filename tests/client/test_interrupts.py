@@ -94,9 +94,9 @@ def test_an_interrupt_before_the_job_is_known_cancels_it(
 
 
 def test_an_interrupted_download_leaves_no_file(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
-    dataset = local.register(people(20_000, seed=94), name="people")
+    dataset = cw.register(people(20_000, seed=94), name="people")
     dataset.level("partner", privacy=0.2)
     dataset.copy("partner")
     target = tmp_path / "target"
@@ -112,9 +112,9 @@ def test_an_interrupted_download_leaves_no_file(
         asked.set()
         return 100_000  # then the line is cut, and the client asks for the rest
 
-    with between(local.url, hold) as url:
+    with between(cw.url, hold) as url:
         command = ["-m", "cornerwave", "copy", "get", "people", "-l", "partner", "-o", "copy.csv"]
-        process = begun(command, target, url, local_key)
+        process = begun(command, target, url, owner_key)
         asked.wait()
         while not list(target.glob(".copy.csv.*.part")):
             assert process.poll() is None

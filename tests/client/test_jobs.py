@@ -88,22 +88,22 @@ def test_a_method_is_a_job_that_tells_how_far_it_is(
 
 
 def test_what_is_wrong_with_a_table_is_said_as_if_there_were_no_job(
-    local: cornerwave.Client,
+    cw: cornerwave.Client,
 ) -> None:
     for as_job in (True, False):
         with pytest.raises(cornerwave.InvalidTable) as caught:
-            local.register(b"a,b\n1,2\n3\n", name="wrong", as_job=as_job)
+            cw.register(b"a,b\n1,2\n3\n", name="wrong", as_job=as_job)
         assert caught.value.row == 2, as_job
         assert caught.value.request_id
     with pytest.raises(cornerwave.InvalidTable):
-        local.synthesise(b"a,b\n1,2\n3\n")
+        cw.synthesise(b"a,b\n1,2\n3\n")
     with pytest.raises(cornerwave.InvalidRequest) as told:
-        local.synthesise(b"a,b\n1,2\n", components=-1)
+        cw.synthesise(b"a,b\n1,2\n", components=-1)
     assert told.value.parameter == "components"
 
 
 def test_a_line_that_is_cut_before_the_answer_costs_no_second_job(
-    local: cornerwave.Client, local_key: str
+    cw: cornerwave.Client, owner_key: str
 ) -> None:
     frame = people(seed=303).dropna().drop(columns="person")
     cuts: list[bytes] = []
@@ -115,12 +115,12 @@ def test_a_line_that_is_cut_before_the_answer_costs_no_second_job(
         return None
 
     with (
-        between(local.url, cut_once) as url,
-        cornerwave.connect(url, local_key, retries=HASTY, progress=silent) as cw,
+        between(cw.url, cut_once) as url,
+        cornerwave.connect(url, owner_key, retries=HASTY, progress=silent) as behind,
     ):
-        assert cw.synthesise(frame, seed=1).to_arrow().num_rows == len(frame)
+        assert behind.synthesise(frame, seed=1).to_arrow().num_rows == len(frame)
     assert len(cuts) == 2
-    assert len(local.jobs()) == 1
+    assert len(cw.jobs()) == 1
 
 
 LONG = {
@@ -131,7 +131,7 @@ LONG = {
 
 @pytest.mark.parametrize("command", sorted(LONG))
 def test_ctrl_c_cancels_the_job_and_leaves_nothing(
-    local: cornerwave.Client, local_key: str, tmp_path: Path, command: str
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path, command: str
 ) -> None:
     """A real process, with a terminal on which it draws, and a real SIGINT while the job runs.
 
@@ -143,22 +143,22 @@ def test_ctrl_c_cancels_the_job_and_leaves_nothing(
         there.mkdir()
         passing.mkdir()
         pl.from_pandas(numbers(rows, seed=304)).write_csv(there / "long.csv")
-        if _interrupted(LONG[command], there, local, local_key, passing):
+        if _interrupted(LONG[command], there, cw, owner_key, passing):
             assert [path.name for path in there.iterdir()] == ["long.csv"]
             assert list(passing.iterdir()) == []
-            assert local.datasets() == []
+            assert cw.datasets() == []
             return
-        for dataset in local.datasets():
+        for dataset in cw.datasets():
             assert dataset.rows == rows
             dataset.remove()
     pytest.fail("No job was still running when the interrupt came.")
 
 
 def _interrupted(
-    arguments: list[str], there: Path, local: cornerwave.Client, key: str, passing: Path
+    arguments: list[str], there: Path, cw: cornerwave.Client, key: str, passing: Path
 ) -> bool:
     """Interrupt a command as soon as it draws its progress; whether its job was cancelled, or had been done."""
-    known = {"CORNERWAVE_URL": local.url, "CORNERWAVE_KEY": key, "TMPDIR": str(passing)}
+    known = {"CORNERWAVE_URL": cw.url, "CORNERWAVE_KEY": key, "TMPDIR": str(passing)}
     mine, its = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "cornerwave", *arguments],
@@ -180,10 +180,10 @@ def _interrupted(
         return False
     assert process.returncode == 130, drawn
     assert b"cornerwave: interrupted" in drawn
-    job = local.jobs()[0]
+    job = cw.jobs()[0]
     while not job.ended:
         time.sleep(0.05)
-        job = local.job(job.id)
+        job = cw.job(job.id)
     assert job.state in ("cancelled", "done")
     return job.state == "cancelled"
 
@@ -196,7 +196,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_a_cancelled_task_cancels_its_job(local: cornerwave.Client, local_key: str) -> None:
+def test_a_cancelled_task_cancels_its_job(cw: cornerwave.Client, owner_key: str) -> None:
     async def abandoned() -> Job:
         begun = asyncio.Event()
 
@@ -205,14 +205,16 @@ def test_a_cancelled_task_cancels_its_job(local: cornerwave.Client, local_key: s
             def working(self, _label: str) -> Iterator[TellStanding]:
                 yield lambda _standing: begun.set()
 
-        async with cornerwave.connect_async(local.url, local_key, progress=Signal()) as cw:
-            task = asyncio.create_task(cw.compare_synthesis(numbers(50_000, seed=305), seed=1))
+        async with cornerwave.connect_async(cw.url, owner_key, progress=Signal()) as awaiting:
+            task = asyncio.create_task(
+                awaiting.compare_synthesis(numbers(50_000, seed=305), seed=1)
+            )
             await begun.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            (job,) = await cw.jobs()
-            while not (job := await cw.job(job.id)).ended:
+            (job,) = await awaiting.jobs()
+            while not (job := await awaiting.job(job.id)).ended:
                 await asyncio.sleep(0.05)
             return job
 
@@ -241,7 +243,7 @@ def test_a_registration_whose_answer_was_lost_is_found_by_what_it_made() -> None
     """A worker that dies between the write and its answer leaves a job that is done, without a result."""
     lost = answer_with(200, subject="dst_1")
     made = answer_with(200, id="dst_1", name="n", owner="o", rows=1, columns=[], key_column=None)
-    more = b', "retired_rows": 0, "waiting_rows": 0, "frozen": false}'
+    more = b', "retired_rows": 0, "pending_rows": 0, "part_rows": 0, "frozen": false}'
     driver = Told(answer_with(202), lost, Answer(200, {}, made.content[:-1] + more))
     flow = registered(b"a\n1\n", "n", None, None, False, False, False, AS_FOUND, True)
     assert driver.run(flow).id == "dst_1"

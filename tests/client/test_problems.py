@@ -13,11 +13,11 @@ from cornerwave.values import Report
 from tests.client.people_table import people
 
 
-def test_a_problem_says_where_and_opens_its_page(local: cornerwave.Client) -> None:
+def test_a_problem_says_where_and_opens_its_page(cw: cornerwave.Client) -> None:
     rows = [f"{age},{1000 + age}" for age in range(30, 60)]
     table = "\n".join(["age,income", rows[0], "31,many", *rows[2:]]).encode()
     with pytest.raises(cornerwave.InvalidTable) as refused:
-        local.register(table, name="people")
+        cw.register(table, name="people")
     problem = refused.value
     assert (problem.status, problem.slug, problem.column, problem.row) == (
         422,
@@ -33,19 +33,19 @@ def test_a_problem_says_where_and_opens_its_page(local: cornerwave.Client) -> No
     assert (again.detail, again.type, again.row) == (problem.detail, problem.type, problem.row)
 
 
-def test_every_family_of_problems_is_an_exception_of_its_own(local: cornerwave.Client) -> None:
-    local.register(people(seed=40), name="people")
+def test_every_family_of_problems_is_an_exception_of_its_own(cw: cornerwave.Client) -> None:
+    cw.register(people(seed=40), name="people")
     with pytest.raises(cornerwave.Conflict) as taken:
-        local.register(people(seed=41), name="people")
+        cw.register(people(seed=41), name="people")
     assert taken.value.slug == "name-taken"
     with pytest.raises(cornerwave.NotFound):
-        local.dataset("nothing")
+        cw.dataset("nothing")
     with pytest.raises(cornerwave.InvalidRequest):
-        local.dataset("people").level("partner", privacy=2)
+        cw.dataset("people").level("partner", privacy=2)
     with pytest.raises(cornerwave.Forbidden):
-        local.create_recipient("somebody", role="admin")
+        cw.create_recipient("somebody", role="admin")
     with (
-        cornerwave.connect(local.url, "not-a-key-of-this-service-0123456789") as stranger,
+        cornerwave.connect(cw.url, "not-a-key-of-this-service-0123456789") as stranger,
         pytest.raises(cornerwave.Unauthenticated),
     ):
         stranger.datasets()
@@ -57,9 +57,9 @@ def test_what_a_proxy_answers_is_a_problem_too() -> None:
     assert isinstance(problem_of(418, b"[]", ""), cornerwave.Problem)
 
 
-def test_names_are_escaped_in_a_notebook(local: cornerwave.Client) -> None:
+def test_names_are_escaped_in_a_notebook(cw: cornerwave.Client) -> None:
     frame = people(seed=42).rename(columns={"city": "<script>alert(1)<script>"})
-    dataset = local.register(frame, name="<b>people<b>")
+    dataset = cw.register(frame, name="<b>people<b>")
     dataset.level("partner", privacy=0.2)
     for shown in (dataset._repr_html_(), dataset.copy("partner")._repr_html_()):
         assert "<script>" not in shown

@@ -21,14 +21,12 @@ from tests.client.people_table import people
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_walk_runs_as_it_stands(sqlite_service: str, local_key: str, tmp_path: Path) -> None:
+def test_the_walk_runs_as_it_stands(service_url: str, owner_key: str, tmp_path: Path) -> None:
     page = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
     (walk,) = re.findall(r"<!-- walk -->\n```python\n(.*?)```", page, re.DOTALL)
     people(seed=90).dropna().to_csv(tmp_path / "people.csv", index=False)
-    known = {"CORNERWAVE_URL": sqlite_service, "CORNERWAVE_KEY": local_key}
-    with cornerwave.connect(
-        sqlite_service, local_key
-    ) as client:  # as the README's session leaves it
+    known = {"CORNERWAVE_URL": service_url, "CORNERWAVE_KEY": owner_key}
+    with cornerwave.connect(service_url, owner_key) as client:  # as the README's session leaves it
         client.register(tmp_path / "people.csv", name="people-of-the-readme")
     done = subprocess.run(
         [sys.executable, "-c", walk],
@@ -47,17 +45,17 @@ def test_the_walk_runs_as_it_stands(sqlite_service: str, local_key: str, tmp_pat
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the session is for curl")
 def test_the_session_of_the_page_on_copies_runs_as_it_stands(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
     page = (ROOT / "docs" / "copies.md").read_text(encoding="utf-8")
-    page = page.replace("http://127.0.0.1:8000", local.url)
+    page = page.replace("http://127.0.0.1:8000", cw.url)
     (shell,) = re.findall(r"<!-- session: shell -->\n```sh\n(.*?)```", page, re.DOTALL)
     (program,) = re.findall(r"<!-- session: files -->\n```python\n(.*?)```", page, re.DOTALL)
     table = people(seed=91).dropna()
     table.to_csv(tmp_path / "people.csv", index=False)
-    (tmp_path / "admin.key").write_text(f"{local_key}\n")
+    (tmp_path / "admin.key").write_text(f"{owner_key}\n")
     (tmp_path / "files.py").write_text(program, encoding="utf-8")
-    local.register(tmp_path / "people.csv", name="people-of-a-readme", allow_overlap=True)
+    cw.register(tmp_path / "people.csv", name="people-of-a-readme", allow_overlap=True)
     done = subprocess.run(
         ["bash", "-euc", f"set -o pipefail\n{shell}\n'{sys.executable}' files.py"],
         cwd=tmp_path,
@@ -75,15 +73,15 @@ def test_the_session_of_the_page_on_copies_runs_as_it_stands(
 
 
 def test_the_example_for_duckdb_runs_as_it_stands(
-    local: cornerwave.Client, local_key: str, tmp_path: Path
+    cw: cornerwave.Client, owner_key: str, tmp_path: Path
 ) -> None:
     page = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"<!-- duckdb -->\n```python\n(.*?)```", page, re.DOTALL)
     (query,) = re.findall(r"```sql\nLOAD httpfs;\n(.*?);\n```", page)
-    dataset = local.register(people(seed=87), name="people")
+    dataset = cw.register(people(seed=87), name="people")
     dataset.level("partner", privacy=0.2)
     copy = dataset.copy("partner")
-    known = {"CORNERWAVE_URL": local.url, "CORNERWAVE_KEY": local_key}
+    known = {"CORNERWAVE_URL": cw.url, "CORNERWAVE_KEY": owner_key}
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

@@ -10,16 +10,19 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from sqlalchemy.pool import Pool
 
+from app.store.blobs.folder import BlobFolder
 from trials.stage.forking import run
 
 
 def run_until(moment: str, wanted: dict[str, Any]) -> None:
-    """Serve until a data set is about to be committed, or has just been and its connection goes back."""
+    """Serve until a blob is written but not published, or a data set is about to be committed, or has just been."""
     event.listen(Engine, "before_cursor_execute", _notice)
-    if moment == "before-commit":
+    if moment == "before-publish":
+        BlobFolder.publish = _end  # type: ignore[method-assign]  # of this process alone
+    elif moment == "before-commit":
         event.listen(Engine, "commit", lambda connection: _end_if_registering(connection.info))
     else:
-        event.listen(Pool, "checkin", lambda _raw, record: _end_if_registering(record.info))
+        event.listen(Pool, "checkin", lambda _, record: _end_if_registering(record.info))
     run(wanted)
 
 
@@ -30,4 +33,8 @@ def _notice(connection: Any, cursor: object, statement: str, *_: object) -> None
 
 def _end_if_registering(info: dict[str, Any]) -> None:
     if "registering" in info:
-        os.kill(os.getpid(), signal.SIGKILL)
+        _end()
+
+
+def _end(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -71,7 +71,7 @@ class World:
 
     def profile(self, agreement: str) -> Path:
         file = self.folder / f"{agreement}.share"
-        answer = self.recipient.get(f"/v1/agreements/{agreement}/profile").raise_for_status()
+        answer = self.recipient.post(f"/v1/agreements/{agreement}/profile").raise_for_status()
         file.write_bytes(answer.content)
         return file
 

@@ -41,20 +41,19 @@ def register(service: Service, name: str, content: bytes | Iterator[bytes] = TAB
 
 
 def killed_in_the_body(home: Path, settings: dict[str, str]) -> None:
-    """The client has sent enough for the blob to be begun, and is about to send more."""
+    """The client has sent much and is about to send more: nobody works on what is not complete."""
     with serving(home, settings) as service:
 
         def body() -> Iterator[bytes]:
             yield b"age,income\n"
-            while not files_of(home):
-                yield b"".join(b"%d,%d.25\n" % (i % 90, i) for i in range(10_000))
+            yield b"".join(b"%d,%d.25\n" % (i % 90, i) for i in range(100_000))
             service.process.kill()
             service.process.wait()
             yield b"1,2\n"
 
         with pytest.raises(httpx2.TransportError):
             register(service, "cut", body())
-    assert files_of(home)
+    assert files_of(home) == []
 
 
 def killed_at(moment: str, home: Path, settings: dict[str, str]) -> None:
@@ -72,12 +71,13 @@ def test_a_killed_registration_leaves_all_or_nothing(database_url: str, tmp_path
     home = tmp_path / "home"
     settings = {"DATABASE_URL": database_url}
     killed_in_the_body(home, settings)
+    killed_at("before-publish", home, settings)
     killed_at("before-commit", home, settings)
     killed_at("after-commit", home, settings)
     with serving(home, settings) as service:
         assert names_at(service) == ["after-commit"]
         assert len(files_of(home)) == 1
-        # Of the two that were cut off nothing is lost yet: not the half, not the whole blob.
+        # Of the two that were killed nothing is lost yet: not the unpublished blob, not the published one.
         assert set_aside(home) == [".parquet", ".partial"]
         assert register(service, "before-commit") == 201
         assert register(service, "cut") == 201

@@ -1,4 +1,4 @@
-"""CORNERWAVE_WORKERS: processes that share a socket, a database and their metrics."""
+"""CORNERWAVE_WORKERS: processes that share a socket, a database and their metrics; how, in tests/api/serving."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx2
 import psutil
+import pytest
 
 from tests.e2e.running import serving
 
@@ -37,6 +38,7 @@ def counting(home: Path) -> set[int]:
     return {int(path.stem.rpartition("_")[2]) for path in shared.glob("counter_*.db")}
 
 
+@pytest.mark.slow
 def test_processes_share_a_socket_and_tell_their_sums(
     postgres_database: str, tmp_path: Path
 ) -> None:
@@ -61,6 +63,7 @@ def test_processes_share_a_socket_and_tell_their_sums(
     assert not any(child.is_running() for child in children)
 
 
+@pytest.mark.slow
 def test_one_that_dies_is_started_again_and_what_it_counted_stays_counted(
     postgres_database: str, tmp_path: Path
 ) -> None:

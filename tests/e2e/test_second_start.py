@@ -47,3 +47,13 @@ def test_a_start_on_a_port_in_use_does_not_spend_the_key_that_is_shown_once(
         assert (
             httpx2.get(f"{service.url}/v1/recipients", headers=wrong, timeout=60).status_code == 401
         )
+
+
+def test_a_link_that_signs_in_is_printed_to_no_log_but_that_of_the_first_start(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    for printed in (True, False):
+        with serving(home, {}) as service:
+            log = home / f"{service.url.rpartition(':')[2]}.log"
+            assert ("/portal/sign-in/once/" in log.read_text()) is printed

@@ -60,7 +60,7 @@ def test_addresses_are_shown_without_their_passwords() -> None:
         {
             "CORNERWAVE_DATABASE_URL": "postgresql://user:hunter2@db.example:5433/name?sslkey=hunter3",
             "CORNERWAVE_REDIS_URL": "redis://:hunter4@cache.example/1",
-            "CORNERWAVE_ADMIN_KEY": "hunter5" * 6,
+            "CORNERWAVE_ADMIN_KEY": "Q7f0xM2kd9Lw4zT8hB5nR1vJ6sYp3cGu",
             "CORNERWAVE_MASTER_KEY": MASTER_KEY,
         }
     ).shown()

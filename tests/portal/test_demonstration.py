@@ -37,7 +37,7 @@ def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
     assert found.independent.left[0] == pytest.approx(found.alone[0], abs=0.05)
     assert np.all(np.diff(found.independent.left) < 0)
     # What theory leaves of m independent copies: 1/(1 + the sum of 1/v).
-    variances = np.array([one.entry.applied_variance for one in shown.holders])
+    variances = np.array([one.entry.noise_variance for one in shown.holders])
     expected = 1 / (1 + np.cumsum(1 / variances))
     np.testing.assert_allclose(found.independent.left, expected, atol=0.03)
 

@@ -49,6 +49,14 @@ def waiting(client: TestClient, body: bytes) -> str:
     return str(answer.json()["file"])
 
 
+def test_a_form_in_place_of_a_file_is_refused(service: Service) -> None:
+    client = signed_in(service)
+    form = {"form_token": token_of(client), "file": "a,b"}
+    answer = client.post("/portal/owned/new/file", data=form, headers=OWN | {"Accept": "*/*"})
+    assert answer.status_code == 415
+    assert answer.json()["type"] == "/problems/unsupported-media-type"
+
+
 def registered(client: TestClient, name: str, seed: int) -> str:
     file = waiting(client, parquet(household_table(300, seed=seed)))
     params = {"name": name, "key_column": "household", "file": file}
@@ -66,6 +74,10 @@ def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     assert office.post(f"{at}/levels", data=said, headers=sending(office)).status_code == 200
     grant = {"recipient": analyst["id"], "level": "partner"}
     assert office.post(f"{at}/people", data=grant, headers=sending(office)).status_code == 200
+    issued = office.post(
+        f"/portal/datasets/{dataset}/copies", data={"level": "partner"}, headers=sending(office)
+    )
+    assert issued.status_code < 400
     client = service.client(analyst["key"])
     copy = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "partner"}).json()["id"]
     assert client.get(f"/v1/copies/{copy}/content").status_code == 200

@@ -30,6 +30,26 @@ def signed_in(service: Service, key: str = ADMIN_KEY) -> TestClient:
     return client
 
 
+def test_behind_https_cookies_are_secure_and_of_this_host_alone(
+    sqlite_database: str, start_service: Callable[..., Service]
+) -> None:
+    """The proxy speaks http to the service: the public address decides, not the request."""
+    service = start_service(sqlite_database, PUBLIC_URL="https://data.example")
+    client = service.client(None)
+    signed = client.post(
+        "/portal/sign-in", data={"key": ADMIN_KEY}, headers=OWN | HTML, follow_redirects=False
+    )
+    said = signed.headers["set-cookie"].lower()
+    assert said.startswith("__host-cornerwave_session=")
+    assert {"secure", "httponly", "path=/", "samesite=lax"} <= set(said.split("; "))
+    assert "domain" not in said
+    sent = HTML | {"Cookie": signed.headers["set-cookie"].partition(";")[0]}
+    assert client.get("/portal", headers=sent, follow_redirects=False).status_code == 200
+    # The name without its prefix, which another host of the domain could set, opens nothing.
+    sent["Cookie"] = sent["Cookie"].removeprefix("__Host-")
+    assert client.get("/portal", headers=sent, follow_redirects=False).status_code == 303
+
+
 def token_of(client: TestClient) -> str:
     page = client.get("/portal/account").text
     return page.partition('name="form-token" content="')[2].partition('"')[0]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
 
+from app.portal.workbench.bench import TOOLS
 from app.service.jobs.runner import Runner
 from tests.api.conftest import Service
 from tests.portal.test_sessions import OWN, signed_in, token_of
 
 SECRET = b"secretcity"
 TABLE = b"a,b,c\n" + b"".join(
-    b"%d,%d,%s\n" % (i, i * i % 17, SECRET if i % 3 else b"other") for i in range(60)
+    b"%d,%d,%s\n" % (i // 2, i * i % 17, SECRET if i % 3 else b"other") for i in range(60)
 )
 
 
@@ -39,6 +41,27 @@ def finished(client: TestClient, work: str) -> None:
         time.sleep(0.05)
 
 
+def test_identifiers_are_left_out_and_named_unless_they_are_kept(service: Service) -> None:
+    table = TABLE.replace(b"a,b,c", b"email,b,c")
+    client = someone(service)
+    runner = Runner(service.app.state.resources, 1)
+    runner.start()
+    try:
+        for tool, options in (
+            ("swap", {"confidential": ["c"], "number_bins": 3}),
+            ("synthesise", {"method": "normal"}),
+        ):
+            for keep in ([], ["email"]):
+                work = begun(client, tool, {**options, "seed": 7, "keep": keep}, table)
+                finished(client, work)
+                named = b"email" in client.get(f"{work}/content?format=csv").content.split(b"\n")[0]
+                assert named == bool(keep)
+                said = "Left out because they tell people apart: email." in client.get(work).text
+                assert said != named
+    finally:
+        runner.stop(0.0)
+
+
 def test_a_work_is_its_callers_alone_and_what_was_sent_goes(
     service: Service,
 ) -> None:
@@ -59,6 +82,11 @@ def test_a_work_is_its_callers_alone_and_what_was_sent_goes(
     assert [path.name.rpartition("-")[0].endswith("-answer") for path in kept] == [True]
     assert SECRET not in kept[0].read_bytes()
     assert SECRET in client.get(f"{work}/content?format=csv").content
+    # A release may call the tool otherwise; what was made with it stays to be read.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TOOLS, "swap", replace(TOOLS["swap"], title="Exchange values"))
+        assert client.get(work).status_code == 200
+        assert SECRET in client.get(f"{work}/content?format=csv").content
     for other in (someone(service), someone(service, "owner"), signed_in(service)):
         for path in (work, f"{work}/state", f"{work}/content"):
             assert other.get(path).status_code == 404

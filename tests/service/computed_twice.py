@@ -21,7 +21,7 @@ from app.model import Limits, Role
 from app.service.asking import Ask
 from app.service.attacks.audit import Wish as AuditWish
 from app.service.attacks.audit import run_audit
-from app.service.copies.freezing.freeze import look_ahead
+from app.service.copies.freezing.freeze import measure_ahead
 from app.service.copies.preview.run import Wish as PreviewWish
 from app.service.copies.preview.run import preview_levels
 from app.service.synthesis.report import MethodName, Wishes
@@ -61,7 +61,7 @@ def computations(database_url: str, home: Path) -> dict[str, Callable[[], Any]]:
         return preview_levels(resources, ask, dataset, PreviewWish(privacies=(0.5,))).levels
 
     def freezing() -> Any:
-        look = look_ahead(resources, dataset)
+        look = measure_ahead(resources, dataset)
         assert look is not None
         return look
 

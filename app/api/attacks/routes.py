@@ -5,9 +5,10 @@ It has disguised tables, such as one with additive noise, or copies of a data se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 import pyarrow as pa
 from fastapi import APIRouter, Query, Response
@@ -40,6 +41,7 @@ from app.service.attacks.audit import MOST_COPIES, Wish
 from app.service.attacks.findings import Audit, ReconstructionReport, Scoring
 from app.service.attacks.randomize import SEED_BITS, new_seed, randomize
 from app.tables.arrays.numbers import NumberTable, number_table
+from app.tables.identifiers import without_identifiers
 
 router = APIRouter(prefix="/v1/attacks", tags=["attacks"], route_class=Route)
 
@@ -150,6 +152,8 @@ def _disguised(
     return found
 
 
+LEFT_OUT_HEADER = "X-Cornerwave-Left-Out"
+
 randomize_router = APIRouter(prefix="/v1/randomize", tags=["attacks"], route_class=Route)
 
 
@@ -168,6 +172,7 @@ class NoiseShape(StrEnum):
 )
 def randomize_table(
     kind: TableTypeHere,
+    resources: ResourcesHere,
     table: TableHere,
     _ask: AskHere,
     noise_variance: Annotated[
@@ -185,24 +190,34 @@ def randomize_table(
     ] = NoiseShape.PROPORTIONAL,
     column: Annotated[
         list[str] | None,
-        Query(description="A column to disguise, repeated; by default all, which must be numeric."),
+        Query(
+            description="A column to disguise, repeated; by default all that do not tell people apart, which must be"
+            " numeric."
+        ),
     ] = None,
     seed: Annotated[int | None, Query(ge=0, lt=2**SEED_BITS)] = None,
 ) -> Response:
     """Add noise to a table once; columns that are not disguised do not leave.
 
     Two answers with different seeds are independent copies, which together reveal more than either:
-    for several recipients register a data set instead. The seed used is in `X-Cornerwave-Seed`;
+    for several recipients register a data set instead. Columns that tell people apart are left out unless they are
+    named; `X-Cornerwave-Left-Out` names them, percent-encoded, with commas between. The seed used is in `X-Cornerwave-Seed`;
     whoever has it can take the noise away again.
     """
     used = new_seed() if seed is None else seed
+    left_out: Mapping[str, str] = {}
+    if column is None:
+        table, left_out = without_identifiers(table, resources.limits, ())
     model = (
         IndependentNoise(noise_variance)
         if noise is NoiseShape.INDEPENDENT
         else ProportionalNoise(noise_variance)
     )
     disguised = randomize(table, model, column, used)
-    return table_response(disguised.as_arrow(), kind, used)
+    response = table_response(disguised.as_arrow(), kind, used)
+    if left_out:
+        response.headers[LEFT_OUT_HEADER] = ",".join(map(quote, left_out))
+    return response
 
 
 audits_router = APIRouter(

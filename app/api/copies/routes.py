@@ -26,9 +26,10 @@ from app.api.transport.once import CopyRoute, Route
 from app.api.transport.paging import PageHere
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.model import Role
-from app.service.copies import issue, lookup, tracing
+from app.service.copies import issue, lookup, noise_law, tracing
 from app.service.copies.making import checksum
 from app.service.copies.making.release import open_release, record_release
+from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
 from app.service.permission import StillPermitted, holder_of_key, require_still_permitted
 from app.tables.writing import write_batches
@@ -103,6 +104,15 @@ def show_copy(copy_id: str, resources: ResourcesHere, ask: AskHere) -> CopyView:
     if ask.caller.role is not Role.AUDITOR:
         view.checksum = checksum.copy_checksum(resources, ask, copy_id)
     return view
+
+
+@router.get("/v1/copies/{copy_id}/noise")
+def show_noise_law(copy_id: str, resources: ResourcesHere, ask: AskHere) -> NoiseLaw:
+    """Show the noise law of a copy: all about its noise but the draws.
+
+    Analysts correct their estimates with it. The law of a traceable copy is that of its level, within 1 %.
+    """
+    return noise_law.show_noise_law(resources, ask, copy_id)
 
 
 @router.get("/v1/copies/{copy_id}/content", response_class=Response, responses=CONTENT)

@@ -67,7 +67,7 @@ class CopyColumn(BaseModel):
 class IssuedView(BaseModel):
     """A copy. `content` is where its rows are.
 
-    `privacy` and `noise_variance` are what is promised; `applied_variance` is what was drawn for it.
+    `privacy` and `noise_variance` are what is promised; `applied_variance` is what is drawn for it in the first rows.
     That, `sequence` and `hash` are null for recipients.
     """
 
@@ -76,7 +76,7 @@ class IssuedView(BaseModel):
     levels: list[str]
     noise_variance: float
     privacy: float
-    applied_variance: float | None
+    applied_variance: float
     sequence: int | None
     hash: str | None
     issued_at: datetime
@@ -127,13 +127,11 @@ class IssuedList(BaseModel):
 
 
 class HistoryEntryView(BaseModel):
-    """One draw: the variance promised, the one applied for it with its neighbours at that time, and
-    the hash that keys it."""
+    """One draw: the variance promised, its neighbours at that time, and the hash that keys it."""
 
     sequence: int
     copy_id: str
     noise_variance: float
-    applied_variance: float
     lower: float | None
     upper: float | None
     recipe: str
@@ -148,7 +146,6 @@ class HistoryEntryView(BaseModel):
             sequence=entry.sequence,
             copy_id=entry.copy,
             noise_variance=entry.noise_variance,
-            applied_variance=entry.applied_variance,
             lower=entry.lower,
             upper=entry.upper,
             recipe=entry.recipe,

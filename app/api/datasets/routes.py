@@ -19,6 +19,7 @@ from app.api.datasets.schemas import (
     AllowOverlapHere,
     AllowVersionsHere,
     AppendedView,
+    ClosedView,
     ColumnForm,
     DatasetList,
     DatasetView,
@@ -27,6 +28,7 @@ from app.api.datasets.schemas import (
     LevelList,
     LevelView,
     NoticeView,
+    PendingView,
     ReadAsView,
     RegisteredView,
     RetiredView,
@@ -40,8 +42,7 @@ from app.api.transport.paging import PageHere
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind, Storage
 from app.service.asking import Ask
-from app.service.copies.later_parts.placing import Uncovered
-from app.service.datasets import catalogue, columns, levels, rows
+from app.service.datasets import catalogue, columns, levels, pending, rows
 from app.service.datasets.arriving import register
 from app.service.datasets.arriving.importing import imported
 from app.service.resources import Resources
@@ -154,9 +155,15 @@ def show_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> Dat
 def describe_dataset(
     dataset_id: str, form: DescriptionForm, resources: ResourcesHere, ask: AskHere
 ) -> DatasetView:
-    """Say what a data set is, and whether others may find it and ask for a copy."""
+    """Set the description and the options of a data set."""
     said = catalogue.describe_dataset(
-        resources, ask, dataset_id, description=form.description, listed=form.listed
+        resources,
+        ask,
+        dataset_id,
+        description=form.description,
+        listed=form.listed,
+        part_rows=form.part_rows,
+        publish_noise=form.publish_noise,
     )
     return DatasetView.of(said)
 
@@ -293,37 +300,55 @@ def append_rows(
     body: BodyHere,
     wishes: ReadingHere,
     progress: ProgressHere,
-    uncovered: Annotated[
-        Uncovered,
-        Query(
-            description="What becomes of rows after the first copy that lie so far outside that its"
-            " noise would not hide them, and that are too few for a shape of their own."
-        ),
-    ] = Uncovered.REFUSE,
     allow_versions: AllowVersionsHere = False,
     allow_overlap: AllowOverlapHere = False,
 ) -> AppendedView:
-    """Append rows; the table must have the data set's columns."""
+    """Append rows; the table must have the data set's columns. After the first copy few rows are pending until more have come."""
     wished, wishes = rows.expected_reading(resources, ask, dataset_id, wishes)
     with incoming_table(request, resources, ask, body, wished=wished, wishes=wishes) as stream:
-        part, dataset, notices = rows.append_rows(
+        appended = rows.append_rows(
             resources,
             ask,
             dataset_id,
             stream,
-            uncovered,
             wishes.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
         )
     return AppendedView(
-        first_row=part.first_row,
-        appended=part.rows,
-        waiting=part.waiting,
-        rows=dataset.released_rows,
-        waiting_rows=dataset.waiting,
+        first_row=appended.first_row,
+        appended=appended.rows,
+        pending=appended.batch,
+        rows=appended.dataset.released_rows,
+        pending_rows=appended.dataset.pending_rows,
         read_as=ReadAsView.of(stream.read_as),
+        warnings=[NoticeView.of(notice) for notice in appended.notices],
+    )
+
+
+@rows_router.get("/pending")
+def list_pending_rows(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> PendingView:
+    """List the rows that are pending until they form a part, and say how many more they need."""
+    return PendingView.of(pending.list_pending(resources, ask, dataset_id))
+
+
+@rows_router.delete("/pending/{batch_id}", status_code=204)
+def withdraw_pending_rows(
+    dataset_id: str, batch_id: str, resources: ResourcesHere, ask: AskHere
+) -> None:
+    """Withdraw a batch of pending rows: they were in no copy, and nothing of them remains."""
+    pending.withdraw_pending(resources, ask, dataset_id, batch_id)
+
+
+@rows_router.post("/close", status_code=201)
+def close_pending_rows(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> ClosedView:
+    """Form a part of all pending rows now; the promise about shares of variance is then measured on these few."""
+    part, dataset, notices = pending.close_pending(resources, ask, dataset_id)
+    return ClosedView(
+        first_row=part.first_row,
+        closed=part.rows,
+        rows=dataset.released_rows,
         warnings=[NoticeView.of(notice) for notice in notices],
     )
 

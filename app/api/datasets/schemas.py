@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
 from app.service.datasets.arriving.report import ColumnReport, TableReport
+from app.service.datasets.pending import PendingRows
 from app.tables.stream import Decimal, Header
 
 AllowVersionsHere = Annotated[
@@ -88,7 +89,7 @@ class NoticeView(View):
 
 
 class DatasetView(BaseModel):
-    """A data set; `rows` counts what a copy has: not the rows retired, nor those that wait."""
+    """A data set; `rows` counts what a copy has: not the rows retired, nor those pending."""
 
     id: str
     name: str
@@ -97,7 +98,11 @@ class DatasetView(BaseModel):
     owner: str
     rows: int
     retired_rows: int
-    waiting_rows: int
+    pending_rows: int
+    part_rows: int = Field(
+        description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
+    )
+    publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
     key_column: str | None
     frozen: bool
     created_at: datetime
@@ -114,7 +119,9 @@ class DatasetView(BaseModel):
             owner=dataset.owner,
             rows=dataset.released_rows,
             retired_rows=dataset.retired,
-            waiting_rows=dataset.waiting,
+            pending_rows=dataset.pending_rows,
+            part_rows=dataset.part_rows,
+            publish_noise=dataset.publish_noise,
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,
@@ -173,7 +180,11 @@ class RegisteredView(BaseModel):
     owner: str
     rows: int
     retired_rows: int
-    waiting_rows: int
+    pending_rows: int
+    part_rows: int = Field(
+        description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
+    )
+    publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
     key_column: str | None
     frozen: bool
     created_at: datetime
@@ -196,7 +207,9 @@ class RegisteredView(BaseModel):
             owner=dataset.owner,
             rows=dataset.released_rows,
             retired_rows=dataset.retired,
-            waiting_rows=dataset.waiting,
+            pending_rows=dataset.pending_rows,
+            part_rows=dataset.part_rows,
+            publish_noise=dataset.publish_noise,
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,
@@ -223,6 +236,15 @@ class DescriptionForm(Form):
 
     description: str | None = Field(None, max_length=20_000)
     listed: bool | None = Field(None, description="Whether others may find it and ask for a copy.")
+    part_rows: int | None = Field(
+        None,
+        ge=0,
+        le=10**9,
+        description="Rows that a part appended after the first copy has at least; 0 for no more than noise needs.",
+    )
+    publish_noise: bool | None = Field(
+        None, description="Whether who may have a copy may have its noise law."
+    )
 
 
 class RetireForm(DataForm):
@@ -244,17 +266,54 @@ class RetiredView(BaseModel):
 
 
 class AppendedView(BaseModel):
-    """The ordinals that the appended rows got: from `first_row` on.
+    """The ordinals that the appended rows got, from `first_row` on; or, while they are pending, the name of their batch."""
 
-    `waiting` says that they stay out of copies until enough rows like them have come.
-    """
+    first_row: int | None
+    appended: int
+    pending: str | None
+    rows: int
+    pending_rows: int
+    read_as: ReadAsView
+    warnings: list[NoticeView]
+
+
+class PendingBatchView(BaseModel):
+    """Rows of one append that are pending."""
+
+    id: str
+    rows: int
+    appended_at: datetime
+
+
+class PendingView(BaseModel):
+    """Pending rows. They form a part once every numeric column that they have at all has `values_needed` values."""
+
+    batches: list[PendingBatchView]
+    rows: int
+    values_needed: int
+    fewest_values: int
+    rows_needed: int = Field(description="The owner's own minimum, 0 for none.")
+
+    @classmethod
+    def of(cls, found: PendingRows) -> PendingView:
+        return cls(
+            batches=[
+                PendingBatchView(id=one.id, rows=one.kept_rows, appended_at=one.appended_at)
+                for one in found.batches
+            ],
+            rows=found.rows,
+            values_needed=found.values_needed,
+            fewest_values=found.fewest_values,
+            rows_needed=found.rows_needed,
+        )
+
+
+class ClosedView(BaseModel):
+    """The ordinals that the pending rows got: from `first_row` on."""
 
     first_row: int
-    appended: int
-    waiting: bool
+    closed: int
     rows: int
-    waiting_rows: int
-    read_as: ReadAsView
     warnings: list[NoticeView]
 
 
@@ -293,14 +352,6 @@ class DriverView(View):
     applied_variance_without: float
 
 
-class TravellingView(View):
-    """A number that is kept or replaced with the categories, as they explain this share of its
-    variance. To give it noise of its own, leave out the category that tells it."""
-
-    column: str
-    explained: float
-
-
 class GuessableView(View):
     """A number of which the best guess of any kind from its own noisy value leaves this share of the
     variance, clearly less than is promised to linear guesses: it is skewed or discrete."""
@@ -326,7 +377,6 @@ class AdviceView(View):
 
     applied_variance: float
     driven_by: list[DriverView]
-    travelling: list[TravellingView]
     guessable: list[GuessableView]
     rounded: list[RoundedView]
 

@@ -36,6 +36,12 @@ class SurveyForm(Form):
     )
     edges: list[float] | None = Field(None, max_length=10_001)
     perturbation: AnyPerturbationForm
+    responses_per_principal: int = Field(
+        surveys.RESPONSES_PER_PRINCIPAL,
+        ge=1,
+        le=10**12,
+        description="How many responses one principal may add; the owner is not bounded.",
+    )
 
 
 class SurveyView(BaseModel):
@@ -56,6 +62,7 @@ class SurveyView(BaseModel):
     right_guess_probability: float = Field(
         description="That the likeliest bin, judged from one response alone, is the true one."
     )
+    responses_per_principal: int
     created_at: datetime
 
     @classmethod
@@ -71,6 +78,7 @@ class SurveyView(BaseModel):
             perturbation=dict(survey.perturbation),
             steps_per_unit=steps_per_unit(perturbation),
             right_guess_probability=probability_mle_is_right(perturbation, survey.bins),
+            responses_per_principal=survey.responses_per_principal,
             created_at=survey.created_at,
         )
 
@@ -140,6 +148,7 @@ def create_survey(form: SurveyForm, resources: ResourcesHere, ask: AskHere) -> S
             form.perturbation.perturbation(),
             categories=form.categories,
             edges=form.edges,
+            responses_per_principal=form.responses_per_principal,
         )
     )
 

@@ -23,7 +23,7 @@ from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.spooling import received_body
 from app.api.transport.incoming.tables import FORM, require_form
 from app.api.transport.problems import PROBLEM_TYPE
-from app.errors import InvalidTable
+from app.errors import InvalidParameter, InvalidTable
 from app.service.asking import Ask, new_id, work
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.tidying import REQUEST, request_file
@@ -79,6 +79,7 @@ def _refuse_missing(request: Request, route: APIRoute) -> None:
         return
     if FORM in described["content"]:
         require_form(request)
+        raise InvalidParameter("the multipart form is empty", parameter="body")
     raise InvalidTable("The body is empty")
 
 

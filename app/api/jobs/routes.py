@@ -22,6 +22,26 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Route)
 requests = APIRouter(prefix="/v1/requests", tags=["jobs"], route_class=Route)
 
 EVENT_STREAM = "text/event-stream"
+JOB_EVENT = {
+    "type": "object",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"type": "string", "enum": ["progress", "end"]},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/JobView"},
+        },
+    },
+}
+"""A server-sent event, as `itemSchema` of OpenAPI 3.2 will describe it."""
+
+EVENTS = {
+    "type": "string",
+    "contentMediaType": EVENT_STREAM,
+    "description": "Server-sent events: lines `event: progress` or `event: end`, and `data:` with the job as JSON (`JobView`); a comment when nothing changes.",
+}
+
 ANSWERS = TABLE_TYPES | {
     "application/json": {"schema": {"type": "object"}},
     **{kind: {"schema": {"type": "string"}} for kind in ("text/html", PNG, SVG)},
@@ -54,7 +74,7 @@ def show_job(job_id: str, resources: ResourcesHere, ask: AskHere) -> JobView:
     responses={
         200: {
             "description": "`progress` events with the job as JSON, then one `end`.",
-            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+            "content": {EVENT_STREAM: {"schema": EVENTS, "x-itemSchema": JOB_EVENT}},
         }
     },
 )

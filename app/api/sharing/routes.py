@@ -35,7 +35,7 @@ def create_recipient(
 
 @router.get("")
 def list_recipients(resources: ResourcesHere, ask: AskHere, page: PageHere) -> RecipientList:
-    """List callers."""
+    """List callers: to an owner those it made, and those with a right or an agreement of its own."""
     found = recipients.list_recipients(resources, ask, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.caller.id)
     return RecipientList(recipients=[RecipientView.of(one) for one in found], next_cursor=more)
@@ -57,7 +57,7 @@ def revoke_recipient(recipient: str, resources: ResourcesHere, ask: AskHere) -> 
 def name_participant(
     recipient: str, form: ParticipantForm, resources: ResourcesHere, ask: AskHere
 ) -> RecipientView:
-    """Say who a recipient is in a data space; to its connector its key is the bearer token."""
+    """Say who a recipient is in a data space, as an administrator; its connector's token is its key."""
     record = recipients.name_participant(resources, ask, recipient, form.participant_id)
     return RecipientView.of(record)
 

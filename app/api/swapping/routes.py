@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
 from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.forms import Form, SeedHere
+from app.api.transport.forms import Form, KeepHere, SeedHere
 from app.api.transport.incoming.tables import TABLE_BODY, TableHere
 from app.api.transport.once import Route
 from app.errors import InvalidParameter
-from app.service.swapping.identify import AttributeIdentifiability, count_identifiable
+from app.service.swapping.identify import Identified, count_identifiable
 from app.service.swapping.report import SwapReport
 from app.service.swapping.swap import SwapWishes, swap_table
 from app.tables.arrays.coded import Bins
@@ -71,35 +71,32 @@ NamesOrRest = Annotated[
 ]
 
 
-class IdentifiabilityView(BaseModel):
-    """One entry for each confidential column."""
-
-    attributes: list[AttributeIdentifiability]
-
-
 SWAP_ANSWER = table_answer("The swapped table.", SwapReport)
 
 
 @router.post("/identifiability", openapi_extra=TABLE_BODY)
 @can_be_long()
 def identify_records(
+    resources: ResourcesHere,
     table: TableHere,
     confidential: Names,
     progress: ProgressHere,
     non_confidential: NamesOrRest = None,
     bins: BinsText = None,
     rows: Annotated[bool, Query(description="Also the status and group of every row.")] = False,
-) -> IdentifiabilityView:
-    """Count the records whose confidential values their other columns give away."""
-    return IdentifiabilityView(
-        attributes=count_identifiable(
-            table,
-            confidential,
-            non_confidential,
-            bins_from(bins),
-            with_rows=rows,
-            progress=progress,
-        )
+) -> Identified:
+    """Count the records whose confidential values their other columns give away.
+
+    Columns that tell people apart are left out of "all other columns", and named.
+    """
+    return count_identifiable(
+        table,
+        confidential,
+        non_confidential,
+        bins_from(bins),
+        resources.limits,
+        with_rows=rows,
+        progress=progress,
     )
 
 
@@ -145,8 +142,12 @@ def swap_values(
     ] = 0,
     tree: Annotated[bool, Query(description="Fit decision trees for the report.")] = False,
     seed: SeedHere = None,
+    keep: KeepHere = None,
 ) -> Response:
-    """Swap confidential values so that identification breaks and the distribution stays."""
+    """Swap confidential values so that identification breaks and the distribution stays.
+
+    Columns that tell people apart are left out, unless they are named in a parameter; the report names them.
+    """
     swapped, report = swap_table(
         table,
         SwapWishes(
@@ -161,7 +162,9 @@ def swap_values(
             allowed_deviation=allowed_deviation,
             tree=tree,
             seed=seed,
+            keep=keep or (),
         ),
+        resources.limits,
         progress,
     )
     return table_with_report(resources, ask, swapped, report, kind)

@@ -29,7 +29,7 @@ from app.api.transport.answers import (
     table_with_report,
 )
 from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.forms import SeedHere
+from app.api.transport.forms import KeepHere, SeedHere
 from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableHere, form_body
 from app.api.transport.once import Route
 from app.pictures import PNG, SVG, written
@@ -159,10 +159,20 @@ def get_wishes(
     accept_risk: Annotated[
         bool, Query(description="Allow strata of fewer than 20 originals, which give them away.")
     ] = False,
+    keep: KeepHere = None,
 ) -> Wishes:
     """The parameters that every synthesis takes."""
     return Wishes(
-        rows, components, seed, enforce_types, target, distance, inner, stratum_records, accept_risk
+        rows,
+        components,
+        seed,
+        enforce_types,
+        target,
+        distance,
+        inner,
+        stratum_records,
+        accept_risk,
+        tuple(keep or ()),
     )
 
 
@@ -228,7 +238,7 @@ def synthesise_table(
 ) -> Response:
     """Answer a table with a synthetic one, and keep the report on it.
 
-    Columns that tell people apart are left out, columns without values come back without, and the
+    Columns that tell people apart are left out unless `keep` names them, columns without values come back without, and the
     report names every fallback that was taken.
     """
     made = synthesise(table, method, wishes, resources.limits, progress)

@@ -36,6 +36,12 @@ SeedHere = Annotated[
 ]
 """A seed in the address."""
 
+KeepHere = Annotated[
+    list[str] | None,
+    Query(description="A column that leaves although it tells people apart; repeated."),
+]
+"""Identifiers to keep, in the address."""
+
 
 class DataForm(Form):
     """A JSON body that carries data, and may therefore be longer (`incoming/json_bodies.py`).

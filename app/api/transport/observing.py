@@ -21,6 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.serving.metrics import Metrics
+from app.api.transport.content_security import protect
 from app.api.transport.problems import failure_of, problem_of, status_of
 from app.errors import DomainError
 from app.service.health import outage_of, places_of
@@ -72,6 +73,7 @@ class Observing:
                     (b"x-request-id", request_id.encode()),
                     (b"x-content-type-options", b"nosniff"),
                 ]
+                protect(message)
             elif message["type"] == "http.response.body":
                 sent += len(message.get("body", b""))
             await send(message)

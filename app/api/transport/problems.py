@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from app import errors
 from app.api.transport.dependencies import request_id_of
@@ -48,6 +49,8 @@ STATUS: dict[type[DomainError], int] = {
     errors.JobLost: 500,
 }
 """An error has the status of the nearest class above it that stands here."""
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 TRANSPORT = {
     400: ("bad-request", "The request is malformed", "Check that the body is what it claims."),
@@ -268,15 +271,31 @@ def _where(found: dict[str, Any], body: object) -> str:
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug, title, remedy = TRANSPORT.get(error.status_code, TRANSPORT[400])
-    details = {404: f"Nothing answers at {request.url.path}.", 405: remedy}
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_allowed_methods(request))
+    details = {
+        404: f"Nothing answers at {request.url.path}.",
+        405: f"This address takes {headers.get('Allow')}; {request.method} does nothing here.",
+    }
     return problem_response(
         request,
         error.status_code,
         slug,
         title,
         details.get(error.status_code, remedy),
-        headers=dict(error.headers or {}),
+        headers=headers,
     )
+
+
+def _allowed_methods(request: Request) -> list[str]:
+    """The methods that an address takes: of all its routes, of which Starlette names the first's."""
+    scopes = {method: {**request.scope, "method": method} for method in METHODS}
+    return [
+        method
+        for method, scope in scopes.items()
+        if any(route.matches(dict(scope))[0] is Match.FULL for route in request.app.routes)
+    ]
 
 
 def failure_of(request: Request) -> Response:

@@ -152,12 +152,13 @@ class PathDraws:
     """All that B at one variance is made of, in one part.
 
     where:
+        history  bridges by position, at least those in `draws_needed`
         target   position of the variance in the history
         keys     draw key of every position in `draws_needed`
         columns  r
     """
 
-    history: Sequence[Bridge]
+    history: Sequence[Bridge] | Mapping[int, Bridge]
     target: int
     keys: Mapping[int, bytes]
     columns: int
@@ -176,7 +177,9 @@ class Rows:
             raise ValueError("rows of a block run upwards from 0")
 
 
-def draws_needed(history: Sequence[Bridge], target: int, known: Mapping[int, object]) -> list[int]:
+def draws_needed(
+    history: Sequence[Bridge] | Mapping[int, Bridge], target: int, known: Mapping[int, object]
+) -> list[int]:
     """Positions to draw for B at `target`, in order of arrival, when those in `known` are at hand.
 
     They are the ancestors of the target in the search tree that the variances grow: a bridge hangs
@@ -259,7 +262,9 @@ def path_tiles(
         yield start, B
 
 
-def _slots(history: Sequence[Bridge], needed: Sequence[int]) -> dict[int, int]:
+def _slots(
+    history: Sequence[Bridge] | Mapping[int, Bridge], needed: Sequence[int]
+) -> dict[int, int]:
     """Where each position's tile is kept; a tile that no later one hangs from makes room.
 
     The way to a target leads down a search tree, so that three are enough, however long it is.

@@ -1,18 +1,18 @@
 """How columns go together, pair by pair, whatever they hold, and what a copy does to that and how it is undone.
 
 A pair asks for a correlation, η or Cramér's V. Numbers get noise in the shape of the data: Cov(Y) = (1+a)·K, so
-that correlations among them stay as they are. A record is kept with q = 1/(1+a) and otherwise replaced by a
-donor's, so that
+that correlations among them stay as they are. A cell of a record is the row's own with q^(5/4), and otherwise a
+donor's (`records`), so that
 
-    Cov(Y_j, C') = q·Cov(X_j, C)   and   Var(Y_j) = (1+a)·Var(X_j),
+    Cov(Y_j, C') = q^(5/4)·Cov(X_j, C)   and   Var(Y_j) = (1+a)·Var(X_j),
 
-which makes a correlation of a number with something in the record (1+a)^(3/2) times smaller than it
-was, and a correlation ratio likewise. Within a record nothing changes.
+which makes the association of a number with a category (1+a)^(7/4) times smaller than it was. Two categories
+are weakened by what the tree of donors does not hold, and by column events.
 
 | here | meaning |
 | --- | --- |
 | a | `applied_variance` |
-| q = 1/(1+a) | the share of records kept |
+| q = 1/(1+a) | the share of records that no record event replaced |
 | η | `correlation_ratio`: root of the share of a number's variance between the categories |
 """
 
@@ -28,8 +28,8 @@ from app.numerics.utility.association import cramers_v
 
 
 def attenuation(applied_variance: float) -> float:
-    """By how much a copy divides the correlation of a number with something in the record."""
-    return float((1.0 + applied_variance) ** 1.5)
+    """By how much a copy divides the association of a number with a category."""
+    return float((1.0 + applied_variance) ** 1.75)
 
 
 def corrected(association: float, factor: float) -> float:

@@ -23,7 +23,7 @@ from app.model import Copy, Kind, Level, Role
 from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
-from app.portal.visits import SESSION_COOKIE, Page
+from app.portal.visits import SESSION_COOKIE, Page, cookie_of
 from app.service.asking import Ask
 from app.service.copies import issue, lookup
 from app.service.copies.making.release import Selection, open_release, record_release
@@ -55,7 +55,7 @@ def summary_document(summary: CopySummary) -> Response:
         "associations": {
             "names": told.names,
             "released": _matrix(told.released),
-            "corrected": None if told.corrected is None else _matrix(told.corrected),
+            "corrected": _matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
@@ -197,7 +197,7 @@ def download_copy(
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, ask, release, media_type.value)
-    holder = holder_of_session(request.cookies.get(SESSION_COOKIE, ""))
+    holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,

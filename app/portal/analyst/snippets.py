@@ -78,6 +78,7 @@ import delta_sharing
 asked = Request(
     "{url}/v1/agreements/{table.share}/profile",
     headers={{"Authorization": "Bearer " + os.environ["CORNERWAVE_KEY"]}},
+    method="POST",
 )
 with open("{table.share}.share", "wb") as profile:
     profile.write(urlopen(asked).read())

@@ -15,8 +15,7 @@ from app.errors import InvalidParameter
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.copies.later_parts.placing import Uncovered
-from app.service.datasets import rows
+from app.service.datasets import pending, rows
 from app.tables.reading import read_batches
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
@@ -25,10 +24,22 @@ LONGEST_LIST = 2**19
 
 
 @router.get("")
-def show_rows(request: Request, dataset: OwnHere, retired: int | None = None) -> Response:
-    """How many rows there are, and forms that change that."""
-    title = f"Rows of {dataset.name}"
-    return page(request, "owner/rows.html", title=title, dataset=dataset, retired=retired)
+def show_rows(
+    request: Request,
+    dataset: OwnHere,
+    resources: ResourcesHere,
+    ask: AskHere,
+    retired: int | None = None,
+) -> Response:
+    """How many rows there are, those pending, and forms that change that."""
+    return page(
+        request,
+        "owner/rows.html",
+        title=f"Rows of {dataset.name}",
+        dataset=dataset,
+        retired=retired,
+        pending=pending.list_pending(resources, ask, dataset.id),
+    )
 
 
 @router.post("")
@@ -39,7 +50,6 @@ def append_file(
     body: BodyHere,
     reading: ReadingHere,
     progress: ProgressHere,
-    uncovered: Uncovered = Uncovered.REFUSE,
     allow_versions: bool = False,
     allow_overlap: bool = False,
 ) -> Response:
@@ -54,24 +64,39 @@ def append_file(
         wished=wished,
         wishes=reading,
     ) as stream:
-        part, now, notices = rows.append_rows(
+        appended = rows.append_rows(
             resources,
             ask,
             dataset.id,
             stream,
-            uncovered,
             reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
         )
     said = {
-        "appended": part.rows,
-        "waiting": part.waiting,
-        "rows": now.released_rows,
-        "notices": [notice.detail for notice in notices],
+        "appended": appended.rows,
+        "pending": appended.batch is not None,
+        "rows": appended.dataset.released_rows,
+        "notices": [notice.detail for notice in appended.notices],
     }
     return Response(orjson.dumps(said), 201, media_type="application/json")
+
+
+@router.post("/close")
+def close_pending(dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response:
+    """Form a part of the pending rows now."""
+    pending.close_pending(resources, ask, dataset.id)
+    return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
+
+
+@router.post("/pending/{batch_id}/withdraw")
+def withdraw_pending(
+    dataset: OwnHere, batch_id: str, resources: ResourcesHere, ask: AskHere
+) -> Response:
+    """Withdraw a batch of pending rows."""
+    pending.withdraw_pending(resources, ask, dataset.id, batch_id)
+    return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 
 @router.post("/retire")

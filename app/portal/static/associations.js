@@ -1,10 +1,9 @@
 // Associations as a table whose cells are coloured by their strength.
 import { stopWhereItScrolls } from "./scrolling.js";
 
-// Only who answers for the data set is told the correction, and has a choice.
 export function drawAssociations(place, choice, { names, released, corrected }) {
-  const show = drawMatrix(place, names, () => (corrected && choice?.checked ? corrected : released));
-  choice?.addEventListener("change", show);
+  const show = drawMatrix(place, names, () => (choice.checked ? corrected : released));
+  choice.addEventListener("change", show);
 }
 
 // `values` gives the matrix to show; what is returned shows it again.

@@ -12,15 +12,14 @@ const ALLOWED = {
 
 async function append(file, allowed = {}) {
   const params = new URLSearchParams(allowed);
-  if (document.getElementById("wait")?.checked) params.set("uncovered", "wait");
   const answer = await sender.send(`${place.dataset.address}?${params}`, file, "The rows are being kept.");
   if (!answer) {
     offerAnyway(file, allowed);
     return;
   }
-  const { appended, waiting, rows, notices } = JSON.parse(answer.responseText);
+  const { appended, pending, rows, notices } = JSON.parse(answer.responseText);
   document.getElementById("rows-now").textContent = rows.toLocaleString("en").replaceAll(",", "\u202f");
-  const words = waiting ? "They wait, sealed, until enough like them have come." : "Every copy has them from now on.";
+  const words = pending ? "They are pending, sealed, until enough rows have come." : "Every copy has them from now on.";
   sender.say(notice(notices.length ? "warn" : "good", `${appended.toLocaleString("en")} rows are appended`, [words, ...notices].join(" ")));
 }
 

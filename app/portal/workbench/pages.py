@@ -21,6 +21,8 @@ from app.portal.visits import Page
 from app.portal.workbench import swapping, synthesis, working
 from app.portal.workbench.bench import TOOLS, Tool, tool_named
 from app.service.asking import Ask
+from app.service.jobs.enqueue import payload_of
+from app.service.jobs.tidying import WORKBENCH
 from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
@@ -64,7 +66,7 @@ def show_bench(request: Request, resources: ResourcesHere, ask: AskHere) -> Resp
 def show_work(job_id: str, request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
     """How far a work is, or what came of it."""
     watched = _mine(resources, ask, job_id)
-    job, problem = watched.job, None
+    job, problem, tool = watched.job, None, _tool_of(resources, watched)
     done = job.state is JobState.DONE
     if job.state is JobState.FAILED:
         problem = kept_problem(watched.outcome, job.request_id)
@@ -73,8 +75,8 @@ def show_work(job_id: str, request: Request, resources: ResourcesHere, ask: AskH
         "workbench/work.html",
         title=job.subject,
         job=job,
-        tool=_tool_of(watched).name,
-        download_says=_tool_of(watched).gives,
+        tool=tool.name,
+        download_says=tool.gives,
         shown=working.shown_of(resources, watched) if done else None,
         problem=problem,
         remedy=problem_types()[watched.outcome["slug"]][3] if problem else None,
@@ -115,11 +117,10 @@ def download(
 ) -> Response:
     """What came of a work: its table in any format, or its report."""
     watched = _mine(resources, ask, job_id)
+    tool = _tool_of(resources, watched)
     if name == "report":
         report = working.part_of(resources, watched, "report")
-        return _file(
-            iter([report]), "application/json", f"{_tool_of(watched).name}.json", len(report)
-        )
+        return _file(iter([report]), "application/json", f"{tool.name}.json", len(report))
     kind = FORMATS.get(name)
     if kind is None:
         raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
@@ -127,7 +128,7 @@ def download(
     with pa.ipc.open_stream(stored) as stream:
         schema, batches = stream.schema, iter(list(stream))
     written = write_batches(lambda then: map(then, batches), schema, kind)
-    return _file(written, kind.value, f"{_tool_of(watched).name}.{EXTENSION[kind]}", len(stored))
+    return _file(written, kind.value, f"{tool.name}.{EXTENSION[kind]}", len(stored))
 
 
 @router.post("/look", openapi_extra=PARTS)
@@ -180,11 +181,11 @@ def _mine(resources: Resources, ask: Ask, job_id: str) -> Watched:
 
 
 def _is_mine(watched: Watched, ask: Ask) -> bool:
-    return watched.job.kind == working.KIND and watched.job.caller == ask.caller.id
+    return watched.job.kind == WORKBENCH and watched.job.caller == ask.caller.id
 
 
-def _tool_of(watched: Watched) -> Tool:
-    return next(tool for tool in TOOLS.values() if tool.title == watched.job.subject)
+def _tool_of(resources: Resources, watched: Watched) -> Tool:
+    return tool_named(payload_of(resources, watched.job)["tool"])
 
 
 def _json(said: dict[str, Any]) -> Response:

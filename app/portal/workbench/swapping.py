@@ -16,6 +16,7 @@ from app.service.jobs.progress import Progress
 from app.service.swapping.report import AttributeReport
 from app.service.swapping.swap import SwapWishes, swap_table
 from app.tables.arrays.coded import Bins
+from app.tables.identifiers import identifiers
 
 MOST_SHOWN = 12
 METHODS = {
@@ -33,9 +34,16 @@ class SwapForm(Form):
     method: Literal["optimal", "greedy", "random"] = "optimal"
     number_bins: int | None = Field(None, ge=2, le=1000)
     seed: Seed | None = None
+    keep: list[str] = Field(default_factory=list)
 
-    def wishes(self, table: pa.Table) -> SwapWishes:
-        numeric = [one.name for one in table.schema if pa.types.is_floating(one.type)]
+    def wishes(self, table: pa.Table, limits: Limits) -> SwapWishes:
+        left_out = identifiers(table, limits)
+        numeric = [
+            one.name
+            for one in table.schema
+            if pa.types.is_floating(one.type)
+            and (one.name in self.keep or one.name not in left_out)
+        ]
         bins = {} if self.number_bins is None else dict.fromkeys(numeric, Bins(self.number_bins))
         return SwapWishes(
             confidential=self.confidential,
@@ -44,15 +52,16 @@ class SwapForm(Form):
             proportion=self.proportion,
             method=self.method,
             seed=self.seed,
+            keep=self.keep,
         )
 
 
 def run_swap(
-    tables: Mapping[str, list[pa.Table]], form: SwapForm, _limits: Limits, progress: Progress
+    tables: Mapping[str, list[pa.Table]], form: SwapForm, limits: Limits, progress: Progress
 ) -> Finished:
     """The swapped table."""
     (table,) = tables["table"]
-    swapped, report = swap_table(table, form.wishes(table), progress)
+    swapped, report = swap_table(table, form.wishes(table, limits), limits, progress)
     before = sum(one.before.identifiable for one in report.attributes)
     after = sum(one.still_disclosed for one in report.attributes)
     pictures = [

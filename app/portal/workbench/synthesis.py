@@ -15,6 +15,7 @@ from app.service.distributions.side_by_side import side_by_side
 from app.service.jobs.progress import SHARES, Progress
 from app.service.synthesis.report import InnerName, MethodName, SynthesisReport, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
+from app.tables.identifiers import left_out_note
 
 METHODS = {
     MethodName.HYBRID: "Hybrid: as PRIMP, with the covariance kept exactly",
@@ -36,6 +37,7 @@ class ComparisonForm(Form):
     target: str | None = Field(None, max_length=1000)
     inner: InnerName = InnerName.HYBRID
     stratum_records: int | None = Field(None, ge=2)
+    keep: list[str] = Field(default_factory=list)
 
     def wishes(self) -> Wishes:
         return Wishes(
@@ -46,6 +48,7 @@ class ComparisonForm(Form):
             target=self.target,
             inner=self.inner,
             stratum_records=self.stratum_records,
+            keep=tuple(self.keep),
         )
 
 
@@ -124,7 +127,7 @@ def _shown(report: SynthesisReport, pictures: list[dict[str, object]]) -> Shown:
     told, members, quality, _ = _standing(report)
     verdict = f"{report.rows:,} rows made from {report.records:,} by {report.method}."
     if report.left_out:
-        verdict += f" Left out, because they tell people apart: {', '.join(report.left_out)}."
+        verdict += f" {left_out_note(report.left_out)}"
     return Shown(
         verdict=verdict,
         figures=(

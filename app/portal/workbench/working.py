@@ -24,7 +24,7 @@ from app.service.asking import Ask, new_id, work
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.progress import SHARES, Progress
-from app.service.jobs.tidying import answer_file, files_of, request_file
+from app.service.jobs.tidying import WORKBENCH, answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealingWriter
@@ -36,7 +36,6 @@ from app.tables.reading import read_table
 from app.tables.stream import FOUND_OUT, ReadingWishes
 from app.tables.writing import write_batches
 
-KIND = "workbench"
 CHUNK_BYTES = 2**20
 
 Readings = Mapping[str, Sequence[ReadingWishes]]
@@ -95,7 +94,7 @@ def begin(
             enqueue(
                 under_way.connection,
                 resources,
-                kind=KIND,
+                kind=WORKBENCH,
                 subject=tool.title,
                 payload=said,
                 caller=ask.caller,
@@ -137,7 +136,7 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
     found = tool.run(tables, options, resources.limits, progress.share(READING, 950))
     progress.tell("keeping the result", 950, SHARES)
     name = answer_file(job.id, job.attempts)
-    return Outcome({"name": name, "parts": _kept(resources, name, found)})
+    return Outcome({"workbench_file": name, "parts": _kept(resources, name, found)})
 
 
 def _require_caller(resources: Resources, job: Job) -> None:
@@ -182,7 +181,7 @@ def part_of(resources: Resources, watched: Watched, part: str) -> bytes:
         raise NotFound("This has no result to read.")
     start, end = kept["parts"][part]
     try:
-        with resources.jobs.files.opened(kept["name"]) as file:
+        with resources.jobs.files.opened(kept["workbench_file"]) as file:
             return file.read(start, end - start)
     except FileNotFoundError:
         raise NotFound("The result is not there any more.") from None

@@ -23,7 +23,7 @@ from app.service.attacks.audited_rows import audited_rows
 from app.service.attacks.findings import Audit, AuditedCopy
 from app.service.attacks.promise import rows_to_attack
 from app.service.attacks.revealing import Attackers, revealed_elsewhere, revealed_here
-from app.service.copies.freezing.frozen import Frozen, open_frozen
+from app.service.copies.freezing.protection import first_protection
 from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
@@ -183,23 +183,17 @@ def _wanted(
         raise InvalidParameter(
             f"an audit takes {MOST_COPIES} copies at most", parameter="noise_variances"
         )
-    frozen = open_frozen(resources, connection, dataset_id)
+    first = first_protection(resources, connection, dataset_id)
     return [
         WantedCopy(
             variance,
-            _applied(frozen, known.get(variance), variance),
+            # Of numbers alone before the first copy.
+            variance if first is None else first.applied(variance),
             tuple(name for name, v in named.items() if v == variance),
             known[variance].copy if variance in known else None,
         )
         for variance in distinct
     ]
-
-
-def _applied(frozen: Frozen | None, drawn: HistoryEntry | None, noise_variance: float) -> float:
-    """The variance that was applied, or would be; of numbers alone before the first copy."""
-    if drawn is not None:
-        return drawn.applied_variance
-    return noise_variance if frozen is None else frozen.applied(noise_variance)
 
 
 AUDIT = "audit"

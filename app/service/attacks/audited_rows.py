@@ -20,7 +20,7 @@ from app.numerics.copies.path import coefficient_rows, independent_coefficients,
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 from app.service.asking import Ask
-from app.service.copies.freezing.frozen import open_frozen
+from app.service.copies.freezing.protection import first_protection
 from app.service.copies.freezing.rows import (
     RowSource,
     number_rows,
@@ -28,7 +28,6 @@ from app.service.copies.freezing.rows import (
     run_batches,
     spread_runs,
 )
-from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.release import Selection, open_release
 from app.service.copies.released.plans import FilePlan
 from app.service.copies.released.writing import made_rows
@@ -68,9 +67,7 @@ def audited_rows(
     resources: Resources, connection: Connection, dataset: Dataset, most_rows: int
 ) -> AuditedRows:
     """At most `most_rows` rows of a data set; NotReleasable when there are no two to look at."""
-    frozen = open_frozen(resources, connection, dataset.id)
-    numeric = tuple(column.name for column in dataset.columns if column.kind.noised)
-    names = numeric if frozen is None else frozen.numeric
+    names = tuple(column.name for column in dataset.columns if column.kind.noised)
     if not names:
         raise NotReleasable("an audit needs a numeric column with noise, and there is none")
     runs = spread_runs(dataset.rows, most_rows)
@@ -140,7 +137,7 @@ def _originals(
     names: tuple[str, ...],
     runs: Sequence[tuple[int, int]],
 ) -> FloatArray:
-    parts = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
+    parts = datasets.parts(connection, dataset.id)
     pieces = [np.empty((0, len(names)))]
     for first, last in runs:
         retired = np.array(datasets.retired(connection, dataset.id, first, last), np.int64)
@@ -162,7 +159,5 @@ def _shape(
     resources: Resources, connection: Connection, dataset_id: str, rows: FloatArray
 ) -> FloatArray:
     """S of the first part, or as it would be for these rows."""
-    if open_frozen(resources, connection, dataset_id) is None:
-        return covariance_shape(row_moments(rows))
-    first = datasets.parts(connection, dataset_id)[:1]
-    return open_shapes(resources, connection, dataset_id, first)[first[0].number].matrix
+    first = first_protection(resources, connection, dataset_id)
+    return covariance_shape(row_moments(rows)) if first is None else first.matrix

@@ -88,14 +88,12 @@ class PromiseTask:
     where:
         copy     how an issued copy's rows are made, run by run, with the draw keys of their parts;
                  nothing where it is simulated
-        applied  the variance that it was drawn at
     """
 
     wanted: RowsWanted
     originals: BlobRows
     noise_variance: float
     copy: tuple[FilePlan, ...]
-    applied: float
     versions: int | None
     rng: np.random.Generator
 
@@ -106,7 +104,7 @@ def find_elsewhere(task: PromiseTask) -> tuple[Finding, ...]:
     if task.copy:
         batches = [one for plan in task.copy for one in made_rows(plan, task.originals)]
         recipes = {n: one for plan in task.copy for n, one in plan.recipe.parts.items()}
-        copied = rows_beside(original, batches, recipes, task.applied)
+        copied = rows_beside(original, batches, recipes, task.noise_variance)
     else:
         copied = simulated_rows(original, task.noise_variance, task.rng)
     return _found(copied, task.noise_variance, task.versions, task.rng)
@@ -127,7 +125,6 @@ def promise_task(
         originals=resources.blobs.rows_of(attacked.wanted.blobs),
         noise_variance=noise_variance,
         copy=tuple(planned_rows(release) for release in releases),
-        applied=0.0 if entry is None else entry.applied_variance,
         versions=attacked.versions,
         rng=rng,
     )

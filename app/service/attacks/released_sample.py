@@ -16,14 +16,13 @@ from app.errors import Conflict
 from app.model import Column, Dataset, HistoryEntry, Kind, Part
 from app.numerics.arrays import Codes, Flags, FloatArray, IntArray, Places
 from app.numerics.attacks.releases.released_rows import ReleasedRows
-from app.numerics.copies.calibrating.calibration import calibrated
+from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.records import kept_share, uniforms
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.numerics.copies.shapes.shape import covariance_shape, enough_for_a_shape, joined
+from app.numerics.copies.shapes.shape import covariance_shape
 from app.service.asking import Ask
-from app.service.copies.freezing.frozen import open_frozen
+from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.copies.freezing.rows import RowSource, part_batches
-from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.making.recipe import PartRecipe
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.resources import Resources
@@ -39,8 +38,9 @@ class OriginalRows:
         columns  those of `numbers` and `records`, in the data set's order
         table    their rows
         pieces   part and places within it of consecutive rows, in order
-        groups   (n,), for each row the part whose shape its noise has
+        groups   (n,), for each row the first part with its protection
         shapes   group → S, (d, d)
+        r_squared  group → R²; nothing before the first copy
     """
 
     columns: tuple[Column, ...]
@@ -51,6 +51,7 @@ class OriginalRows:
     pieces: tuple[tuple[int, Places], ...]
     groups: Places
     shapes: Mapping[int, FloatArray]
+    r_squared: Mapping[int, float]
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,16 +68,15 @@ class RowsWanted:
 
     where:
         pieces   part, ordinals [first, last) of it, and those retired
-        frozen   the numbers that get noise; None before the first copy
-        groups   part → the part whose shape its noise has; nothing before the first copy
+        groups       part → the first part with its protection; nothing before the first copy
+        protections  group → its protection
     """
 
     columns: tuple[Column, ...]
     runs: tuple[tuple[int, int], ...]
     pieces: tuple[tuple[Part, tuple[int, int], IntArray], ...]
-    frozen: tuple[str, ...] | None
     groups: Mapping[int, int]
-    shapes: Mapping[int, FloatArray]
+    protections: Mapping[int, PartProtection]
 
     @property
     def blobs(self) -> list[str]:
@@ -91,17 +91,17 @@ def wanted_rows(
     runs: tuple[tuple[int, int], ...],
 ) -> RowsWanted:
     """The rows of some runs of ordinals that a copy has."""
-    frozen = open_frozen(resources, connection, dataset.id)
-    parts = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
+    parts = datasets.parts(connection, dataset.id)
     pieces = tuple(_pieces(connection, dataset.id, parts, runs))
-    found = {} if frozen is None else open_shapes(resources, connection, dataset.id, parts)
+    found = open_protections(resources, connection, dataset.id, parts) if dataset.frozen else {}
+    firsts: dict[str, int] = {}
+    groups = {number: firsts.setdefault(one.hash, number) for number, one in found.items()}
     return RowsWanted(
         columns=tuple(c for c in dataset.columns if c.kind.noised or c.kind is Kind.CATEGORICAL),
         runs=runs,
         pieces=pieces,
-        frozen=None if frozen is None else frozen.numeric,
-        groups={number: shape.part for number, shape in found.items()},
-        shapes={shape.part: shape.matrix for shape in found.values()},
+        groups=groups,
+        protections={group: found[group] for group in firsts.values()},
     )
 
 
@@ -120,16 +120,23 @@ def original_rows(wanted: RowsWanted, blobs: RowSource) -> OriginalRows:
         pieces.append((part.number, (there - part.first_row).astype(np.intp)))
     table = pa.Table.from_batches(batches)
     places = np.concatenate([np.full(len(within), number) for number, within in pieces])
-    numbers = _noised(table, numeric, categorical) if wanted.frozen is None else wanted.frozen
-    records = categorical + tuple(name for name in numeric if name not in numbers)
-    groups: Places = places
-    shapes = wanted.shapes
-    if wanted.frozen is None:
-        shapes = _shapes_to_be(table, numbers, places)
-    else:
+    groups: Places = np.zeros(len(places), np.intp)
+    shapes = {group: one.matrix for group, one in wanted.protections.items()}
+    if wanted.groups:
         groups = np.array([wanted.groups[number] for number in places.tolist()], np.intp)
+    else:
+        shapes = {0: covariance_shape(row_moments(number_matrix(table, numeric)))}
+    r_squared = {group: one.r_squared for group, one in wanted.protections.items()}
     return OriginalRows(
-        wanted.columns, numbers, records, wanted.runs, table, tuple(pieces), groups, shapes
+        wanted.columns,
+        numeric,
+        categorical,
+        wanted.runs,
+        table,
+        tuple(pieces),
+        groups,
+        shapes,
+        r_squared,
     )
 
 
@@ -140,7 +147,7 @@ def issued_rows(
     releases = releases_of(resources, ask, original, entry)
     batches = [batch for release in releases for batch in release.batches()]
     recipes = {number: one for release in releases for number, one in release.recipe.parts.items()}
-    return rows_beside(original, batches, recipes, entry.applied_variance)
+    return rows_beside(original, batches, recipes, entry.noise_variance)
 
 
 def releases_of(
@@ -158,9 +165,13 @@ def rows_beside(
     original: OriginalRows,
     batches: Sequence[pa.RecordBatch],
     recipes: Mapping[int, PartRecipe],
-    applied: float,
+    noise_variance: float,
 ) -> Copied:
     """The rows as they are beside those of an issued copy."""
+    applied = {
+        group: applied_variance(noise_variance, r_squared)
+        for group, r_squared in original.r_squared.items()
+    }
     names = list(original.numbers + original.records)
     released = pa.Table.from_batches([batch.select(names) for batch in batches])
     if released.num_rows != original.table.num_rows:
@@ -170,9 +181,7 @@ def rows_beside(
     ]
     codes = _stacked([own for own, _ in coded], released.num_rows)
     shown = _stacked([shown for _, shown in coded], released.num_rows)
-    keys = {number: recipe.record_key for number, recipe in recipes.items()}
-    # A record with a value that no donor has is replaced whatever its draw.
-    kept = _kept(original, keys, applied) & (codes == shown).all(axis=1)
+    kept = _kept(original, recipes) & (codes == shown).all(axis=1)
     return copied_rows(
         original,
         number_matrix(released, original.numbers),
@@ -188,7 +197,7 @@ def copied_rows(
     released: FloatArray,
     codes: Codes,
     shown: Codes,
-    applied: float,
+    applied: Mapping[int, float],
     kept: Flags | None,
 ) -> Copied:
     """The rows as they are beside what a copy shows of them."""
@@ -204,18 +213,19 @@ def copied_rows(
         # A piece is of one part and of one run of ordinals; what was retired between two rows is in no copy.
         np.repeat(np.arange(len(original.pieces)), [len(places) for _, places in original.pieces]),
     )
-    return Copied(rows, {group: applied * shape for group, shape in original.shapes.items()})
+    noise = {group: applied[group] * shape for group, shape in original.shapes.items()}
+    return Copied(rows, noise)
 
 
-def _kept(original: OriginalRows, keys: Mapping[int, bytes], applied: float) -> Flags:
+def _kept(original: OriginalRows, recipes: Mapping[int, PartRecipe]) -> Flags:
     """Which records the copy keeps, (n,): those whose draw is below 1/(1+a)."""
-    drawn = [np.empty(0)]
+    found = [np.empty(0, dtype=bool)]
     for number, within in original.pieces:
         if len(within):
-            first = int(within[0])
-            draws = uniforms(keys[number], first, int(within[-1]) + 1 - first)
-            drawn.append(draws[within - first])
-    return np.asarray(np.concatenate(drawn) < kept_share(applied))
+            first, own = int(within[0]), recipes[number]
+            draws = uniforms(own.record_key, first, int(within[-1]) + 1 - first)
+            found.append(draws[within - first] < kept_share(own.applied_variance))
+    return np.concatenate(found)
 
 
 def _pieces(
@@ -230,15 +240,6 @@ def _pieces(
                 yield part, rows, retired
 
 
-def _noised(
-    table: pa.Table, numeric: tuple[str, ...], categorical: tuple[str, ...]
-) -> tuple[str, ...]:
-    """The numbers that a first copy would add noise to: those that vary and do not travel."""
-    codes = record_codes(table, categorical)
-    noised = calibrated(number_matrix(table, numeric), codes, code_sizes(codes)).noised
-    return tuple(numeric[place] for place in noised)
-
-
 def record_codes(table: pa.Table, names: Sequence[str]) -> Codes:
     """Places of the values in a list of those that occur, a missing one among them, (n, c)."""
     columns = [table.column(name) for name in names]
@@ -248,21 +249,6 @@ def record_codes(table: pa.Table, names: Sequence[str]) -> Codes:
 def code_sizes(codes: Codes) -> list[int]:
     """How many values each column of codes has."""
     return [int(column.max(initial=0)) + 1 for column in codes.T]
-
-
-def _shapes_to_be(
-    table: pa.Table, numbers: tuple[str, ...], places: Places
-) -> dict[int, FloatArray]:
-    """The shapes that a first copy would freeze, by these rows."""
-    values = number_matrix(table, numbers)
-    shape = covariance_shape(row_moments(values))
-    found = {}
-    for part in np.unique(places).tolist():
-        moments = row_moments(values[places == part])
-        if enough_for_a_shape(moments) and len(numbers):
-            shape = joined(shape, covariance_shape(moments))
-        found[part] = shape
-    return found
 
 
 def number_matrix(table: pa.Table, names: Sequence[str]) -> FloatArray:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from app.model import Column
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.copies.calibrating.applied import applied_variance
-from app.numerics.copies.calibrating.calibration import calibrated
+from app.numerics.copies.applied import applied_variance
+from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.records import kept_share
 from app.numerics.copies.shapes.shape import shape_factor
 from app.service.attacks.released_sample import (
@@ -56,7 +56,8 @@ def simulated_rows(original: OriginalRows, variance: float, rng: np.random.Gener
     """The rows in a copy that promises this variance."""
     values = number_matrix(original.table, original.numbers)
     codes = record_codes(original.table, original.records)
-    applied = applied_variance(calibrated(values, codes, code_sizes(codes)), variance)
+    found = squared_canonical_correlation(values, codes, code_sizes(codes))
+    applied = applied_variance(variance, max([found, *original.r_squared.values()]))
     return simulated_copy(original, applied, new_draws(original, rng)).copied
 
 
@@ -73,7 +74,8 @@ def simulated_copy(original: OriginalRows, applied: float, draws: Draws) -> Simu
     kept = draws.uniforms < kept_share(applied)
     sources = np.where(kept, np.arange(len(kept)), draws.donors)
     codes = record_codes(original.table, original.records)
-    copied = copied_rows(original, released, codes, codes[sources], applied, kept)
+    noise = dict.fromkeys(original.shapes, applied)
+    copied = copied_rows(original, released, codes, codes[sources], noise, kept)
     return Simulated(copied, sources)
 
 

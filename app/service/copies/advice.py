@@ -17,21 +17,17 @@ import numpy as np
 from app.errors import NotReleasable
 from app.model import Dataset
 from app.numerics.arrays import FloatArray
-from app.numerics.copies.calibrating.applied import (
-    Calibration,
-    applied_variance,
-    own_variances,
-    worst_direction,
-)
-from app.numerics.copies.calibrating.calibration import calibrated
+from app.numerics.copies.applied import applied_variance
+from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.calibrating.univariate_error import (
     CLEAR,
     best_guess_error,
     recovered_share,
 )
 from app.numerics.copies.shapes.row_moments import row_moments
+from app.service.copies.freezing.donors import Donors
 from app.service.copies.freezing.freeze import Rows, rows_to_freeze
-from app.service.copies.freezing.frozen import open_frozen
+from app.service.copies.freezing.protection import first_protection
 from app.service.copies.freezing.rows import (
     Sample,
     run_batches,
@@ -53,28 +49,17 @@ MUCH_MORE = 1.5
 
 MOST_DRIVERS = 10
 
-WEIGHTY = 0.5
-"""Of the largest weight in a sum: from it on, a number is one of those that the sum is about."""
-
 MUCH_ROUNDED = 0.01
 """Share of cells found by rounding from which on a column is named."""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A column that needs more than 1.5·v, by itself, and what would be applied without it."""
+    """A column, what is applied with it, and what would be applied without it."""
 
     column: str
     applied_variance: float
     applied_variance_without: float
-
-
-@dataclass(frozen=True)
-class Travelling:
-    """A number kept or replaced with the categories, which explain this share of its variance."""
-
-    column: str
-    explained: float
 
 
 @dataclass(frozen=True)
@@ -99,7 +84,6 @@ class Advice:
 
     applied_variance: float
     driven_by: tuple[Driver, ...]
-    travelling: tuple[Travelling, ...]
     guessable: tuple[Guessable, ...]
     rounded: tuple[Rounded, ...]
 
@@ -115,7 +99,7 @@ def advise_each(
 ) -> list[Advice] | None:
     """Advice on several levels from one look at the rows; None while nothing can be released."""
     with reading(resources.engine) as connection:
-        frozen = open_frozen(resources, connection, dataset.id)
+        first = first_protection(resources, connection, dataset.id)
         rows = rows_to_freeze(connection, dataset)
         secret = open_secret(resources, connection, dataset.id)
     try:
@@ -124,39 +108,36 @@ def advise_each(
         return None
     if not sample.records:
         return [_advice_on_numbers(sample, variance) for variance in noise_variances]
-    calibration = None if frozen is None else frozen.calibration
-    if calibration is None:
-        calibration = calibrated(sample.matrix(), *sample.codes())
+
+    codes, sizes = Donors.of(sample).shown_codes(sample)
 
     @cache
-    def without(column: str) -> Calibration:
-        return calibrated(sample.matrix(without=column), *sample.codes(without=column))
+    def without(column: str | None) -> float:
+        kept = [place for place, name in enumerate(sample.records) if name != column]
+        numbers = sample.matrix(without=column)
+        return squared_canonical_correlation(numbers, codes[:, kept], [sizes[k] for k in kept])
 
-    return [_advice(sample, calibration, variance, without) for variance in noise_variances]
+    r_squared = without(None) if first is None else first.r_squared
+    return [_advice(sample, r_squared, variance, without) for variance in noise_variances]
 
 
 def _advice_on_numbers(sample: Sample, noise_variance: float) -> Advice:
-    noised = range(len(sample.numbers))
-    guessable = _guessable(sample, noised, noise_variance, noise_variance)
-    return Advice(noise_variance, (), (), guessable, _rounded(sample, noised, noise_variance))
+    return _advice(sample, 0.0, noise_variance, lambda _: 0.0)
 
 
 def _advice(
     sample: Sample,
-    calibration: Calibration,
+    r_squared: float,
     noise_variance: float,
-    without: Callable[[str], Calibration],
+    without: Callable[[str], float],
 ) -> Advice:
-    applied = applied_variance(calibration, noise_variance)
+    applied = applied_variance(noise_variance, r_squared)
+    noised = range(len(sample.numbers))
     return Advice(
         applied_variance=applied,
-        driven_by=_drivers(sample, calibration, noise_variance, applied, without),
-        travelling=tuple(
-            Travelling(sample.numbers[place], float(calibration.explained[place]))
-            for place in calibration.travelling
-        ),
-        guessable=_guessable(sample, calibration.noised, noise_variance, applied),
-        rounded=_rounded(sample, calibration.noised, applied),
+        driven_by=_drivers(sample, noise_variance, applied, without),
+        guessable=_guessable(sample, noised, noise_variance, applied),
+        rounded=_rounded(sample, noised, applied),
     )
 
 
@@ -179,34 +160,16 @@ def _sample(resources: Resources, rows: Rows, secret: bytes) -> Sample:
 
 
 def _drivers(
-    sample: Sample,
-    calibration: Calibration,
-    noise_variance: float,
-    applied: float,
-    without: Callable[[str], Calibration],
+    sample: Sample, noise_variance: float, applied: float, without: Callable[[str], float]
 ) -> tuple[Driver, ...]:
     if applied <= MUCH_MORE * noise_variance:
         return ()
-    needs: dict[str, float] = {}
-    own = own_variances(calibration, noise_variance)
-    named = [*sample.records, *sample.numbers]
-    columns = [sample.numbers[place] for place in calibration.noised]
-    columns += [named[place] for place in calibration.fact_columns]
-    for column, need in zip(columns, own.tolist(), strict=True):
-        needs[column] = max(needs.get(column, 0.0), need)
-    if applied > own.max():  # no column by itself, but a sum or difference of some
-        _, weights = worst_direction(calibration, applied)
-        for column, weight in zip(columns, np.abs(weights).tolist(), strict=False):
-            if weight >= WEIGHTY * np.abs(weights).max():
-                needs[column] = applied
-    driving = sorted(
-        (column for column, need in needs.items() if need > MUCH_MORE * noise_variance),
-        key=lambda column: (-needs[column], column),
-    )
-    return tuple(
-        Driver(column, needs[column], applied_variance(without(column), noise_variance))
-        for column in driving[:MOST_DRIVERS]
-    )
+    saved = [
+        Driver(column, applied, applied_variance(noise_variance, without(column)))
+        for column in (*sample.records, *sample.numbers)
+    ]
+    saved.sort(key=lambda one: (one.applied_variance_without, one.column))
+    return tuple(one for one in saved if one.applied_variance_without < applied)[:MOST_DRIVERS]
 
 
 def _guessable(

@@ -13,10 +13,16 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from app.model import HistoryEntry
-from app.numerics.copies.path import Bridge, conditional_coefficients
+from app.numerics.copies.applied import applied_variance
+from app.numerics.copies.noise.definition import RECIPE as NOISE
+from app.numerics.copies.path import Bridge, conditional_coefficients, draws_needed
+from app.numerics.copies.records import RECIPE as RECORDS
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
+
+RECIPE = f"{NOISE}+{RECORDS}"
+"""How numbers and records of a copy follow from secret and hash."""
 
 ENTRY_BYTES = 1_500
 """About what an entry takes in memory."""
@@ -28,31 +34,46 @@ class Chain:
 
     where:
         first_hash  what stands before the first entry
-        positions   applied variance → its place in `entries`
-        recipes     those that the entries were drawn by
+        bridges     on the axis of v; a part has an axis of its own, in the same order
+        positions   noise variance → its place in `entries`
     """
 
     first_hash: str
     entries: tuple[HistoryEntry, ...] = ()
     bridges: tuple[Bridge, ...] = ()
     positions: Mapping[float, int] = field(default_factory=dict)
-    recipes: frozenset[str] = frozenset()
 
     @property
     def nbytes(self) -> int:
         return ENTRY_BYTES * len(self.entries)
 
     def extended(self, more: list[HistoryEntry]) -> Chain:
-        """The chain with further entries; HistoryNotWhole when they do not follow."""
+        """The chain with further entries; HistoryNotWhole when they do not follow, or were drawn by another recipe."""
         last = self.entries[-1].hash if self.entries else self.first_hash
         if not history.follows(more, last, len(self.entries)):
             raise HistoryNotWhole("the history of a data set does not follow from its hashes")
+        if any(entry.recipe != RECIPE for entry in more):
+            raise HistoryNotWhole("an entry of the history was drawn by an unknown recipe")
         positions = dict(self.positions)
         bridges = []
         for number, entry in enumerate(more, start=len(self.entries)):
             bridges.append(_bridge(entry, positions))
-            positions[entry.applied_variance] = number
+            positions[entry.noise_variance] = number
         return Chain(self.first_hash, (*self.entries, *more), (*self.bridges, *bridges), positions)
+
+    def bridges_to(self, target: int, r_squared: float) -> dict[int, Bridge]:
+        """Position → bridge on the axis of a(v; R²), of the entries that the target leads back to."""
+        found = {}
+        for position in draws_needed(self.bridges, target, {}):
+            entry, neighbours = self.entries[position], self.bridges[position]
+            lower, a, upper = (
+                None if v is None else applied_variance(v, r_squared)
+                for v in (entry.lower, entry.noise_variance, entry.upper)
+            )
+            assert a is not None
+            weights = conditional_coefficients(lower or 0.0, a, upper)
+            found[position] = Bridge(neighbours.lower, neighbours.upper, *weights)
+        return found
 
 
 def whole_chain(
@@ -78,7 +99,7 @@ def _keep(resources: Resources, dataset_id: str, chain: Chain) -> Chain:
 
 def _bridge(entry: HistoryEntry, positions: Mapping[float, int]) -> Bridge:
     """The bridge of `path.bridges`, from the neighbours that the entry itself names."""
-    weights = conditional_coefficients(entry.lower or 0.0, entry.applied_variance, entry.upper)
+    weights = conditional_coefficients(entry.lower or 0.0, entry.noise_variance, entry.upper)
     lower = None if entry.lower is None else positions[entry.lower]
     upper = None if entry.upper is None else positions[entry.upper]
     return Bridge(lower, upper, *weights)

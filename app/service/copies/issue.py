@@ -8,7 +8,6 @@ variance is drawn once whoever asks at once (invariant 3).
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -17,15 +16,16 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
-from app.numerics.copies.noise.definition import RECIPE
 from app.numerics.copies.path import sequential_order
 from app.service.asking import Ask, grant_for, new_id, visible, work
 from app.service.copies.advice import Advice, advise_each
-from app.service.copies.chain import whole_chain
-from app.service.copies.freezing.freeze import frozen_now, look_ahead
-from app.service.copies.freezing.frozen import Frozen, open_frozen
-from app.service.copies.freezing.pool import open_pool
-from app.service.copies.freezing.shape import open_shapes
+from app.service.copies.chain import RECIPE, whole_chain
+from app.service.copies.freezing.freeze import freeze_dataset, measure_ahead, require_frozen
+from app.service.copies.freezing.protection import (
+    PartProtection,
+    first_protection,
+    open_protections,
+)
 from app.service.copies.lookup import (
     copy_of,
     given_slot,
@@ -35,7 +35,6 @@ from app.service.copies.lookup import (
     refuse_auditors,
 )
 from app.service.datasets.levels import checked_variance
-from app.service.datasets.secrets import open_statistics
 from app.service.health import places_of
 from app.service.resources import Resources
 from app.store.database.copies import history
@@ -44,6 +43,9 @@ from app.store.database.registered import datasets, levels
 
 log = logging.getLogger("cornerwave.copies")
 MOST_IN_A_BATCH = 1_000
+
+NEAREST = 2.0**-40
+"""Relative distance of two variances from which on a(v) tells them apart in every part."""
 
 
 class Algorithm(StrEnum):
@@ -133,7 +135,7 @@ def _issue(
         known = _known(resources, connection, ask, dataset_id, wanted)
     if known is not None:
         return known
-    look = look_ahead(resources, dataset_id)
+    measurement = measure_ahead(resources, dataset_id)
     with work(resources, ask) as under_way:
         connection = under_way.connection
         datasets.lock(connection, dataset_id)
@@ -142,29 +144,27 @@ def _issue(
         variances = levelled
         if grant is not None and is_traceable(connection, ask, dataset_id):
             variances = [given_slot(connection, ask, dataset_id, one) for one in levelled]
-        frozen = frozen_now(resources, connection, dataset, under_way.now, look)
-        entries = list(whole_chain(resources, connection, dataset_id, frozen.hash).entries)
-        # Nothing is drawn that could not be released: every part has its shape, records have donors.
+        first = freeze_dataset(resources, connection, dataset, under_way.now, measurement)
+        entries = list(whole_chain(resources, connection, dataset_id, first.hash).entries)
+        # Nothing is drawn that could not be released: every part has its protection, which carries the noise.
         parts = datasets.parts(connection, dataset_id)
-        open_shapes(resources, connection, dataset_id, parts)
-        open_pool(resources, connection, dataset_id, frozen)
+        protections = open_protections(resources, connection, dataset_id, parts).values()
         before = len(entries)
-        largest = open_statistics(resources, connection, dataset_id).largest
         # A level comes before its slots, which are traced by what they add to it.
         to_draw = variances if variances == levelled else [*levelled, *variances]
         for variance in _drawing_order(to_draw, algorithm):
             if all(entry.noise_variance != variance for entry in entries):
-                applied = _between_neighbours(frozen.applied(variance), variance, entries)
-                frozen.check_carried(applied, largest)
+                _refuse_too_near(variance, entries)
+                for protection in protections:
+                    protection.grid(variance)
                 entry = history.append(
                     connection,
                     entries,
                     dataset=dataset_id,
                     copy=new_id("cp"),
                     noise_variance=variance,
-                    applied_variance=applied,
                     recipe=RECIPE,
-                    first_hash=frozen.hash,
+                    first_hash=first.hash,
                     at=under_way.now,
                     caller=ask.caller.id,
                 )
@@ -180,7 +180,7 @@ def _issue(
     with reading(resources.engine) as connection:
         return [
             Issued(
-                _described(connection, ask, dataset, frozen, drawn[variance]),
+                _described(connection, ask, dataset, first, drawn[variance]),
                 drawn[variance].sequence > before,
             )
             for variance in variances
@@ -194,16 +194,21 @@ def _known(
     dataset_id: str,
     wanted: Sequence[Wanted],
 ) -> list[Issued] | None:
-    """The copies, when every one was drawn before and every level asked for knows that."""
+    """The copies, when every one was drawn before and every level asked for knows that.
+
+    Conflict for a recipient before the owner's first copy.
+    """
     dataset, grant = visible(connection, ask, dataset_id)
     variances = [_variance(connection, ask, dataset, grant, one) for one in wanted]
+    if grant is not None:
+        require_frozen(dataset)
     if grant is not None and is_traceable(connection, ask, dataset_id):
         slotted = [own_variance(connection, ask, dataset_id, one) for one in variances]
         variances = [one for one in slotted if one is not None]
         if len(variances) < len(slotted):
             return None
-    frozen = open_frozen(resources, connection, dataset_id)
-    if frozen is None:
+    first = first_protection(resources, connection, dataset_id)
+    if first is None:
         return None
     entries = [history.at_variance(connection, dataset_id, variance) for variance in variances]
     known = [entry for entry in entries if entry is not None]
@@ -214,18 +219,22 @@ def _known(
         if level is not None and not level.issued:
             return None
     return [
-        Issued(_described(connection, ask, dataset, frozen, entry), first=False) for entry in known
+        Issued(_described(connection, ask, dataset, first, entry), first=False) for entry in known
     ]
 
 
 def _described(
-    connection: Connection, ask: Ask, dataset: Dataset, frozen: Frozen, entry: HistoryEntry
+    connection: Connection,
+    ask: Ask,
+    dataset: Dataset,
+    first: PartProtection,
+    entry: HistoryEntry,
 ) -> Copy:
     """The copy as this caller may have it: by its right to this very level, where it has several."""
     _, grant = visible(connection, ask, dataset.id)
     if grant is not None:
         grant = grant_for(connection, ask, dataset.id, entry.noise_variance) or grant
-    return copy_of(connection, dataset, grant, frozen, entry)
+    return copy_of(connection, dataset, grant, first, entry)
 
 
 def _variance(
@@ -254,23 +263,14 @@ def _variance(
     return checked_variance(level.noise_variance, "level")
 
 
-def _between_neighbours(
-    applied: float, noise_variance: float, entries: Sequence[HistoryEntry]
-) -> float:
-    """a(v) as it was computed, but above the a of every smaller v and below that of every larger.
-
-    a grows with v, and rounding must not undo it where two v lie within a few units of the last place.
-    """
+def _refuse_too_near(noise_variance: float, entries: Sequence[HistoryEntry]) -> None:
+    """InvalidParameter where rounding could put two draws in another order in some part."""
     for entry in entries:
-        if entry.noise_variance < noise_variance:
-            applied = max(applied, math.nextafter(entry.applied_variance, math.inf))
-    above = [e.applied_variance for e in entries if e.noise_variance > noise_variance]
-    if above and applied >= min(above):
-        raise InvalidParameter(
-            "this variance is so near to one already drawn that doubles do not tell them apart",
-            parameter="noise_variance",
-        )
-    return applied
+        if abs(noise_variance - entry.noise_variance) < NEAREST * entry.noise_variance:
+            raise InvalidParameter(
+                "this variance is too near to one already drawn; ask for that one, or for one that differs by more",
+                parameter="noise_variance",
+            )
 
 
 def _drawing_order(variances: Sequence[float], algorithm: Algorithm) -> list[float]:

@@ -18,7 +18,7 @@ from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.tracing import SLOTS, free_slot, slot_variance
 from app.service.asking import Ask, grant_for, live_grants, overseen, released_columns, visible
 from app.service.copies.chain import Chain, whole_chain
-from app.service.copies.freezing.frozen import Frozen, open_frozen
+from app.service.copies.freezing.protection import PartProtection, first_protection
 from app.service.resources import Resources
 from app.store.database.copies import history, slots
 from app.store.database.copies.history import HistoryNotWhole
@@ -80,8 +80,8 @@ def show_copy(resources: Resources, ask: Ask, copy_id: str) -> Copy:
     """What is said of a copy to those who may have it, and to auditors."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, ask, copy_id)
-        frozen, _ = released_history(resources, connection, dataset.id)
-        return copy_of(connection, dataset, grant, frozen, entry)
+        protection, _ = released_history(resources, connection, dataset.id)
+        return copy_of(connection, dataset, grant, protection, entry)
 
 
 def read_history(
@@ -132,10 +132,10 @@ def copy_at_level(resources: Resources, ask: Ask, dataset_id: str, name: str) ->
             if is_traceable(connection, ask, dataset_id):
                 variance = own_variance(connection, ask, dataset_id, level.noise_variance)
         entry = None if variance is None else history.at_variance(connection, dataset_id, variance)
-        frozen = open_frozen(resources, connection, dataset_id)
-        if entry is None or frozen is None:
+        protection = first_protection(resources, connection, dataset_id)
+        if entry is None or protection is None:
             return None
-        return copy_of(connection, dataset, grant, frozen, entry)
+        return copy_of(connection, dataset, grant, protection, entry)
 
 
 def downloadable(
@@ -163,41 +163,41 @@ def granted_variance(connection: Connection, grant: Grant) -> float:
 
 def released_history(
     resources: Resources, connection: Connection, dataset_id: str
-) -> tuple[Frozen, Chain]:
-    """What is frozen, and the whole history, of a data set of which a copy was issued."""
-    frozen = open_frozen(resources, connection, dataset_id)
-    if frozen is None:
-        raise HistoryNotWhole("a copy was issued and nothing is frozen")
-    return frozen, whole_chain(resources, connection, dataset_id, frozen.hash)
+) -> tuple[PartProtection, Chain]:
+    """The protection of the first part, and the whole history, of a data set of which a copy was issued."""
+    protection = first_protection(resources, connection, dataset_id)
+    if protection is None:
+        raise HistoryNotWhole("a copy was issued and nothing is protected")
+    return protection, whole_chain(resources, connection, dataset_id, protection.hash)
 
 
 def copy_of(
     connection: Connection,
     dataset: Dataset,
     grant: Grant | None,
-    frozen: Frozen,
+    protection: PartProtection,
     entry: HistoryEntry,
 ) -> Copy:
-    """An entry as the copy that this caller may have.
+    """An entry as the copy that this caller may have; `protection` is the first part's.
 
     A recipient learns what is promised and the grid, and nothing of the place among other draws.
     """
     columns = released_columns(dataset, grant)
     names = frozenset(column.name for column in columns)
-    grid = frozen.grid(entry.applied_variance)
+    grid = protection.grid(entry.noise_variance)
     promised = promised_variance(connection, entry)
     return Copy(
         id=entry.copy,
         dataset=dataset.id,
         noise_variance=entry.noise_variance if grant is None else promised,
-        applied_variance=entry.applied_variance if grant is None else None,
+        applied_variance=protection.applied(entry.noise_variance if grant is None else promised),
         sequence=entry.sequence if grant is None else None,
         hash=entry.hash if grant is None else None,
         issued_at=entry.at,
         rows=_rows(connection, dataset, grant),
         columns=columns,
         grid={name: exponent for name, exponent in grid.items() if name in names},
-        records=names.intersection(frozen.records),
+        records=names.intersection(protection.records),
         levels=level_names(connection, grant, entry),
     )
 
@@ -225,12 +225,9 @@ def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
     """How many rows a download has now: those from the first on that the caller may have."""
     if grant is None or grant.first_row == 0:
         return dataset.released_rows
-    released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
-    withdrawn = datasets.retired(connection, dataset.id, grant.first_row, dataset.rows)
-    rows = sum(max(0, part.end_row - max(part.first_row, grant.first_row)) for part in released)
-    return rows - sum(
-        any(part.first_row <= row < part.end_row for part in released) for row in withdrawn
-    )
+    since = min(grant.first_row, dataset.rows)
+    withdrawn = datasets.retired_count(connection, dataset.id, since, dataset.rows)
+    return dataset.rows - since - withdrawn
 
 
 def _no_copy(copy_id: str) -> str:

@@ -13,8 +13,8 @@ from app.model import Caller, Dataset, HistoryEntry, Kind, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import Matches, Share, matched_rows, shares
 from app.service.asking import Ask, overseen, work
+from app.service.copies.freezing.protection import open_protections
 from app.service.copies.freezing.rows import number_rows
-from app.service.copies.freezing.shape import open_shapes
 from app.service.copies.lookup import released_history
 from app.service.copies.making.release import Selection, open_release
 from app.service.resources import Resources
@@ -89,12 +89,13 @@ def trace(resources: Resources, ask: Ask, dataset_id: str, found: pa.Table) -> T
         given = [slot for slot in given if slot.noise_variance in entries]
         if not given:
             raise Conflict("No copy of this data set was issued under a traceable agreement.")
-        frozen, _ = released_history(resources, connection, dataset_id)
-        names = _in_common(dataset, frozen.numeric, found)
-        parts = [part for part in datasets.parts(connection, dataset_id) if not part.waiting]
-        largest = max(parts, key=lambda part: part.rows)
-        shape = open_shapes(resources, connection, dataset_id, [largest])[largest.number].matrix
-        places = [frozen.numeric.index(name) for name in names]
+        released_history(resources, connection, dataset_id)
+        largest = max(datasets.parts(connection, dataset_id), key=lambda part: part.rows)
+        known = open_protections(resources, connection, dataset_id, [largest])
+        protection = known[largest.number]
+        names = _in_common(dataset, protection.numeric, found)
+        places = [protection.numeric.index(name) for name in names]
+        shape = protection.matrix[np.ix_(places, places)]
         groups = []
         for variance in sorted({slot.level_variance for slot in given}):
             base = entries[variance]
@@ -104,7 +105,7 @@ def trace(resources: Resources, ask: Ask, dataset_id: str, found: pa.Table) -> T
                     called[0].name if called else None,
                     base,
                     [(s, entries[s.noise_variance]) for s in given if s.level_variance == variance],
-                    base.applied_variance * shape[np.ix_(places, places)],
+                    protection.applied(variance) * shape,
                 )
             )
     rows = _found_rows(found, names)

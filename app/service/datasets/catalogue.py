@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -19,9 +18,10 @@ from app.service.asking import (
     work,
 )
 from app.service.copies.released.room import remove_objects
+from app.service.datasets.arriving.register import discard_blobs
 from app.service.datasets.seen_before.comparing import forget_sketches, with_versions
 from app.service.resources import Resources
-from app.store.database.engine import moment, reading, writing
+from app.store.database.engine import moment, reading
 from app.store.database.registered import datasets, loose_blobs
 
 
@@ -71,17 +71,34 @@ def describe_dataset(
     *,
     description: str | None,
     listed: bool | None,
+    part_rows: int | None = None,
+    publish_noise: bool | None = None,
 ) -> Dataset:
-    """Say what a data set is, and whether others may find it and ask; None leaves things as they are."""
+    """Set the description and the options of a data set; None leaves one as it is."""
     with work(resources, ask) as under_way:
         dataset = owned_and_locked(under_way.connection, ask, dataset_id)
         said = replace(
             dataset,
             description=dataset.description if description is None else description,
             listed=dataset.listed if listed is None else listed,
+            part_rows=dataset.part_rows if part_rows is None else part_rows,
+            publish_noise=dataset.publish_noise if publish_noise is None else publish_noise,
         )
-        datasets.describe(under_way.connection, dataset_id, said.description, listed=said.listed)
-        under_way.record("dataset.describe", dataset_id, listed=said.listed)
+        datasets.describe(
+            under_way.connection,
+            dataset_id,
+            said.description,
+            listed=said.listed,
+            part_rows=said.part_rows,
+            publish_noise=said.publish_noise,
+        )
+        under_way.record(
+            "dataset.describe",
+            dataset_id,
+            listed=said.listed,
+            part_rows=said.part_rows,
+            publish_noise=said.publish_noise,
+        )
         return with_versions(under_way.connection, [said])[0]
 
 
@@ -89,26 +106,20 @@ def remove_dataset(resources: Resources, ask: Ask, dataset_id: str) -> None:
     """Forget a data set: its rows, its secret and so every copy; its history remains."""
     with work(resources, ask) as under_way:
         owned_and_locked(under_way.connection, ask, dataset_id)
-        blobs = [part.blob for part in datasets.parts(under_way.connection, dataset_id)]
+        blobs = datasets.blobs_of(under_way.connection, dataset_id)
         datasets.remove(under_way.connection, dataset_id)
         forget_sketches(under_way.connection, dataset_id)
         reason = loose_blobs.Reason.REMOVAL
         loose_blobs.add(under_way.connection, blobs, reason, under_way.now)
         under_way.record("dataset.remove", dataset_id)
-    # After the commit: what a failure here leaves behind, the next start removes.
-    with suppress(OSError):
-        for blob in blobs:
-            resources.blobs.delete(blob)
-        with writing(resources.engine) as connection:
-            for blob in blobs:
-                loose_blobs.forget(connection, blob)
+    discard_blobs(resources, blobs)
     remove_objects(resources, dataset_id)
 
 
 def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
     """What a recipient sees of a data set: the columns that one of its rights lets it have.
 
-    Of rows that are in no copy, withdrawn or waiting, it learns nothing: not by what is counted of a
+    Of rows that are in no copy, withdrawn or pending, it learns nothing: not by what is counted of a
     column, nor by why it got its kind, which counts values that no copy may ever show.
     """
     names = {
@@ -132,4 +143,5 @@ def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
         frozen=dataset.frozen,
         description=dataset.description,
         listed=dataset.listed,
+        publish_noise=dataset.publish_noise,
     )

@@ -7,7 +7,7 @@ is known of them is found anew. Only until the first copy: its noise is bound to
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
@@ -20,7 +20,7 @@ from app.errors import Conflict, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
 from app.service.asking import Ask, owned
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name, uploading
+from app.service.datasets.arriving.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
     merged,
@@ -29,7 +29,7 @@ from app.service.datasets.secrets import (
     seal_statistics,
 )
 from app.service.resources import Resources
-from app.store.database.engine import reading, writing
+from app.store.database.engine import reading
 from app.store.database.registered import datasets, loose_blobs
 from app.tables.columns import refuse_unknown
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
@@ -136,13 +136,7 @@ def read_again(
             for position, column in enumerate(columns)
         )
         yield Rewritten(dataset, before, parts, columns, statistics)
-    # After the commit: what a failure here leaves behind, the next start removes.
-    with suppress(OSError):
-        for part in before:
-            resources.blobs.delete(part.blob)
-        with writing(resources.engine) as connection:
-            for part in before:
-                loose_blobs.forget(connection, part.blob)
+    discard_blobs(resources, [part.blob for part in before])
 
 
 def refuse_changed(connection: Connection, rewritten: Rewritten, now: Dataset) -> None:

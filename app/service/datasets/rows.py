@@ -1,45 +1,58 @@
 """The rows of a data set, which are only ever added or retired.
 
-Appended rows are a further part, with ordinals after all before it. Retired ones keep their ordinals, and later
-downloads leave them out.
+Appended rows are a further part, with ordinals after all before it, or pending until they form one. Retired ones keep
+their ordinals, and later downloads leave them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection
 
-from app.errors import InvalidParameter, InvalidTable, NotFound
+from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
-from app.service.asking import Ask, owned, owned_and_locked, work
-from app.service.copies.freezing.frozen import Frozen, open_frozen
-from app.service.copies.later_parts.placing import Uncovered, place
-from app.service.copies.later_parts.relating import drift_notices
-from app.service.datasets.arriving.ingest import ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name, dated, uploading
+from app.service.asking import Ask, new_id, owned, owned_and_locked, work
+from app.service.copies.freezing.protection import PartProtection, first_protection
+from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
+from app.service.datasets.arriving.register import blob_name, dated, discard_blobs, uploading
+from app.service.datasets.pending import (
+    ATTEMPTS,
+    NewPart,
+    PendingChanged,
+    add_protected_part,
+    combined_part,
+    is_part,
+    measured_part,
+    pending_batch,
+    plain_wishes,
+    retire_pending_keys,
+    with_rows,
+)
 from app.service.datasets.secrets import (
     Statistics,
-    larger,
     merged,
     open_secret,
     open_statistics,
     part_digest,
     seal_statistics,
 )
-from app.service.datasets.seen_before.comparing import enter_keys, extend_sketches
+from app.service.datasets.seen_before.comparing import enter_keys, extend_sketches, sealed_sketches
 from app.service.datasets.seen_before.fingerprinting import Fingerprints
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import rows_came
-from app.store.database.copies import history
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
-from app.tables.stream import DateOrder, ReadingWishes, TableColumn, TableStream
+from app.store.database.registered import datasets, loose_blobs, pending
+from app.store.database.registered.pending import PendingBatch
+from app.tables.stream import DateOrder, Decimal, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 
@@ -64,24 +77,38 @@ def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*known, *said)))
 
 
+@dataclass(frozen=True)
+class Appended:
+    """What became of appended rows.
+
+    where:
+        first_row  the ordinal of the first of them; None while they are pending
+        batch      what they are called while they are pending
+    """
+
+    rows: int
+    first_row: int | None
+    batch: str | None
+    dataset: Dataset
+    notices: tuple[Notice, ...]
+
+
 def append_rows(
     resources: Resources,
     ask: Ask,
     dataset_id: str,
     stream: TableStream,
-    uncovered: Uncovered = Uncovered.REFUSE,
     dates: DateOrder | None = None,
     *,
     allow_versions: bool = False,
     allow_overlap: bool = False,
     progress: Progress = SILENT,
-) -> tuple[Part, Dataset, tuple[Notice, ...]]:
-    """Store the rows and commit them as the next part.
+) -> Appended:
+    """Store the rows and commit them as the next part, or as pending rows.
 
-    Until the first copy the statistics take the new rows in; after it they are frozen
-    (invariant 5), and the part gets a shape of its own, uses the newest, or waits (`placing`).
-    InvalidTable for other columns than the data set's, or numbers in another unit; RowsUncovered when
-    the part may do none of these; KeyRepeated when a key has a row already, RowsAgain when without keys
+    Until the first copy they are a part and the statistics take them in. After it they are a part once they, or all
+    pending rows together, are enough to measure noise on (`pending`). InvalidTable for other columns than the data
+    set's, or numbers in another unit; KeyRepeated when a key has a row already, RowsAgain when without keys
     most rows are there already, RowsOverlap when the data set comes to share most rows with another, unless
     the owner allows it.
     """
@@ -99,59 +126,191 @@ def append_rows(
         _check_columns(dataset, stream)
         _check_units(dataset, stream.columns)
         writer = stack.enter_context(uploading(resources, blob, stream.schema))
+        if dataset.frozen:
+            wishes = plain_wishes(dataset)
         ingested = ingest(stream, wishes, writer, resources.limits, progress)
         progress.tell("appending", 1, 2)
         writer.finish()
-        fresh = {column.name: column for column in ingested.columns}
-        with work(resources, ask) as under_way:
+        arrived = _Arrived(
+            resources,
+            ask,
+            ingested,
+            batch=pending_batch(
+                new_id("pb"),
+                dataset,
+                ingested,
+                blob,
+                sealed_sketches(resources, dataset_id, seen.sketches),
+                stream.read_as.decimal or Decimal.POINT,
+                datetime.now(UTC),
+            ),
+            digest=part_digest(secret, writer.digest),
+            seen=seen,
+            tokens=stream.read_as.missing,
+            allow_versions=allow_versions,
+            allow_overlap=allow_overlap,
+        )
+        appended, unused = arrived.kept(dataset_id)
+    discard_blobs(resources, unused)
+    return replace(appended, notices=(*stream.notices, *appended.notices))
+
+
+@dataclass(frozen=True, repr=False)
+class _Arrived:
+    """Rows in a finished blob, to be committed."""
+
+    resources: Resources
+    ask: Ask
+    ingested: Ingested
+    batch: PendingBatch
+    digest: str
+    seen: Fingerprints
+    tokens: tuple[str, ...]
+    allow_versions: bool
+    allow_overlap: bool
+
+    def kept(self, dataset_id: str) -> tuple[Appended, list[str]]:
+        """Commit the rows; with the blobs that nobody needs any more."""
+        for _ in range(ATTEMPTS):
+            # What is measured before the lock is taken holds as long as no other rows come or go.
+            with suppress(PendingChanged, FileNotFoundError), self._measured(dataset_id) as new:
+                return self._committed(dataset_id, new)
+        raise Conflict("Rows came or went again and again while these were appended; try again.")
+
+    @contextmanager
+    def _measured(self, dataset_id: str) -> Iterator[NewPart | None]:
+        """The part that these rows would form now, alone or with all pending ones; None where they form none."""
+        with reading(self.resources.engine) as connection:
+            dataset = owned(connection, self.ask, dataset_id)
+            made_of = self._made_of(connection, dataset)
+        if made_of is None:
+            yield None
+        elif len(made_of) == 1:
+            blob = self.batch.blob
+            yield measured_part(self.resources, dataset, made_of, blob, self.digest, self.ingested)
+        else:
+            with combined_part(self.resources, dataset, made_of) as new:
+                yield new
+
+    def _made_of(self, connection: Connection, dataset: Dataset) -> list[PendingBatch] | None:
+        if not dataset.frozen:
+            return None
+        together = [*pending.of(connection, dataset.id), self.batch]
+        for batches in ([self.batch], together):
+            if is_part(dataset, batches):
+                return batches
+        return None
+
+    def _committed(self, dataset_id: str, new: NewPart | None) -> tuple[Appended, list[str]]:
+        resources = self.resources
+        with work(resources, self.ask) as under_way:
             connection = under_way.connection
-            dataset = owned_and_locked(connection, ask, dataset_id)
-            _check_units(dataset, ingested.columns)
-            number = len(datasets.parts(connection, dataset_id))
-            secret = open_secret(resources, connection, dataset_id)
-            digest = part_digest(secret, writer.digest)
-            part = Part(number, dataset.rows, ingested.rows, blob, digest)
-            frozen = open_frozen(resources, connection, dataset_id)
-            elsewhere: tuple[Notice, ...] = ()
-            if frozen is not None:
-                elsewhere = drift_notices(frozen, ingested.numbers, ingested.moments)
-                _check_carried(connection, dataset_id, frozen, ingested.largest)
-                part = place(resources, connection, dataset_id, part, frozen, uncovered)
-            datasets.add_part(connection, dataset_id, part)
-            columns = [
-                _with_rows(column, fresh[column.name], dataset.rows, part.rows)
-                for column in dataset.columns
-            ]
-            datasets.set_columns(connection, dataset_id, columns)
-            tokens = _together(dataset.missing_tokens, stream.read_as.missing)
+            dataset = owned_and_locked(connection, self.ask, dataset_id)
+            _check_units(dataset, self.ingested.columns)
+            made_of = self._made_of(connection, dataset)
+            if made_of != (None if new is None else list(new.batches)):
+                raise PendingChanged("Rows came or went while these were measured.")
+            tokens = _together(dataset.missing_tokens, self.tokens)
             datasets.set_missing_tokens(connection, dataset_id, tokens)
-            known = open_statistics(resources, connection, dataset_id)
-            if dataset.frozen:
-                together = replace(known, largest=larger(known.largest, ingested.largest))
-            else:
-                together = merged(
-                    known, Statistics(ingested.moments, ingested.categories, ingested.largest)
-                )
-                refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
-            sealed = seal_statistics(resources, dataset_id, together)
-            datasets.set_statistics(connection, dataset_id, sealed)
             if dataset.key_column is not None:
-                enter_keys(connection, dataset_id, seen.runs, allow_versions=allow_versions)
+                enter_keys(
+                    connection, dataset_id, self.seen.runs, allow_versions=self.allow_versions
+                )
+            still = [
+                one for one in pending.of(connection, dataset_id) if one not in (made_of or ())
+            ]
+            unused: list[str] = []
+            part: Part | None = None
+            if not dataset.frozen:
+                part = self._add_part(connection, dataset)
+            elif new is not None:
+                unused = [one.blob for one in new.batches if one.blob != new.blob]
+                part = add_protected_part(resources, under_way, dataset, new)
+                if self.batch.blob != new.blob:
+                    loose_blobs.abandon(connection, self.batch.blob)
+            else:
+                number = pending.next_sequence(connection, dataset_id)
+                pending.add(connection, replace(self.batch, sequence=number))
             notices = extend_sketches(
                 resources,
                 connection,
                 dataset_id,
                 dataset.owner,
-                seen.sketches,
-                allow_versions=allow_versions,
-                allow_overlap=allow_overlap,
+                self.seen.sketches,
+                pending=[one.sketches for one in still],
+                keep=part is not None,
+                allow_versions=self.allow_versions,
+                allow_overlap=self.allow_overlap,
             )
-            rows_came(resources, connection, dataset_id)
+            first = first_protection(resources, connection, dataset_id)
+            if first is not None:
+                notices += unit_notices(first, self.ingested)
+            rows = self.ingested.rows
             under_way.record(
-                "rows.append", dataset_id, rows=ingested.rows, part=number, waiting=part.waiting
+                "rows.append",
+                dataset_id,
+                rows=0 if part is None else part.rows,
+                pending=rows if part is None else rows - part.rows,
+                part=None if part is None else part.number,
             )
-            told = (*stream.notices, *notices, *elsewhere)
-            return part, owned(connection, ask, dataset_id), told
+            appended = Appended(
+                rows=rows,
+                first_row=None if part is None else part.end_row - rows,
+                batch=self.batch.id if part is None else None,
+                dataset=owned(connection, self.ask, dataset_id),
+                notices=notices,
+            )
+            return appended, unused
+
+    def _add_part(self, connection: Connection, dataset: Dataset) -> Part:
+        """Make a part of the rows before the first copy: all that is known of the data set takes them in."""
+        resources, ingested = self.resources, self.ingested
+        number = len(datasets.parts(connection, dataset.id))
+        part = Part(number, dataset.rows, ingested.rows, self.batch.blob, self.digest)
+        datasets.add_part(connection, dataset.id, part)
+        fresh = {column.name: column for column in ingested.columns}
+        columns = [
+            # Numbers of before of which no unit is known may have had any.
+            replace(
+                with_rows(column, fresh[column.name], part.rows),
+                unit=fresh[column.name].unit if column.missing == dataset.rows else column.unit,
+            )
+            for column in dataset.columns
+        ]
+        datasets.set_columns(connection, dataset.id, columns)
+        together = merged(
+            open_statistics(resources, connection, dataset.id),
+            Statistics(ingested.moments, ingested.categories, ingested.largest),
+        )
+        refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
+        sealed = seal_statistics(resources, dataset.id, together)
+        datasets.set_statistics(connection, dataset.id, sealed)
+        rows_came(resources, connection, dataset.id)
+        return part
+
+
+MUCH = 5.0
+"""Spreads of the first part: rows that lie or spread further are likely in another unit."""
+
+
+def unit_notices(first: PartProtection, ingested: Ingested) -> tuple[Notice, ...]:
+    """A word on each number that lies far from those of the first part, or spreads much further."""
+    moments = ingested.moments
+    spreads = np.sqrt(np.diag(moments.comoment) / np.maximum(moments.counts - 1, 1))
+    found = []
+    for name, mean, variance in zip(first.numeric, first.means, first.variances, strict=True):
+        place = ingested.numbers.index(name)
+        limit = MUCH * math.sqrt(variance)
+        if abs(moments.means[place] - mean) > limit or spreads[place] > limit:
+            found.append(Notice("other-scale", _sentence(name), column=name))
+    return tuple(found)
+
+
+def _sentence(name: str) -> str:
+    return (
+        f"In column {name!r} these rows lie or spread more than {MUCH:.0f} times as far as the first rows do. If they are in another"
+        " unit, withdraw them while they are pending and send them again; otherwise nothing is wrong."
+    )
 
 
 def _check_columns(dataset: Dataset, stream: TableStream) -> None:
@@ -187,26 +346,6 @@ def _check_units(dataset: Dataset, given: Iterable[Column | TableColumn]) -> Non
         refuse_other_unit(column.name, known[column.name], column.unit, "the data set")
 
 
-def _check_carried(
-    connection: Connection, dataset_id: str, frozen: Frozen, largest: Mapping[str, float]
-) -> None:
-    """Refuse rows that a copy already issued could not perturb."""
-    smallest = min(one.applied_variance for one in history.of(connection, dataset_id))
-    frozen.check_carried(smallest, largest)
-
-
-def _with_rows(column: Column, fresh: Column, before: int, rows: int) -> Column:
-    nothing_new = fresh.missing == rows
-    # Numbers of before of which no unit is known may have had any.
-    began = column.missing == before
-    return replace(
-        column,
-        missing=(column.missing or 0) + (fresh.missing or 0),
-        integer=column.integer and (fresh.integer or nothing_new),
-        unit=fresh.unit if began else column.unit,
-    )
-
-
 def retire_rows(
     resources: Resources,
     ask: Ask,
@@ -221,40 +360,63 @@ def retire_rows(
     with reading(resources.engine) as connection:
         dataset = owned(connection, ask, dataset_id)
         parts = datasets.parts(connection, dataset_id)
+        batches = pending.of(connection, dataset_id)
     # Rows never change, so they are searched before the lock is taken.
-    ordinals = rows if keys is None else _rows_of_keys(resources, dataset, parts, keys)
-    assert ordinals is not None
+    found = _Found(list(rows or ()), {})
+    if keys is not None:
+        found = _rows_of_keys(resources, dataset, parts, batches, keys)
     with work(resources, ask) as under_way:
         dataset = owned_and_locked(under_way.connection, ask, dataset_id)
-        if ordinals and max(ordinals) >= dataset.rows:
+        if found.ordinals and max(found.ordinals) >= dataset.rows:
             raise InvalidParameter(
                 f"the data set has rows 0 to {dataset.rows - 1}", parameter="rows"
             )
-        retired = datasets.retire(under_way.connection, dataset_id, ordinals)
-        under_way.record("rows.retire", dataset_id, rows=retired)
-        return retired, owned(under_way.connection, ask, dataset_id)
+        retired = datasets.retire(under_way.connection, dataset_id, found.ordinals)
+        left_out = retire_pending_keys(resources, under_way, dataset, found.pending)
+        under_way.record("rows.retire", dataset_id, rows=retired, pending=-left_out)
+        return retired + left_out, owned(under_way.connection, ask, dataset_id)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Rows by ordinal, and places of pending rows by batch."""
+
+    ordinals: list[int]
+    pending: dict[str, list[int]]
 
 
 def _rows_of_keys(
-    resources: Resources, dataset: Dataset, parts: Sequence[Part], keys: Sequence[str]
-) -> list[int]:
-    """The ordinals of all rows whose key is among `keys`; each key must occur."""
+    resources: Resources,
+    dataset: Dataset,
+    parts: Sequence[Part],
+    batches: Sequence[PendingBatch],
+    keys: Sequence[str],
+) -> _Found:
+    """All rows whose key is among `keys`; each key must occur."""
     if dataset.key_column is None:
         raise InvalidParameter(
             "the data set was registered without key_column; retire rows by ordinal",
             parameter="keys",
         )
     wanted = pa.array(sorted(set(keys)), pa.large_string())
-    found: list[int] = []
+    found = _Found([], {})
     seen: set[str] = set()
-    for part in parts:
-        row = part.first_row
-        for batch in resources.blobs.read_rows(part.blob, 0, part.rows, [dataset.key_column]):
+
+    def places(blob: str, rows: int) -> Iterator[int]:
+        row = 0
+        for batch in resources.blobs.read_rows(blob, 0, rows, [dataset.key_column or ""]):
             column = batch.column(0)
             matches = pc.indices_nonzero(pc.is_in(column, value_set=wanted))
-            found += [row + index for index in matches.to_pylist()]
+            yield from (row + index for index in matches.to_pylist())
             seen.update(column.take(matches).to_pylist())
             row += batch.num_rows
+
+    for part in parts:
+        found.ordinals.extend(part.first_row + row for row in places(part.blob, part.rows))
+    for batch in batches:
+        within = list(places(batch.blob, batch.rows))
+        if within:
+            found.pending[batch.id] = within
     if len(seen) < len(wanted):
         # Which keys are unknown is not said: keys are data.
         raise NotFound(f"{len(wanted) - len(seen)} of the keys do not occur; nothing was retired")

@@ -1,6 +1,6 @@
 """The demonstration is made as an owner would make it: registered, levels, recipients, grants, copies.
 
-Each recipient asks for its copy itself. Its key is shown to nobody, so that nobody can ask in its name later.
+The key of a recipient is shown to nobody, so that nobody can ask in its name later.
 
 The table is of households that nobody lives in: numbers that go together, as those of real ones do.
 """
@@ -159,7 +159,7 @@ def _share(resources: Resources, ask: Ask, dataset_id: str, who: str, privacy: f
     put_level(resources, ask, dataset_id, level, noise_variance=None, privacy=privacy)
     made = create_recipient(resources, ask, f"{who}{_mark(dataset_id)}", Role.RECIPIENT)
     put_grant(resources, ask, Grant(dataset_id, made.caller.id, level))
-    issue_copy(resources, Ask(made.caller, ask.request_id), dataset_id, Wanted(level=level))
+    issue_copy(resources, ask, dataset_id, Wanted(level=level))
 
 
 def _mark(dataset_id: str) -> str:

@@ -27,6 +27,7 @@ from app.service.attacks.audited_rows import (
     issued_values,
     simulated_values,
 )
+from app.service.copies.lookup import released_history
 from app.service.demonstration.making import Demonstration, Holder, the_demonstration
 from app.service.resources import Resources
 from app.store.database.engine import reading
@@ -73,7 +74,8 @@ def pool_copies(resources: Resources, ask: Ask, recipients: Sequence[str]) -> Po
         raise InvalidParameter("Choose one recipient at least.", parameter="recipient")
     with reading(resources.engine) as connection:
         rows = audited_rows(resources, connection, shown.dataset, MOST_ROWS)
-    variances = np.array([one.entry.applied_variance for one in shown.holders])
+        first, _ = released_history(resources, connection, shown.dataset.id)
+    variances = np.array([first.applied(one.entry.noise_variance) for one in shown.holders])
     apart = simulated_values(rows, variances, _draws(shown), independent=True)
     holders = [shown.holders[place] for place in chosen]
     issued = [issued_values(resources, ask, one.entry.copy, rows) for one in holders]

@@ -1,9 +1,7 @@
 """What is looked at of a copy: its first rows, runs spread evenly over it, or a column with the noise that it carries.
 
 An estimate of the distribution behind a column must be a function of what a recipient has, or it would tell more
-than its copy does. So the variance of the original column is taken from the copy as well: a copy with noise
-of applied variance a has (1 + a) times that variance [li2012, section 3], and the noise a times. A recipient is not
-told a, and has v in its place: where categories made more noise necessary, some of it is left in its estimate.
+than its copy does. It is one of the released numbers and of the public noise law.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import pyarrow as pa
 
 from app.errors import InvalidParameter, InvalidTable, TooLarge
 from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution.noise import Normal, noise_of_copy
+from app.numerics.deconvolution.noise import Normal
 from app.service.asking import Ask, work
 from app.service.copies.making.pieces import within
 from app.service.copies.making.release import Release, Selection, open_release
@@ -63,7 +61,7 @@ def column_of_copy(
     """
     release = open_release(resources, ask, copy_id, Selection((name,)))
     column = release.columns[0]
-    if len(release.columns) > 1 or column.name not in release.recipe.frozen.numeric:
+    if len(release.columns) > 1 or column.name not in release.recipe.noised:
         raise InvalidParameter(
             "an estimate is made of one numeric column with noise of its own", parameter="column"
         )
@@ -77,5 +75,4 @@ def column_of_copy(
     values = np.concatenate([np.empty(0), *blocks]).astype(np.float64)
     if values.size == 0 or values.min() == values.max():
         raise InvalidTable("All values are equal: there is no distribution to estimate.")
-    known = release.known_variance
-    return values, noise_of_copy(known, float(values.var()) / (1 + known))
+    return values, Normal(release.noise_variances[column.name])

@@ -15,7 +15,7 @@ from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on, uniform_edges
 from app.numerics.deconvolution.em import LEVEL, em_with_band
-from app.numerics.deconvolution.noise import noise_of_copy
+from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.association import MOST_CATEGORIES
 from app.numerics.utility.pairs import Paired, associations, attenuation, corrected
 from app.service.asking import Ask, work
@@ -69,14 +69,11 @@ class Categories:
 
 @dataclass(frozen=True)
 class Associations:
-    """Pairs of columns, (c, c): as released, and corrected for the noise. NaN where undefined.
-
-    The correction is by a, and so for those who may know a; for recipients it is None.
-    """
+    """Pairs of columns, (c, c): as released, and corrected for the noise. NaN where undefined."""
 
     names: tuple[str, ...]
     released: FloatArray
-    corrected: FloatArray | None
+    corrected: FloatArray
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def summarise_copy(resources: Resources, ask: Ask, copy_id: str) -> CopySummary:
             dataset=release.dataset.id,
             columns=len(release.columns),
         )
-    name = ("summary", release.fingerprint, release.applied is None)
+    name = ("summary", release.fingerprint)
     known = resources.summaries.get(name)
     if known is None:
         known = _summary(release)
@@ -123,12 +120,11 @@ def first_rows(resources: Resources, ask: Ask, copy_id: str, rows: int) -> pa.Ta
 
 def _summary(release: Release) -> CopySummary:
     table = sampled(release)
-    known, noised = release.known_variance, release.recipe.frozen.numeric
     told: list[Numbers | Categories] = []
     for column in release.columns:
         values = table.column(column.name)
         if _is_number(column, values):
-            told.append(_numbers(column, _floats(values), known, column.name in noised))
+            told.append(_numbers(column, _floats(values), release.noise_variances.get(column.name)))
         else:
             told.append(_categories(column, values))
     return CopySummary(
@@ -140,7 +136,7 @@ def _summary(release: Release) -> CopySummary:
     )
 
 
-def _numbers(column: Column, values: FloatArray, variance: float, has_noise: bool) -> Numbers:
+def _numbers(column: Column, values: FloatArray, noise_variance: float | None) -> Numbers:
     there = values[~np.isnan(values)]
     missing = 1.0 - there.size / max(values.size, 1)
     if there.size < 2 or there.min() == there.max():
@@ -149,9 +145,9 @@ def _numbers(column: Column, values: FloatArray, variance: float, has_noise: boo
         return Numbers(column, missing, np.array([at - 0.5, at + 0.5]), one, None, one, one)
     edges = uniform_edges(float(there.min()), float(there.max()), BINS)
     shares = np.histogram(there, edges)[0] / there.size
-    if not has_noise:
+    if noise_variance is None:
         return Numbers(column, missing, edges, shares, None, *_interval(shares, there.size))
-    noise = noise_of_copy(variance, float(there.var()) / (1 + variance))
+    noise = Normal(noise_variance)
     histogram = histogram_on(there, edges, cells_per_bin=cells_per_bin(edges))
     made = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))
     return Numbers(column, missing, edges, shares, made.probabilities, made.low, made.high)
@@ -198,9 +194,7 @@ def _associations(release: Release, table: pa.Table) -> Associations:
             columns.append(Paired.of_codes(codes, len(coded.dictionary)))
         names.append(column.name)
     as_released = associations(columns)
-    if release.applied is None:
-        return Associations(tuple(names), as_released, None)
-    noised = np.isin(names, list(release.recipe.frozen.numeric))
+    noised = np.isin(names, list(release.recipe.noised))
     factor = attenuation(release.applied)
     undone = as_released.copy()
     for i, j in np.argwhere(noised[:, None] != noised):

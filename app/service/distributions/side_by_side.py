@@ -81,12 +81,19 @@ def _spread(table: pa.Table) -> pa.Table:
 def _alike(old: pa.ChunkedArray, new: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     """Both as numbers, or, where one of them is none, both as text."""
     if all(_numeric(values.type) for values in (old, new)):
-        return old.cast(pa.float64()), new.cast(pa.float64())
+        return _numbers(old), _numbers(new)
     return old.cast(pa.large_string()), new.cast(pa.large_string())
 
 
 def _numeric(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind))
+
+
+def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values as doubles; a date is a number of days."""
+    return (values.cast(pa.int32()) if pa.types.is_date32(values.type) else values).cast(
+        pa.float64()
+    )
 
 
 def _beside(

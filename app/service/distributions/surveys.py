@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sqlalchemy import Connection
 
-from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
+from app.errors import Conflict, InvalidParameter, NameTaken, NotFound, Refusal
 from app.model import Role
 from app.numerics.deconvolution.bins import checked_edges
 from app.numerics.indicator.perturbations import Perturbation
@@ -30,6 +31,8 @@ from app.store.database import surveys
 from app.store.database.engine import reading
 from app.store.database.surveys import SurveyRecord
 
+RESPONSES_PER_PRINCIPAL = 10_000
+
 
 @dataclass(frozen=True)
 class SurveyEstimate:
@@ -47,6 +50,7 @@ def create_survey(
     *,
     categories: Sequence[str] | None,
     edges: Sequence[float] | None,
+    responses_per_principal: int = RESPONSES_PER_PRINCIPAL,
 ) -> SurveyRecord:
     """Make a survey over categories, or over the bins between edges."""
     require(ask, Role.OWNER)
@@ -65,6 +69,7 @@ def create_survey(
             created_at=under_way.now,
             responses=0,
             totals=(0,) * bins,
+            responses_per_principal=responses_per_principal,
         )
         surveys.add(under_way.connection, survey)
         under_way.record("survey.create", survey.id, name=name, bins=bins)
@@ -103,6 +108,8 @@ def add_responses(
         )
         if now is None:
             raise NotFound(_no_survey(survey_id))
+        if ask.caller.id != survey.owner:
+            _require_room(under_way.connection, survey, ask, added.responses)
         under_way.record("survey.respond", survey_id, responses=added.responses)
     return now
 
@@ -125,6 +132,16 @@ def remove_survey(resources: Resources, ask: Ask, survey_id: str) -> None:
             raise Refusal("only the survey's owner or an administrator may do this")
         surveys.remove(under_way.connection, survey_id)
         under_way.record("survey.remove", survey_id, responses=survey.responses)
+
+
+def _require_room(connection: Connection, survey: SurveyRecord, ask: Ask, responses: int) -> None:
+    """Conflict where a principal has added more responses than one may: nobody outvotes the others."""
+    most = survey.responses_per_principal
+    if surveys.count_respondent(connection, survey.id, ask.caller.id, responses) > most:
+        raise Conflict(
+            f"A principal may add {most} responses to this survey; none of these was counted.",
+            limit=most,
+        )
 
 
 def _require_reader(ask: Ask, survey: SurveyRecord) -> None:

@@ -37,7 +37,7 @@ def create_recipient(resources: Resources, ask: Ask, name: str, role: Role) -> N
             raise _name_taken(name)
         caller = Caller(new_id("rc"), name, role)
         try:
-            callers.add(under_way.connection, caller, under_way.now)
+            callers.add(under_way.connection, caller, under_way.now, ask.caller.id)
         except IntegrityError as error:
             # Somebody took the name since the look at it.
             raise (_name_taken(name) if is_duplicate(error) else error) from None
@@ -62,8 +62,11 @@ def rotate_key(resources: Resources, ask: Ask, recipient: str) -> NewKey:
 def name_participant(
     resources: Resources, ask: Ask, recipient: str, participant_id: str | None
 ) -> CallerRecord:
-    """Say who a recipient is in a data space, or that it is in none (any more)."""
-    require(ask, Role.OWNER)
+    """Say who a recipient is in a data space, or that it is in none (any more).
+
+    For administrators alone: whoever goes by an identity is offered what others agreed with it.
+    """
+    require(ask)
     if participant_id is not None:
         checked_participant(participant_id)
     with work(resources, ask) as under_way:
@@ -72,8 +75,6 @@ def name_participant(
             raise InvalidParameter(
                 "only recipients have a participant id", parameter="participant_id"
             )
-        if ask.caller.role is not Role.ADMIN and record.participant_id is not None:
-            raise Refusal("only an administrator may change a participant id that was given")
         try:
             callers.set_participant(under_way.connection, recipient, participant_id)
         except IntegrityError as error:
@@ -119,10 +120,10 @@ def revoke_recipient(resources: Resources, ask: Ask, recipient: str) -> None:
 def list_recipients(
     resources: Resources, ask: Ask, *, after: str, limit: int
 ) -> list[CallerRecord]:
-    """Callers by id."""
+    """Callers by id; to an owner those it created, and its partners."""
     require(ask, Role.OWNER, Role.AUDITOR)
     with reading(resources.engine) as connection:
-        return callers.page(connection, after=after, limit=limit)
+        return callers.page(connection, after=after, limit=limit, visible_to=_only_for(ask))
 
 
 def names_of(resources: Resources, ask: Ask, ids: Iterable[str]) -> dict[str, str]:
@@ -137,10 +138,15 @@ def show_recipient(resources: Resources, ask: Ask, recipient: str) -> CallerReco
     if recipient != ask.caller.id:
         require(ask, Role.OWNER, Role.AUDITOR)
     with reading(resources.engine) as connection:
-        record = callers.one(connection, recipient)
+        record = callers.one(connection, recipient, visible_to=_only_for(ask))
     if record is None:
         raise NotFound(f"there is no caller {recipient!r}")
     return record
+
+
+def _only_for(ask: Ask) -> str | None:
+    """The owner whose view of callers this is; None for those who see all, or only themselves."""
+    return ask.caller.id if ask.caller.role is Role.OWNER else None
 
 
 def _live(under_way: Work, recipient: str) -> CallerRecord:

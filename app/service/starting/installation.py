@@ -129,6 +129,12 @@ def _unwrapped(known: Installation, master_keys: Sequence[bytes]) -> bytes:
     )
 
 
+def has_administrator(resources: Resources) -> bool:
+    """Whether anybody could call the service yet."""
+    with reading(resources.engine) as connection:
+        return bool(callers.with_role(connection, Role.ADMIN))
+
+
 def ensure_administrator(resources: Resources, admin_key: str | None) -> str | None:
     """Make sure that somebody can call the service.
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from app.errors import InvalidParameter, InvalidTable
+from app.model import Limits
 from app.numerics.swapping.identifiability import Identifiability, identifiability
 from app.service.jobs.progress import SILENT, Progress
 from app.tables.arrays.coded import Bins, CodedColumn, coded
+from app.tables.identifiers import without_identifiers
 
 STATUS_NAMES = ("unidentifiable", "unique", "collective")
 
@@ -53,9 +55,25 @@ class AttributeIdentifiability:
 
 
 @dataclass(frozen=True)
-class Roles:
-    """The columns of a table as codes, by the part they play; `others` are neither."""
+class Identified:
+    """What was counted of each confidential column; `left_out` are columns that no release has, with the reason."""
 
+    attributes: list[AttributeIdentifiability]
+    left_out: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table as codes, by the part they play.
+
+    where:
+        table     without the columns that tell people apart and that nobody named
+        left_out  those columns, with the reason
+        others    columns of the table that play no part
+    """
+
+    table: pa.Table
+    left_out: dict[str, str]
     confidential: list[CodedColumn]
     non_confidential: list[CodedColumn]
     others: list[str]
@@ -66,18 +84,24 @@ def roles_of(
     confidential: Sequence[str],
     non_confidential: Sequence[str] | None,
     bins: Mapping[str, Bins],
+    limits: Limits,
+    keep: Sequence[str] = (),
 ) -> Roles:
     """The columns that the caller named; without `non_confidential` all the rest is that.
+
+    Columns that tell people apart are left out, unless they are named here, or in `keep`.
 
     InvalidParameter for a name that is no column, is named twice, or has bins and no part to play;
     InvalidTable for a confidential column that is constant, has a value of its own in every row, or
     has missing cells: whether a value is missing would be swapped, too, and nobody asked for that.
     """
     _require_known(table, "confidential", confidential)
+    _require_known(table, "non_confidential", non_confidential or ())
+    _require_known(table, "bins", list(bins))
+    named = {*confidential, *(non_confidential or ()), *bins, *keep}
+    table, left_out = without_identifiers(table, limits, named)
     if non_confidential is None:
         non_confidential = [name for name in table.column_names if name not in set(confidential)]
-    _require_known(table, "non_confidential", non_confidential)
-    _require_known(table, "bins", list(bins))
     if not confidential:
         raise InvalidParameter("name a confidential column", parameter="confidential")
     if not non_confidential:
@@ -105,6 +129,8 @@ def roles_of(
     for column in hidden:
         _require_swappable(column)
     return Roles(
+        table,
+        left_out,
         hidden,
         [coded(table, name, bins.get(name)) for name in non_confidential],
         [name for name in table.column_names if name not in used],
@@ -116,12 +142,13 @@ def count_identifiable(
     confidential: Sequence[str],
     non_confidential: Sequence[str] | None,
     bins: Mapping[str, Bins],
+    limits: Limits,
     *,
     with_rows: bool = False,
     progress: Progress = SILENT,
-) -> list[AttributeIdentifiability]:
+) -> Identified:
     """For each confidential column, how many records the non-confidential ones give away."""
-    roles = roles_of(table, confidential, non_confidential, bins)
+    roles = roles_of(table, confidential, non_confidential, bins, limits)
     known = [column.codes for column in roles.non_confidential]
     answers = []
     for number, column in enumerate(roles.confidential):
@@ -137,7 +164,7 @@ def count_identifiable(
                 column.name, column.categories, Counts.of(found), status, group
             )
         )
-    return answers
+    return Identified(answers, roles.left_out)
 
 
 def _require_known(table: pa.Table, parameter: str, names: Sequence[str]) -> None:

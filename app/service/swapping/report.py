@@ -11,6 +11,7 @@ from app.numerics.swapping.fidelity import i_divergence, tree_fit
 from app.numerics.swapping.swap import AttributeSwap, Method, Policy, swapped
 from app.service.swapping.identify import Counts, Roles
 from app.tables.arrays.coded import CodedColumn
+from app.tables.identifiers import left_out_note
 
 TREE_RECORDS = 50_000
 """Records that the trees are fitted to, drawn at random from a larger table."""
@@ -80,12 +81,18 @@ class AttributeReport:
 
 @dataclass(frozen=True)
 class SwapReport:
-    """What a swap did; `unchecked` are columns that left as they came and nobody looked at."""
+    """What a swap did.
+
+    where:
+        left_out   columns that tell people apart and are not in the answer, with the reason
+        unchecked  columns that left as they came and nobody looked at
+    """
 
     method: Method
     proportion: float
     seed: int
     unchanged: bool
+    left_out: dict[str, str]
     unchecked: list[str]
     attributes: list[AttributeReport]
     notes: list[str]
@@ -171,7 +178,7 @@ def notes_of(
     tree: bool,
 ) -> list[str]:
     """What a reader of the numbers should not overlook."""
-    notes = []
+    notes = [left_out_note(roles.left_out)] if roles.left_out else []
     for column, swap, attribute in zip(roles.confidential, swaps, attributes, strict=True):
         if not swap.before.identifiable:
             notes.append(f"{column.name}: nothing is identifiable, so nothing was changed.")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import InvalidParameter
+from app.model import Limits
 from app.numerics.arrays import IntArray
 from app.numerics.swapping.problem import GroupQuota
 from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
@@ -29,6 +30,7 @@ class SwapWishes:
         smoothing           Laplace pseudo-count of the posterior; 0 is the paper
         allowed_deviation   by how much the optimum may move the marginal to lower the objective
         tree                whether to fit decision trees for the report
+        keep                columns that leave although they tell people apart; those named elsewhere do, too
     """
 
     confidential: Sequence[str]
@@ -42,18 +44,22 @@ class SwapWishes:
     allowed_deviation: int = 0
     tree: bool = False
     seed: int | None = None
+    keep: Sequence[str] = ()
 
 
 def swap_table(
-    table: pa.Table, wishes: SwapWishes, progress: Progress = SILENT
+    table: pa.Table, wishes: SwapWishes, limits: Limits, progress: Progress = SILENT
 ) -> tuple[pa.Table, SwapReport]:
-    """The table with its confidential columns swapped, and the report.
+    """The table with its confidential columns swapped and without identifiers, and the report.
 
     A column with bins leaves as its bins: exact values would identify more finely than the counts
     say. Fails as `roles_of`, and with InvalidParameter for a policy that cannot be met.
     """
     policy = _policy(wishes)
-    roles = roles_of(table, wishes.confidential, wishes.non_confidential, wishes.bins)
+    roles = roles_of(
+        table, wishes.confidential, wishes.non_confidential, wishes.bins, limits, wishes.keep
+    )
+    table = roles.table
     _require_not_all_flipped(roles.confidential, policy)
     seed = seed_or_new(wishes.seed)
     rng = np.random.default_rng(seed)
@@ -78,6 +84,7 @@ def swap_table(
         proportion=policy.proportion,
         seed=seed,
         unchanged=not any(swap.changed for swap in swaps),
+        left_out=roles.left_out,
         unchecked=roles.others,
         attributes=attributes,
         notes=notes_of(roles, swaps, attributes, tree=wishes.tree),

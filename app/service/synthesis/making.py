@@ -19,6 +19,7 @@ from app.numerics.synthesis.stratified.strata import default_least
 from app.numerics.tables import MixedTable
 from app.service.synthesis.report import InnerName, MethodName, StrataReport, Wishes
 from app.tables.arrays.mixed import EncodedTable
+from app.tables.identifiers import left_out_note
 
 LEAST_WITHOUT_WORD = 20
 """A stratum of fewer originals needs the caller's word that the risk is accepted."""
@@ -147,7 +148,7 @@ def fallbacks(
     """Everything that was done otherwise than a caller may expect, in words."""
     notes = []
     if left_out:
-        notes.append(f"Left out because they tell people apart: {', '.join(left_out)}.")
+        notes.append(left_out_note(left_out))
     if empty:
         notes.append(f"Returned without values, as they came: {', '.join(empty)}.")
     width = len(original.names) - _computed(made)

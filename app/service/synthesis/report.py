@@ -30,7 +30,11 @@ class InnerName(StrEnum):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a caller may say about a synthesis."""
+    """What a caller may say about a synthesis.
+
+    where:
+        keep  columns that are synthesised although they tell people apart
+    """
 
     rows: int | None = None
     components: int | None = None
@@ -41,6 +45,7 @@ class Wishes:
     inner: InnerName = InnerName.HYBRID
     stratum_records: int | None = None
     accept_risk: bool = False
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

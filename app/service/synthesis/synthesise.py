@@ -37,7 +37,8 @@ from app.service.synthesis.report import (
 )
 from app.service.synthesis.utility import Compared, measure_utility, measured_leakage, place_of
 from app.service.synthesis.utility_report import MeasuredLeakage
-from app.tables.arrays.mixed import EncodedTable, decoded, empty_columns, encoded, identifiers
+from app.tables.arrays.mixed import EncodedTable, decoded, empty_columns, encoded
+from app.tables.identifiers import without_identifiers
 
 MOST_LEAKED = 10
 """Up to how many leaked records a report tells the probability."""
@@ -75,12 +76,13 @@ def synthesise(
     seed = seed_or_new(wishes.seed)
     rng = np.random.default_rng(seed)
     rows = _rows(wishes.rows, table.num_rows, method, limits)
-    left_out = identifiers(table, limits)
+    table, left_out = without_identifiers(table, limits, wishes.keep)
     empty = empty_columns(table)
-    used = [name for name in table.column_names if name not in left_out and name not in empty]
+    used = [name for name in table.column_names if name not in empty]
     if not used:
         raise InvalidTable(
-            "No column can be synthesised: each one tells people apart or has no values",
+            "No column can be synthesised: each one tells people apart or has no values; name those in `keep`"
+            " that shall be synthesised all the same",
             left_out=sorted(left_out),
             empty=empty,
         )
@@ -127,9 +129,8 @@ def synthesise(
         utility=utility,
         notes=fallbacks(original, made, method, wishes, left_out, empty),
     )
-    names = [name for name in table.column_names if name not in left_out]
     progress.tell(f"{method.value}: writing rows", 950, SHARES)
-    return _synthetic(made, original, names, wishes, report)
+    return _synthetic(made, original, table.column_names, wishes, report)
 
 
 def _synthetic(
@@ -146,7 +147,7 @@ def _synthetic(
     schema = decoded(original.cells, original, names).schema
     if not wishes.enforce_types:
         for place, name in enumerate(names):
-            if name in original.numbers:
+            if name in original.numbers and name not in original.dates:
                 schema = schema.set(place, pa.field(name, pa.float64()))
     return Synthetic(first.cast(schema), _rest(made, original, names, schema), report)
 

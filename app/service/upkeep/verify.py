@@ -1,4 +1,4 @@
-"""Whether everything that is kept is whole and agrees: audit log, data sets, history, shapes, blobs, files of jobs.
+"""Whether everything that is kept is whole and agrees: audit log, data sets, history, protections, blobs, files of jobs.
 
 It reads only, and the service may run meanwhile: the log and what it tells of are compared in one
 view of the database, and a blob that is gone counts only if a data set still refers to it.
@@ -15,8 +15,7 @@ from sqlalchemy import Connection, func, select
 
 from app.model import Dataset, Part
 from app.service.copies.chain import Chain
-from app.service.copies.freezing.frozen import open_frozen
-from app.service.copies.freezing.shape import open_shapes
+from app.service.copies.freezing.protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
 from app.service.jobs.running import outcome_of
 from app.service.jobs.tidying import jobs_with_files, request_file
@@ -27,7 +26,7 @@ from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading, snapshot
 from app.store.database.jobs import Job
-from app.store.database.registered import datasets, loose_blobs
+from app.store.database.registered import datasets, loose_blobs, pending
 from app.store.database.sharing import agreement_log, agreements
 from app.store.vault import SealBroken
 
@@ -55,7 +54,7 @@ def _needed_file(resources: Resources, job: Job) -> str | None:
     if not job.state.ended:
         return request_file(job.id)
     kept = outcome_of(resources, job).get("value") or {}
-    name: str | None = kept.get("file")
+    name: str | None = kept.get("file", kept.get("workbench_file"))
     return name
 
 
@@ -165,7 +164,7 @@ def _read_log(connection: Connection, found: Verified, tell: Tell) -> dict[str, 
             match entry.action:
                 case "dataset.register":
                     of.registered, of.rows = True, of.rows + int(rows or 0)
-                case "rows.append":
+                case "rows.append" | "rows.close":
                     of.rows += int(rows or 0)
                 case "dataset.remove":
                     of.removed = True
@@ -209,6 +208,7 @@ def _look_at(resources: Resources, dataset_id: str, found: Verified, *, quick: b
         if dataset is None:
             return  # removed since the list was made
         parts = datasets.parts(connection, dataset_id)
+        batches = pending.of(connection, dataset_id)
         found.data_sets += 1
         for what, problem in _sealed(resources, connection, dataset, parts, found):
             found.findings.append(Finding(f"{dataset_id} {what}", problem))
@@ -221,11 +221,12 @@ def _look_at(resources: Resources, dataset_id: str, found: Verified, *, quick: b
                 )
             )
         row = part.first_row + part.rows
-        wrong = _blob(resources, dataset, part, quick=quick)
-        if wrong is not None and _still_needed(resources, part.blob):
-            found.findings.append(Finding(f"{dataset_id} blob {part.blob}", wrong))
+        found.findings += _blob_findings(resources, dataset, part.blob, part.rows, quick=quick)
         found.blobs += 1
         found.rows += part.rows
+    for batch in batches:
+        found.findings += _blob_findings(resources, dataset, batch.blob, batch.rows, quick=quick)
+        found.blobs += 1
     if row != dataset.rows:
         found.findings.append(
             Finding(dataset_id, f"its parts have {row} rows, and it has {dataset.rows}")
@@ -239,7 +240,7 @@ def _sealed(
     parts: list[Part],
     found: Verified,
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with the secret, the statistics, the history and the shapes."""
+    """What is wrong with the secret, the statistics, the history and the protections."""
     for what, opening in (("secret", open_secret), ("statistics", open_statistics)):
         try:
             opening(resources, connection, dataset.id)
@@ -248,31 +249,41 @@ def _sealed(
     entries = history.of(connection, dataset.id)
     found.copies += len(entries)
     try:
-        frozen = open_frozen(resources, connection, dataset.id)
-        if frozen is None:
+        first = first_protection(resources, connection, dataset.id)
+        if first is None:
             if entries or dataset.frozen:
-                yield "history", "copies were issued, and what was frozen is gone"
+                yield "history", "copies were issued, and the protection of the first rows is gone"
             return
-        Chain(frozen.hash).extended(entries)
+        Chain(first.hash).extended(entries)
     except BROKEN as error:
         yield "history", f"does not follow from its hashes ({type(error).__name__})"
         return
     try:
-        released = [part for part in parts if not part.waiting]
-        open_shapes(resources, connection, dataset.id, released)
+        open_protections(resources, connection, dataset.id, parts)
     except BROKEN as error:
-        yield "shapes", f"do not open, or are not those that were frozen ({type(error).__name__})"
+        yield "protections", f"are not those that were kept ({type(error).__name__})"
 
 
-def _blob(resources: Resources, dataset: Dataset, part: Part, *, quick: bool) -> str | None:
-    """What is wrong with a part's blob; every page of it authenticates itself when it is read."""
+def _blob_findings(
+    resources: Resources, dataset: Dataset, blob: str, rows: int, *, quick: bool
+) -> list[Finding]:
+    wrong = _blob(resources, dataset, blob, rows, quick=quick)
+    if wrong is None or not _still_needed(resources, blob):
+        return []
+    return [Finding(f"{dataset.id} blob {blob}", wrong)]
+
+
+def _blob(
+    resources: Resources, dataset: Dataset, blob: str, rows: int, *, quick: bool
+) -> str | None:
+    """What is wrong with a blob of so many rows; every page of it authenticates itself when it is read."""
     try:
-        rows = resources.blobs.row_count(part.blob)
-        if rows != part.rows:
-            return f"holds {rows} rows, and its part has {part.rows}"
+        held = resources.blobs.row_count(blob)
+        if held != rows:
+            return f"holds {held} rows, and {rows} were kept"
         if not quick:
             names = [column.name for column in dataset.columns]
-            for batch in resources.blobs.read_rows(part.blob, 0, part.rows):
+            for batch in resources.blobs.read_rows(blob, 0, rows):
                 if batch.schema.names != names:
                     return "holds other columns than its data set"
     except FileNotFoundError:

@@ -300,9 +300,11 @@ def ended_before(connection: Connection, moment: datetime, limit: int) -> list[J
     return [_job(row) for row in connection.execute(query.limit(limit))]
 
 
-def of_kind(connection: Connection, kind: str, *, after: str, limit: int) -> list[Job]:
-    """Jobs of a kind by id, after the one named."""
-    query = select(tables.jobs).where(tables.jobs.c.kind == kind, tables.jobs.c.id > after)
+def of_kinds(
+    connection: Connection, kinds: Collection[str], *, after: str, limit: int
+) -> list[Job]:
+    """Jobs of some kinds by id, after the one named."""
+    query = select(tables.jobs).where(tables.jobs.c.kind.in_(kinds), tables.jobs.c.id > after)
     return [_job(row) for row in connection.execute(query.order_by(tables.jobs.c.id).limit(limit))]
 
 

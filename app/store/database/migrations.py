@@ -14,6 +14,9 @@ from sqlalchemy import Connection, Engine, make_url
 from app.errors import CannotStart
 from app.store.database.engine import open_probing_engine, wait_as_long_as_it_takes, writing
 
+BASELINE = "0100"
+"""The first revision: the schema of version 0.2.0."""
+
 SCRIPTS = Path(__file__).resolve().parents[3] / "migrations"
 
 
@@ -82,6 +85,11 @@ def _scripts() -> ScriptDirectory:
 
 def _refuse_unknown(current: str | None) -> None:
     known = {script.revision for script in _scripts().walk_revisions()}
+    if current is not None and current < BASELINE:
+        raise CannotStart(
+            f"CORNERWAVE_DATABASE_URL: the database has the schema {current!r}, from before version 0.2.0, the"
+            " oldest that can be upgraded. Name another database, or begin with an empty one."
+        )
     if current is not None and current not in known:
         raise CannotStart(
             f"CORNERWAVE_DATABASE_URL: the database has the schema {current!r}, which this version"

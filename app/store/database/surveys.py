@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 
 from app.store.database import tables
 from app.store.database.engine import lock_row
@@ -21,8 +21,9 @@ class SurveyRecord:
     """A survey; exactly one of `categories` and `edges` is there.
 
     where:
-        perturbation  the kind of W and its parameters
-        totals        one sum for each bin, over `responses` vectors
+        perturbation             the kind of W and its parameters
+        totals                   one sum for each bin, over `responses` vectors
+        responses_per_principal  how many one may add who does not own it
     """
 
     id: str
@@ -34,6 +35,7 @@ class SurveyRecord:
     created_at: datetime
     responses: int
     totals: tuple[int, ...]
+    responses_per_principal: int
 
     @property
     def bins(self) -> int:
@@ -53,6 +55,7 @@ def add(connection: Connection, survey: SurveyRecord) -> None:
             created_at=survey.created_at,
             responses=survey.responses,
             totals=list(survey.totals),
+            responses_per_principal=survey.responses_per_principal,
         )
     )
 
@@ -108,6 +111,20 @@ def add_responses(
     return now
 
 
+def count_respondent(connection: Connection, survey_id: str, principal: str, responses: int) -> int:
+    """Add to a principal's responses; how many they are now. For who has just added them."""
+    respondents = tables.survey_respondents.c
+    mine = and_(respondents.survey == survey_id, respondents.principal == principal)
+    before = connection.execute(select(respondents.responses).where(mine)).scalar_one_or_none()
+    if before is None:
+        values = {"survey": survey_id, "principal": principal, "responses": responses}
+        connection.execute(insert(tables.survey_respondents).values(**values))
+        return responses
+    changed = update(tables.survey_respondents).where(mine)
+    connection.execute(changed.values(responses=before + responses))
+    return int(before) + responses
+
+
 def remove(connection: Connection, survey_id: str) -> None:
     """Forget a survey and its totals."""
     connection.execute(delete(tables.surveys).where(tables.surveys.c.id == survey_id))
@@ -125,4 +142,5 @@ def _record(row: Row[tuple[object, ...]]) -> SurveyRecord:
         created_at=kept["created_at"],
         responses=kept["responses"],
         totals=tuple(kept["totals"]),
+        responses_per_principal=kept["responses_per_principal"],
     )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.schema import SchemaItem
 
@@ -53,6 +54,8 @@ callers = _table(
     Column("revoked_at", Instant),
     # Who it is in a data space, if it is in one.
     Column("participant_id", String(500), unique=True, index=True),
+    # Who made it; nobody knows of those that came by an identity provider.
+    Column("created_by", Identity, index=True),
 )
 
 keys = _table(
@@ -103,6 +106,9 @@ datasets = _table(
     Column("listed", Boolean, nullable=False, server_default=false()),
     # Texts that stand for a missing cell, in rows to come too.
     Column("missing_tokens", JSON),
+    # The owner's own minimum of rows of a part, 0 for none.
+    Column("part_rows", BigInteger, nullable=False, server_default="0"),
+    Column("publish_noise", Boolean, nullable=False, server_default=true()),
     UniqueConstraint("owner", "name"),
 )
 
@@ -131,7 +137,31 @@ parts = _table(
     Column("rows", BigInteger, nullable=False),
     Column("blob", Text, nullable=False, unique=True),
     Column("digest", String(64), nullable=False),
-    Column("waiting", Boolean, nullable=False),
+    # Hash of the protection that its rows are released under; null before the first copy.
+    Column("protection", String(64)),
+)
+
+pending_batches = _table(
+    "pending_batches",
+    Column("id", Identity, primary_key=True),
+    Column(
+        "dataset",
+        Identity,
+        ForeignKey("datasets.id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("sequence", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    # How many values each numeric column has among them.
+    Column("counts", JSON, nullable=False),
+    # Places of rows that were retired while they were pending.
+    Column("retired", JSON, nullable=False),
+    Column("blob", Text, nullable=False, unique=True),
+    Column("sketches", LargeBinary, nullable=False),
+    Column("decimal", String(10), nullable=False),
+    Column("appended_at", Instant, nullable=False),
+    UniqueConstraint("dataset", "sequence"),
 )
 
 retired_rows = _table(
@@ -197,22 +227,10 @@ slots = _table(
     UniqueConstraint("dataset", "noise_variance"),
 )
 
-frozen = _table(
-    "frozen",
+protections = _table(
+    "protections",
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
-    Column("sealed", LargeBinary, nullable=False),
-)
-
-pools = _table(
-    "pools",
-    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
-    Column("sealed", LargeBinary, nullable=False),
-)
-
-shapes = _table(
-    "shapes",
-    Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
-    Column("part", Integer, primary_key=True),
+    Column("hash", String(64), primary_key=True),
     Column("sealed", LargeBinary, nullable=False),
 )
 
@@ -223,7 +241,6 @@ history = _table(
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
     Column("copy", Identity, nullable=False, unique=True),
     Column("noise_variance", Float(53), nullable=False),
-    Column("applied_variance", Float(53), nullable=False),
     Column("lower", Float(53)),
     Column("upper", Float(53)),
     Column("recipe", String(60), nullable=False),
@@ -232,7 +249,6 @@ history = _table(
     Column("at", Instant, nullable=False),
     Column("caller", Identity, nullable=False),
     UniqueConstraint("dataset", "noise_variance"),
-    UniqueConstraint("dataset", "applied_variance"),
 )
 
 audit_log = _table(
@@ -278,8 +294,16 @@ surveys = _table(
     Column("perturbation", JSON, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("responses", BigInteger, nullable=False),
+    Column("responses_per_principal", BigInteger, nullable=False),
     Column("totals", JSON, nullable=False),
     UniqueConstraint("owner", "name"),
+)
+
+survey_respondents = _table(
+    "survey_respondents",
+    Column("survey", Identity, ForeignKey("surveys.id", ondelete="CASCADE"), primary_key=True),
+    Column("principal", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("responses", BigInteger, nullable=False),
 )
 
 results = _table(

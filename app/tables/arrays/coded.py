@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.swapping.binning import binned, equal_frequency_edges, equal_width_edges
+from app.tables.values.dates import CAME_AS_DATE, as_dates
 
 MOST_BINS = 1_000
 
@@ -100,12 +101,16 @@ def coded(table: pa.Table, name: str, bins: Bins | None = None) -> CodedColumn:
             )
         return _coded_text(name, column)
     numbers = column.to_numpy(zero_copy_only=False)
+    dated = table.schema.field(name).metadata == CAME_AS_DATE
     if bins is None:
-        values, codes = np.unique(numbers, return_inverse=True)
-        return CodedColumn(name, codes.astype(np.int64), pa.array(values, from_pandas=True))
+        distinct, codes = np.unique(numbers, return_inverse=True)
+        values = pa.array(distinct, from_pandas=True)
+        if dated:
+            values = as_dates(values).cast(pa.large_string())
+        return CodedColumn(name, codes.astype(np.int64), values)
     edges = bins.edges_for(numbers)
     occurring, codes = np.unique(binned(numbers, edges), return_inverse=True)
-    labels = pa.array([*_labels(edges), None], pa.large_string())
+    labels = pa.array([*_labels(edges, dated=dated), None], pa.large_string())
     return CodedColumn(name, codes.astype(np.int64), labels.take(pa.array(occurring)))
 
 
@@ -118,9 +123,14 @@ def _coded_text(name: str, column: pa.Array) -> CodedColumn:
     return CodedColumn(name, codes, encoded.dictionary.take(pa.array(order)))
 
 
-def _labels(edges: FloatArray) -> list[str]:
+def _labels(edges: FloatArray, *, dated: bool) -> list[str]:
     """The bins as half-open intervals."""
-    borders = ["-inf", *(f"{edge:.12g}" for edge in edges), "inf"]
+    told = (
+        as_dates(pa.array(np.ceil(edges))).cast(pa.string()).to_pylist()
+        if dated
+        else [f"{edge:.12g}" for edge in edges]
+    )
+    borders = ["-inf", *told, "inf"]
     opening = ["(", *["["] * len(edges)]
     return [
         f"{bracket}{low}, {high})"

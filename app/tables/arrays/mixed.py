@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidTable
-from app.model import Kind, Limits, Storage
 from app.numerics.arrays import FloatArray
 from app.numerics.tables import MixedTable
-from app.tables.columns import ColumnLook, Facts, LookedAt, column_of
-from app.tables.stream import TableColumn
+from app.tables.values.dates import CAME_AS_DATE, FIRST_DAY, LAST_DAY, as_dates
 
 LARGEST_NUMBER = 1e150
 """Squares of larger numbers are beyond the doubles."""
@@ -27,12 +25,14 @@ class EncodedTable:
     where:
         numbers, texts  names of the columns of `cells.numeric` and of `cells.codes`
         vocabularies    the categories of each text column, by code
+        dates           the columns of numbers that are days
     """
 
     cells: MixedTable
     numbers: tuple[str, ...]
     texts: tuple[str, ...]
     vocabularies: tuple[pa.Array, ...]
+    dates: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,16 +60,22 @@ def encoded(
         places = pc.index_in(table.column(name), value_set=known)
         codes[:, position] = pc.fill_null(places, -1).to_numpy()
     sizes = tuple(len(known) for known in words)
-    return EncodedTable(MixedTable(numeric, codes, sizes), numbers, texts, words)
+    dates = frozenset(name for name in numbers if table.schema.field(name).metadata == CAME_AS_DATE)
+    return EncodedTable(MixedTable(numeric, codes, sizes), numbers, texts, words, dates)
 
 
 def decoded(made: MixedTable, like: EncodedTable, names: Sequence[str]) -> pa.Table:
     """An Arrow table of the columns `names`, in that order; one that `like` has not is empty.
 
-    A number column without any fraction is a column of integers, so that no format writes 40.0.
+    A number column without any fraction is a column of integers, so that no format writes 40.0, and one of
+    days a column of dates.
     """
     columns: dict[str, pa.Array] = {}
     for values, name in zip(made.numeric.T, like.numbers, strict=True):
+        if name in like.dates:
+            days = np.clip(np.rint(values), FIRST_DAY, LAST_DAY)
+            columns[name] = as_dates(pa.array(days, from_pandas=True))
+            continue
         column = pa.array(values, from_pandas=True)
         whole = np.isnan(values) | (values == np.rint(values))
         exact = whole.all() and np.nanmax(np.abs(values), initial=0.0) < 2**53
@@ -93,35 +99,6 @@ def vocabulary(table: pa.Table, name: str) -> pa.Array:
 def empty_columns(table: pa.Table) -> list[str]:
     """The columns without any value."""
     return [name for name in table.column_names if table.column(name).null_count == table.num_rows]
-
-
-def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
-    """The columns that tell people apart, each with the reason; those without values are not among them."""
-    found = {}
-    for name in table.column_names:
-        column = table.column(name)
-        values = len(column) - column.null_count
-        storage = Storage.NUMBER if is_number(table, name) else Storage.TEXT
-        distinct = None if storage is Storage.NUMBER else len(vocabulary(table, name))
-        if distinct is not None and distinct > limits.categories:
-            distinct = None
-        facts = Facts(
-            name, storage, values, column.null_count, distinct=distinct, look=_look(column, name)
-        )
-        inferred = column_of(facts, None, limits.categories)
-        if values and inferred.kind is Kind.IDENTIFIER:
-            found[name] = inferred.because
-    return found
-
-
-def _look(column: pa.ChunkedArray, name: str) -> ColumnLook | None:
-    """What texts show; of numbers a method makes others anyway."""
-    if pa.types.is_floating(column.type):
-        return None
-    looked = LookedAt(TableColumn(name, Storage.TEXT), categories=0)
-    for chunk in column.chunks:
-        looked.see(chunk)
-    return looked.look()
 
 
 def _values(table: pa.Table, name: str) -> FloatArray:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Limits, Storage
 from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
+from app.tables.values.dates import CAME_AS_DATE, as_dates
 from app.tables.values.plain import is_text, plain, plain_type
 
 LONGEST_NAME = 200
@@ -199,8 +200,11 @@ def marked_schema(stream: TableStream) -> pa.Schema:
 
 
 def as_it_came(table: pa.Table) -> pa.Table:
-    """The table with its columns that came as integers, and still are, written as such."""
+    """The table with its columns that came as dates, or as integers and still are, written as such."""
     for place, field in enumerate(table.schema):
+        if field.metadata == CAME_AS_DATE and pa.types.is_floating(field.type):
+            days = field.with_type(pa.date32()).remove_metadata()
+            table = table.set_column(place, days, as_dates(table.column(place)))
         if field.metadata == WHOLE and pa.types.is_floating(field.type):
             values = table.column(place)
             if _is_whole(values):

@@ -17,6 +17,9 @@ from app.errors import InvalidTable
 from app.model import Storage
 from app.tables.stream import DateOrder, TableStream
 
+CAME_AS_DATE = {b"cornerwave.came_as": b"date"}
+"""What the schema of a table says of a column of days."""
+
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: what any format can write."""
 
@@ -86,6 +89,28 @@ def with_dates(
         for column in stream.columns
     )
     return replace(stream, columns=columns, batches=_dated(stream, chain([first], batches), forms))
+
+
+def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
+    """The table with texts that are dates as numbers of days, which its schema remembers.
+
+    Texts that are dates only in part stay texts. InvalidTable where day and month may change places.
+    """
+    for place, field in enumerate(table.schema):
+        if not pa.types.is_large_string(field.type):
+            continue
+        texts = pa.concat_arrays([pa.array([], field.type), *table.column(place).chunks])
+        try:
+            form = found_form(field.name, texts, order)
+        except InvalidTable as unclear:
+            if "plausible" in unclear.fields:
+                raise
+            continue
+        if form is not None and (days := days_of(texts, form)).null_count == texts.null_count:
+            table = table.set_column(
+                place, field.with_type(days.type).with_metadata(CAME_AS_DATE), days
+            )
+    return table
 
 
 def found_form(

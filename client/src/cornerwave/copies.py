@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from cornerwave.held import FORMATS, HeldTable, format_of
 from cornerwave.problems import ChecksumMismatch, NotInstalled
 from cornerwave.showing import html_table
-from cornerwave.values import CopyInfo, ReleasedFile, Shown, load
+from cornerwave.values import CopyInfo, NoiseLaw, ReleasedFile, Shown, load
 from cornerwave.verification.checksum import can_check, checksum_of_file
 from cornerwave.wire.calls import Answer, Call, Flow, Work, get, path_of, send
 from cornerwave.wire.downloads import FileSink, Unchanged, arriving
@@ -128,6 +128,12 @@ class _Copy:
         answer: Answer = yield get("copies", self.id)
         self.info = load(CopyInfo, answer.json())
         return self.info
+
+    @operation
+    def noise(self) -> Flow[NoiseLaw]:
+        """Return the noise law of the copy, to correct estimates with."""
+        answer: Answer = yield get("copies", self.id, "noise")
+        return load(NoiseLaw, answer.json())
 
     @operation
     def files(

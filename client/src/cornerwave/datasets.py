@@ -13,12 +13,14 @@ from cornerwave.previews import Preview
 from cornerwave.showing import html_table
 from cornerwave.values import (
     Appended,
+    Closed,
     Column,
     CopyInfo,
     DatasetInfo,
     Grant,
     HistoryEntry,
     Level,
+    PendingRows,
     Report,
     Retired,
     load,
@@ -142,10 +144,20 @@ class _Dataset:
 
     @operation
     def describe(
-        self, *, description: str | None = None, listed: bool | None = None
+        self,
+        *,
+        description: str | None = None,
+        listed: bool | None = None,
+        part_rows: int | None = None,
+        publish_noise: bool | None = None,
     ) -> Flow[DatasetInfo]:
-        """Describe the data set, and let others find it in the catalogue, or not."""
-        form = {"description": description, "listed": listed}
+        """Set the description and the options of the data set; None leaves one as it is."""
+        form = {
+            "description": description,
+            "listed": listed,
+            "part_rows": part_rows,
+            "publish_noise": publish_noise,
+        }
         answer: Answer = yield send("PATCH", "datasets", self.id, form=form)
         self.info = load(DatasetInfo, answer.json())
         return self.info
@@ -166,18 +178,16 @@ class _Dataset:
         self,
         table: TableLike,
         *,
-        uncovered: str | None = None,
         allow_versions: bool = False,
         allow_overlap: bool = False,
         reading: Reading = AS_FOUND,
         as_job: bool = False,
     ) -> Flow[Appended]:
-        """Add rows. With `uncovered="wait"` those that the noise would not hide wait for more of their kind.
+        """Add rows. After the first copy few rows are pending, in no copy, until more have come.
 
         `as_job` as in `register`.
         """
         query = {
-            "uncovered": uncovered,
             "allow_versions": allow_versions or None,
             "allow_overlap": allow_overlap or None,
             **reading.query(),
@@ -186,6 +196,23 @@ class _Dataset:
         call = Call("POST", path, query, body_of(table), label="Appending")
         answer = yield from uploaded(call, as_job)
         return load(Appended, answer.json())
+
+    @operation
+    def pending_rows(self) -> Flow[PendingRows]:
+        """List rows that have not yet formed a part, and how many values that takes."""
+        answer: Answer = yield get("datasets", self.id, "rows", "pending")
+        return load(PendingRows, answer.json())
+
+    @operation
+    def withdraw_rows(self, batch: str) -> Flow[None]:
+        """Withdraw a batch of pending rows."""
+        yield send("DELETE", "datasets", self.id, "rows", "pending", batch)
+
+    @operation
+    def close_rows(self) -> Flow[Closed]:
+        """Form a part of the pending rows now, however few they are."""
+        answer: Answer = yield send("POST", "datasets", self.id, "rows", "close")
+        return load(Closed, answer.json())
 
     @operation
     def retire(

@@ -121,7 +121,9 @@ class DatasetInfo(Shown):
     owner: str
     rows: int
     retired_rows: int
-    waiting_rows: int
+    pending_rows: int
+    part_rows: int
+    publish_noise: bool
     key_column: str | None
     frozen: bool
     created_at: str
@@ -177,6 +179,28 @@ class CopyInfo(Shown):
 
 
 @dataclass(frozen=True)
+class PartNoise(Shown):
+    """The noise law of rows that were measured together: `rows` are runs of ordinals [first, last)."""
+
+    rows: tuple[tuple[int, int], ...]
+    applied_variance: float
+    covariance: tuple[tuple[float, ...], ...]
+    kept_share: float
+
+
+@dataclass(frozen=True)
+class NoiseLaw(Shown):
+    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`."""
+
+    copy: str
+    noise_variance: float
+    columns: tuple[str, ...]
+    records: tuple[str, ...]
+    column_event_rate: float
+    parts: tuple[PartNoise, ...]
+
+
+@dataclass(frozen=True)
 class ReleasedFile(Shown):
     """A file of a copy at an address that needs no key and ends; whoever has the address has the file."""
 
@@ -193,15 +217,45 @@ class ReleasedFile(Shown):
 
 @dataclass(frozen=True)
 class Appended(Shown):
-    """What became of appended rows."""
+    """What became of appended rows: their ordinals, or the name of their batch while they are pending."""
 
-    first_row: int
+    first_row: int | None
     appended: int
-    waiting: bool
+    pending: str | None
     rows: int
-    waiting_rows: int
+    pending_rows: int
     warnings: tuple[Notice, ...] = ()
     read_as: Report | None = None
+
+
+@dataclass(frozen=True)
+class PendingBatch(Shown):
+    """Rows of one append that are pending."""
+
+    id: str
+    rows: int
+    appended_at: str
+
+
+@dataclass(frozen=True)
+class PendingRows(Shown):
+    """Rows that are in no copy until they form a part."""
+
+    batches: tuple[PendingBatch, ...]
+    rows: int
+    values_needed: int
+    fewest_values: int
+    rows_needed: int
+
+
+@dataclass(frozen=True)
+class Closed(Shown):
+    """The ordinals that pending rows got, from `first_row` on."""
+
+    first_row: int
+    closed: int
+    rows: int
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -253,7 +307,6 @@ class HistoryEntry(Shown):
     sequence: int
     copy_id: str
     noise_variance: float
-    applied_variance: float
     lower: float | None
     upper: float | None
     recipe: str

@@ -47,6 +47,19 @@ def test_independent_noise_has_no_correlations(service: Service) -> None:
     np.testing.assert_allclose(np.cov(noise, rowvar=False), 9 * np.eye(3), atol=0.7)
 
 
+def test_identifiers_are_left_out_unless_they_are_named(service: Service) -> None:
+    header, *lines = csv(original(50)).decode().splitlines()
+    body = "\n".join(
+        [f"{header},row,e-mail"] + [f"{line},{at},a@b.org" for at, line in enumerate(lines)]
+    )
+    answer = randomized(service, body.encode(), noise_variance=1)
+    numbers(answer)
+    assert answer.headers["x-cornerwave-left-out"] == "row,e-mail"
+    named = randomized(service, body.encode(), noise_variance=1, column=[NAMES[0], "row"])
+    assert pa.csv.read_csv(io.BytesIO(named.content)).column_names == [NAMES[0], "row"]
+    assert "x-cornerwave-left-out" not in named.headers
+
+
 def test_a_seed_repeats_the_table_and_another_does_not(service: Service) -> None:
     x = csv(original(50))
     first, again, other = (

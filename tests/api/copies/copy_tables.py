@@ -76,6 +76,13 @@ def append(client: TestClient, dataset: str, table: pa.Table, **params: str) -> 
     assert answer.status_code == 201, answer.text
 
 
+def append_now(client: TestClient, dataset: str, table: pa.Table, **params: str) -> None:
+    """Append rows and have them in copies at once, however few they are."""
+    append(client, dataset, table, **params)
+    answer = client.post(f"/v1/datasets/{dataset}/rows/close")
+    assert answer.status_code == 201, answer.text
+
+
 def try_append(client: TestClient, dataset: str, table: pa.Table, **params: str) -> Any:
     return client.post(
         f"/v1/datasets/{dataset}/rows",

@@ -25,7 +25,7 @@ from tests.api.copies.copy_tables import (
     JSON,
     PARQUET,
     append,
-    as_parquet,
+    append_now,
     content,
     issue,
     mixed_table,
@@ -177,19 +177,15 @@ def test_the_history_tells_what_was_drawn_and_pages(admin: TestClient, dataset: 
     entries = page["entries"] + rest["entries"]
     assert [entry["copy_id"] for entry in entries] == [copy["id"] for copy in copies]
     assert [entry["noise_variance"] for entry in entries] == [0.5, 4.0, 0.25, 1.0]
-    b, d, a, c = (entry["applied_variance"] for entry in entries)
-    assert a < b < c < d
-    for promised, applied in ((0.25, a), (0.5, b), (1.0, c), (4.0, d)):
-        assert promised <= applied < 1.1 * promised
     assert [(entry["lower"], entry["upper"]) for entry in entries] == [
         (None, None),
-        (b, None),
-        (None, b),
-        (b, d),
+        (0.5, None),
+        (None, 0.5),
+        (0.5, 4.0),
     ]
     for before, after in pairwise(entries):
         assert after["previous_hash"] == before["hash"]
-    assert {entry["recipe"] for entry in entries} == {"aes256ctr-segments-v2"}
+    assert {entry["recipe"] for entry in entries} == {"aes256ctr-segments-v2+aes256ctr-records-v2"}
     assert rest["next_cursor"] is None
 
 
@@ -232,7 +228,7 @@ def test_an_unchanged_copy_is_not_sent_again(admin: TestClient, dataset: str) ->
     assert etag != content(admin, copy, PARQUET).headers["etag"]
     same = admin.get(path, headers={"accept": CSV, "if-none-match": f'"x", {etag}'})
     assert (same.status_code, same.content) == (304, b"")
-    append(admin, dataset, mixed_table(1, seed=3))
+    append_now(admin, dataset, mixed_table(1, seed=3))
     changed = admin.get(path, headers={"accept": CSV, "if-none-match": etag})
     assert changed.status_code == 200
 
@@ -276,7 +272,7 @@ def test_the_checksum_is_of_the_values(admin: TestClient, dataset: str) -> None:
     assert admin.get(f"/v1/copies/{copy}").json()["checksum"] == first
     other = issue(admin, dataset, level="b")["id"]
     assert admin.get(f"/v1/copies/{other}").json()["checksum"] != first
-    append(admin, dataset, mixed_table(1, seed=3))
+    append_now(admin, dataset, mixed_table(1, seed=3))
     assert admin.get(f"/v1/copies/{copy}").json()["checksum"] != first
 
 
@@ -348,21 +344,6 @@ def test_a_table_of_several_blocks_comes_out_whole(admin: TestClient) -> None:
     assert abs(np.corrcoef(noise, first)[0, 1]) < 0.02, "the same row again has other noise"
 
 
-def test_a_later_row_too_large_to_carry_noise_is_refused(admin: TestClient, dataset: str) -> None:
-    issue(admin, dataset, level="a")
-    table = mixed_table(3)
-    far = pa.array([1.0, 1e18, 2.0])
-    table = table.set_column(table.schema.get_field_index("income"), "income", far)
-    answer = admin.post(
-        f"/v1/datasets/{dataset}/rows",
-        content=as_parquet(table),
-        headers={"content-type": PARQUET},
-    )
-    assert answer.status_code == 409, answer.text
-    assert answer.json()["column"] == "income"
-    assert "1e18" not in answer.text
-
-
 @pytest.mark.parametrize(
     "table", ["generated", pytest.param("public", marks=needs("data/adult.csv"))]
 )
@@ -370,7 +351,7 @@ def test_a_mixed_table_is_issued_whole(admin: TestClient, table: str) -> None:
     """A census: six numeric and nine categorical columns, gaps in three of them."""
     public = table == "public"
     body = (SHARED_DATA / "adult.csv").read_bytes() if public else as_csv(census(10_000))
-    # Of sixteen different values it would be a category; as a number it travels with the record.
+    # Of sixteen different values it would be a category; as a number the records tell it.
     params = {"name": "adult", "columns": '{"education_num": "numeric"}'}
     made = admin.post(
         "/v1/datasets", params=params, content=body, headers={"content-type": CSV}
@@ -384,9 +365,8 @@ def test_a_mixed_table_is_issued_whole(admin: TestClient, table: str) -> None:
     assert released.num_rows == rows
     assert released.column_names == original.column_names
     applied = copy["applied_variance"]
-    assert variance < applied < 1.6 * variance
-    kept = 1 / (1 + applied)
-    assert [one["column"] for one in copy["advice"]["travelling"]] == ["education_num"]
+    assert variance < applied < variance + np.sqrt(variance * (1 + variance)) + 1e-9
+    kept = (1 + applied) ** -1.25
     for column in copy["columns"]:
         before, after = original.column(column["name"]), released.column(column["name"])
         if column["perturbation"] == "noise":

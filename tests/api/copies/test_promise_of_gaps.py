@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.numerics.copies.shapes.shape import joined
+from app.numerics.copies.shapes.shape import dominate
 from tests.api.copies.attackers import left, matrix, worst_direction
 from tests.api.copies.copy_tables import issue, register, rows_of
 from tests.api.copies.test_promise import SAMPLING, numbers
@@ -64,38 +63,6 @@ def test_cells_missing_for_a_reason_bare_no_combination(
     moments = row_moments(rows)
     K = moments.imputed_covariance()
     d = len(K)
-    S = joined(K + d / moments.complete_rows * np.diag(np.diag(K)), moments.complete_covariance())
+    S = dominate(K + d / moments.complete_rows * np.diag(np.diag(K)), moments.complete_covariance())
     old = rows + rng.multivariate_normal(np.zeros(d), S, len(rows), method="cholesky")
     assert left(X[:, -1], old[there][:, columns]) < 0.2
-
-
-@pytest.mark.parametrize("missing", [0.3, 0.8, 0.9])
-def test_gaps_do_not_keep_a_number_from_travelling_with_its_category(
-    admin: TestClient, missing: float
-) -> None:
-    """Over the rows that have it, from one copy; cells missing at random once cost a fifth of it."""
-    rng = np.random.default_rng(2)
-    group = rng.integers(0, 10, ROWS)
-    effect = rng.permutation(np.linspace(-1, 1, 10))[group]
-    x = effect / effect.std() + 0.2 * rng.normal(size=ROWS)
-    there = rng.random(ROWS) >= missing
-    table = pa.table(
-        {
-            "group": [f"g{one}" for one in group],
-            "x": pa.array(np.where(there, x, np.nan), from_pandas=True),
-            "other": rng.normal(size=ROWS),
-        }
-    )
-    copy = issue(admin, register(admin, table, columns=None), level="a")
-    assert [one["column"] for one in copy["advice"]["travelling"]] == ["x"]
-    shown = rows_of(admin, copy["id"])
-    codes = np.unique(shown.column("group").to_numpy(zero_copy_only=False), return_inverse=True)[1]
-    known = np.nan_to_num(matrix(shown, ["x", "other"]))
-    gaps = np.isnan(matrix(shown, ["x"]))
-    Z = np.eye(10)[codes]
-    assert left(x[there], np.hstack([known, gaps, Z])[there]) > SAMPLING * 0.2
-    # Kept or replaced at v, beside noise of its own at v, it is left with less.
-    kept = rng.random(ROWS) < 1 / 1.25
-    own = np.eye(10)[np.where(kept, group, rng.permutation(group))]
-    noisy = x + np.sqrt(0.25) * x.std() * rng.normal(size=ROWS)
-    assert left(x[there], np.column_stack([noisy, own])[there]) < SAMPLING * 0.2

@@ -13,7 +13,15 @@ from app.api.transport import downloads
 from app.api.transport.downloads import WrittenFile
 from app.store.blobs.store import BlobStore
 from tests.api.conftest import Service
-from tests.api.copies.copy_tables import CSV, PARQUET, append, content, issue, mixed_table, register
+from tests.api.copies.copy_tables import (
+    CSV,
+    PARQUET,
+    append_now,
+    content,
+    issue,
+    mixed_table,
+    register,
+)
 
 
 @pytest.fixture
@@ -52,7 +60,7 @@ def test_other_bytes_are_another_file(admin: TestClient, copy: str) -> None:
     before = part(admin, copy, "bytes=0-")[1]
     assert part(admin, copy, "bytes=0-", PARQUET)[1] == content(admin, copy, PARQUET).content
     dataset = admin.get(f"/v1/copies/{copy}").json()["dataset"]
-    append(admin, dataset, mixed_table(10, seed=1))
+    append_now(admin, dataset, mixed_table(10, seed=1))
     after = part(admin, copy, "bytes=0-")[1]
     assert after.startswith(before)
     assert after == content(admin, copy, CSV).content != before

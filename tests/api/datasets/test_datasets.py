@@ -165,9 +165,9 @@ def test_rows_are_appended_with_ordinals_after_all_before(
     assert answer.json() == {
         "first_row": 3,
         "appended": 2,
-        "waiting": False,
+        "pending": None,
         "rows": 5,
-        "waiting_rows": 0,
+        "pending_rows": 0,
         "read_as": {
             "format": "csv",
             "encoding": "utf-8",

@@ -211,9 +211,8 @@ def test_rows_that_are_there_already_are_refused_unless_the_owner_says_so(
         people(490, 509),
         pa.concat_tables([people(7, 8)] * 20),
     ):
-        for how in ("refuse", "wait"):
-            problem = refused(send(client, f"{url}/rows", again, uncovered=how), "rows-again")
-            assert problem["parameter"] == "allow_versions"
+        problem = refused(send(client, f"{url}/rows", again), "rows-again")
+        assert problem["parameter"] == "allow_versions"
     assert client.get(url).json() == before
     assert service.stored() == kept
     for _ in range(20):
@@ -240,14 +239,19 @@ def test_a_refusal_of_rows_that_come_again_uses_no_idempotency_key_up(admin: Tes
     assert admin.get(f"/v1/datasets/{dataset}").json()["rows"] == 506
 
 
-def test_rows_that_wait_are_known_again_too(admin: TestClient) -> None:
+def test_pending_rows_are_known_again_until_they_are_withdrawn(admin: TestClient) -> None:
     dataset = registered(admin, people(0, 500), "first")["id"]
     issue(admin, dataset, noise_variance=1.0)
     url = f"/v1/datasets/{dataset}/rows"
-    far = people(600, 603).set_column(1, "height", pa.array([1e6, -1e6, 2e6]))
-    assert send(admin, url, far, uncovered="wait").json()["waiting"] is True
-    refused(send(admin, url, far, uncovered="wait"), "rows-again")
-    assert send(admin, url, far, uncovered="wait", allow_versions="true").is_success
+    few = people(600, 603)
+    batch = send(admin, url, few).json()["pending"]
+    refused(send(admin, url, few), "rows-again")
+    assert admin.delete(f"{url}/pending/{batch}").is_success
+    batch = send(admin, url, few).json()["pending"]
+    assert batch is not None
+    assert admin.post(f"{url}/close").is_success
+    refused(send(admin, url, few), "rows-again")
+    assert send(admin, url, few, allow_versions="true").is_success
 
 
 def test_rows_that_are_alike_by_nature_are_not_taken_for_the_same_again(admin: TestClient) -> None:

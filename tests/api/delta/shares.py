@@ -43,7 +43,7 @@ class Reader:
 
 def reader(two: Parties, agreement: str) -> Reader:
     """The recipient with a new profile."""
-    answer = two.recipient.get(f"/v1/agreements/{agreement}/profile")
+    answer = two.recipient.post(f"/v1/agreements/{agreement}/profile")
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
     return Reader(agreement, two.service.client(answer.json()["bearerToken"]))

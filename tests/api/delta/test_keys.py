@@ -57,6 +57,11 @@ def test_a_new_profile_ends_the_key_before_it(two: Parties) -> None:
     assert before.client.get(PREFIX).status_code == 401
     assert anyone.get(file["url"]).status_code == 401
     assert after.files(f"{two.dataset}.public")[0]["id"] == file["id"]
+    # A link that is followed, or a page loaded ahead, ends no key.
+    followed = two.recipient.get(f"/v1/agreements/{agreement}/profile")
+    assert (followed.status_code, followed.headers["allow"]) == (405, "POST")
+    assert "POST" in followed.json()["detail"]
+    assert after.client.get(PREFIX).status_code == 200
     log = two.owner.get(f"/v1/agreements/{agreement}/log").json()["entries"]
     assert [one["facts"]["ended"] for one in log if one["event"] == "profile"] == [0, 1]
 
@@ -73,13 +78,13 @@ def test_a_termination_ends_key_and_files_at_once(two: Parties) -> None:
     assert (refused.status_code, refused.json()["errorCode"]) == (401, "UNAUTHENTICATED")
     assert two.service.client(None).get(file["url"]).status_code == 401
     assert two.recipient.get(f"{PREFIX}/{agreement}").status_code == 403
-    again = two.recipient.get(f"/v1/agreements/{agreement}/profile")
+    again = two.recipient.post(f"/v1/agreements/{agreement}/profile")
     assert (again.status_code, again.json()["type"]) == (409, "/problems/wrong-state")
 
 
 def test_a_key_has_the_time_of_its_agreement(two: Parties) -> None:
     agreement = two.finalized()["id"]
-    answer = two.recipient.get(f"/v1/agreements/{agreement}/profile").json()
+    answer = two.recipient.post(f"/v1/agreements/{agreement}/profile").json()
     assert answer["shareCredentialsVersion"] == 1
     assert answer["endpoint"] == "http://testserver/delta-sharing/"
     assert datetime.fromisoformat(answer["expirationTime"]) == datetime.fromisoformat(FAR)
@@ -100,10 +105,10 @@ def test_a_key_has_the_time_of_its_agreement(two: Parties) -> None:
 def test_a_profile_is_for_the_recipient_of_what_is_finalized(two: Parties) -> None:
     requested = two.request()["id"]
     at = f"/v1/agreements/{requested}/profile"
-    assert two.recipient.get(at).status_code == 409
+    assert two.recipient.post(at).status_code == 409
     finalized = two.finalized()["id"]
     at = f"/v1/agreements/{finalized}/profile"
     for who, status in ((two.owner, 403), (two.service.client(), 403)):
-        assert who.get(at).status_code == status
+        assert who.post(at).status_code == status
     stranger = parties(two.service, PEOPLE.replace("p", "r").replace("rerson", "person"))
-    assert stranger.recipient.get(at).status_code == 404
+    assert stranger.recipient.post(at).status_code == 404

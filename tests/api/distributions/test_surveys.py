@@ -251,3 +251,16 @@ def test_a_name_is_taken_once_an_owner_and_no_estimate_is_without_a_response(
     empty = client.get(f"/v1/surveys/{survey}/estimate")
     assert empty.status_code == 422
     assert client.get("/v1/surveys/sv_nothing/estimate").status_code == 404
+
+
+def test_one_principal_adds_as_many_responses_as_the_owner_allows(service: Service) -> None:
+    _, owner = service.caller("owner")
+    (_, first), (_, second) = service.caller("recipient"), service.caller("recipient")
+    survey = made(owner, responses_per_principal=3)
+    assert first.get(f"/v1/surveys/{survey}").json()["responses_per_principal"] == 3
+    assert send(first, survey, vectors(2, 1)).status_code == 201
+    refused = send(first, survey, vectors(2, 2))
+    assert (refused.status_code, refused.json()["limit"]) == (409, 3)
+    assert send(first, survey, vectors(1, 3)).json()["responses"] == 3
+    assert send(second, survey, vectors(3, 4)).json()["responses"] == 6
+    assert send(owner, survey, vectors(10, 5)).json()["responses"] == 16

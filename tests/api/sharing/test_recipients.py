@@ -11,6 +11,7 @@ from sqlalchemy import select
 from app.store.database import tables
 from app.store.database.engine import reading
 from tests.api.conftest import Service
+from tests.api.copies.copy_tables import mixed_table, register
 
 
 def test_a_key_works_and_is_kept_only_as_a_hash(service: Service) -> None:
@@ -69,6 +70,38 @@ def test_an_owner_makes_recipients_and_nothing_higher(service: Service) -> None:
     for role in ("admin", "owner", "auditor"):
         refused = owner.post("/v1/recipients", json={"name": role, "role": role})
         assert refused.status_code == 403
+
+
+def test_an_owner_sees_whom_it_made_and_its_partners_alone(
+    service_on_each_database: Service,
+) -> None:
+    service = service_on_each_database
+    owner_id, owner = service.caller("owner")
+    stranger_id, _ = service.caller("recipient")
+    granted_id, _ = service.caller("recipient")
+    agreed_id, agreed = service.caller("recipient")
+    own_id = owner.post("/v1/recipients", json={"name": "own"}).json()["id"]
+    dataset = register(owner, mixed_table(100))
+
+    def seen(client: TestClient) -> set[str]:
+        return {one["id"] for one in client.get("/v1/recipients").json()["recipients"]}
+
+    assert seen(owner) == {owner_id, own_id}
+    # An id that it was told makes a partner.
+    grant = {"level": "d"}
+    at = f"/v1/datasets/{dataset}/grants/{granted_id}"
+    assert owner.put(at, json=grant).status_code == 200
+    owner.patch(f"/v1/datasets/{dataset}", json={"listed": True})
+    owner.put(f"/v1/datasets/{dataset}/levels/d", json={"noise_variance": 4.0, "offered": True})
+    terms = {"items": [{"dataset": dataset, "level": "d"}], "purpose": "research"}
+    assert agreed.post("/v1/agreements", json=terms).status_code == 201
+    assert seen(owner) == {owner_id, own_id, granted_id, agreed_id}
+    assert owner.get(f"/v1/recipients/{agreed_id}").status_code == 200
+    assert owner.get(f"/v1/recipients/{stranger_id}").status_code == 404
+    _, other = service.caller("owner")
+    assert own_id not in seen(other)
+    assert {own_id, stranger_id} <= seen(service.client())
+    assert {own_id, stranger_id} <= seen(service.caller("auditor")[1])
 
 
 @pytest.mark.parametrize("role", ["recipient", "auditor"])

@@ -192,7 +192,13 @@ def test_a_confidential_number_is_swapped_by_bins(admin: TestClient) -> None:
     rng = np.random.default_rng(0)
     pay = rng.normal(100, 10, 40).round(2)
     body = "id_like,pay\n" + "".join(f"k{i},{value}\n" for i, value in enumerate(pay))
-    answer = swap(admin, body, confidential="pay", bins=json.dumps({"pay": {"equal_frequency": 4}}))
+    answer = swap(
+        admin,
+        body,
+        confidential="pay",
+        non_confidential="id_like",
+        bins=json.dumps({"pay": {"equal_frequency": 4}}),
+    )
     (found,) = answer["report"]["attributes"]
     assert found["categories"] == 4
     assert found["changed"] == 20
@@ -231,7 +237,7 @@ def test_trees_are_compared_when_asked_for(
 
 def test_without_enough_records_the_tree_is_left_out_and_that_is_said(admin: TestClient) -> None:
     body = "a,y\n1,p\n2,p\n3,q\n4,r\n5,r\n"
-    report = swap(admin, body, confidential="y", tree=True)["report"]
+    report = swap(admin, body, confidential="y", non_confidential="a", tree=True)["report"]
     assert report["attributes"][0]["tree"] is None
     assert any("tree" in note for note in report["notes"])
 
@@ -250,9 +256,44 @@ def test_columns_nobody_looked_at_are_named(admin: TestClient) -> None:
     assert any("left as they came" in note for note in report["notes"])
 
 
+PEOPLE = "row,mail,city,joined,pay\n" + "".join(
+    f"{one},p{one}@example.org,{('Rome', 'Oslo')[one % 2]},2024-0{1 + one % 3}-11,{('low', 'high', 'top')[one % 3]}\n"
+    for one in range(30)
+)
+
+
+def test_identifiers_leave_only_where_they_are_named(admin: TestClient) -> None:
+    answer = swap(admin, PEOPLE, confidential="pay")
+    assert list(answer["columns"]) == ["city", "joined", "pay"]
+    assert set(answer["report"]["left_out"]) == {"row", "mail"}
+    assert any("row, mail" in note for note in answer["report"]["notes"])
+    assert answer["columns"]["joined"][:2] == ["2024-01-11", "2024-02-11"]
+    kept = swap(admin, PEOPLE, confidential="pay", keep="mail", non_confidential=["row", "city"])
+    assert list(kept["columns"]) == ["row", "mail", "city", "joined", "pay"]
+    assert kept["report"]["left_out"] == {}
+    refused = post(admin, "swaps", PEOPLE, confidential="pay", keep="name")
+    assert (refused.status_code, refused.json()["parameter"]) == (422, "keep")
+
+
+def test_identifiers_are_no_columns_that_an_intruder_is_assumed_to_know(
+    admin: TestClient,
+) -> None:
+    found = post(admin, "identifiability", PEOPLE, confidential="pay").json()
+    assert set(found["left_out"]) == {"row", "mail"}
+    assert found["attributes"][0]["counts"]["identifiable"] == 30  # joined tells pay
+    named = post(admin, "identifiability", PEOPLE, confidential="pay", non_confidential="row")
+    assert named.json()["attributes"][0]["counts"]["unique"] == 30
+
+
+def test_bins_of_dates_are_told_as_dates(admin: TestClient) -> None:
+    bins = json.dumps({"joined": {"edges": [19_754]}})
+    answer = swap(admin, PEOPLE, confidential="pay", bins=bins)
+    assert set(answer["columns"]["joined"]) == {"(-inf, 2024-02-01)", "[2024-02-01, inf)"}
+
+
 def test_a_marginal_that_cannot_be_kept_is_reported(admin: TestClient) -> None:
     body = "a,y\n1,p\n2,p\n3,q\n4,q\n5,q\n6,q\n"  # two categories, three flips
-    report = swap(admin, body, confidential="y")["report"]
+    report = swap(admin, body, confidential="y", non_confidential="a")["report"]
     assert report["attributes"][0]["deviation"] == 2
     assert report["attributes"][0]["smallest_deviation"] == 2
     assert any("keeps the marginal" in note for note in report["notes"])

@@ -156,9 +156,28 @@ def test_leakage_is_answered_for_any_size(admin: TestClient) -> None:
     assert len(fewer["mass"]) == 4
 
 
-ONE_COLUMN = "x\n" + "\n".join(map(str, range(30)))
-COLLINEAR = "x,y\n" + "\n".join(f"{i},{2 * i}" for i in range(30))
+ONE_COLUMN = "x\n" + "\n".join(f"{i}.5" for i in range(30))
+COLLINEAR = "x,y\n" + "\n".join(f"{i}.5,{2 * i + 1}.5" for i in range(30))
 CONSTANT = "x,y\n" + "1,2\n" * 30
+
+
+WITH_DATES = "number,seen,pay\n" + "".join(
+    f"{one},2024-{1 + one % 12:02}-{1 + one % 28:02},{1000.5 + 37 * (one * 23 % 61)}\n"
+    for one in range(60)
+)
+
+
+def test_identifiers_are_left_out_unless_they_are_kept_and_dates_stay_dates(
+    admin: TestClient,
+) -> None:
+    found = post(admin, "normal", WITH_DATES, seed=3)
+    assert list(report_of(admin, found)["left_out"]) == ["number"]
+    made = pa.csv.read_csv(io.BytesIO(found.content))
+    assert made.schema.names == ["seen", "pay"]
+    assert pa.types.is_date32(made.schema.field("seen").type)
+    kept = post(admin, "normal", WITH_DATES, seed=3, keep="number")
+    assert report_of(admin, kept)["left_out"] == {}
+    assert pa.csv.read_csv(io.BytesIO(kept.content)).schema.names == ["number", "seen", "pay"]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +199,7 @@ CONSTANT = "x,y\n" + "1,2\n" * 30
         ("stratified", COLLINEAR, {"stratum_records": 19}, "invalid-parameter", {"least": 20}),
         ("normal", COLLINEAR, {"target": "z"}, "invalid-parameter", {"parameter": "target"}),
         ("normal", "email\nx\ny\n", {}, "invalid-table", {"left_out": ["email"]}),
+        ("normal", COLLINEAR, {"keep": "z"}, "invalid-parameter", {"parameter": "keep"}),
     ],
 )
 def test_bad_tables_and_parameters_are_clear_problems(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from concurrent.futures import ThreadPoolExecutor
 
@@ -106,6 +107,9 @@ def test_a_fingerprint_is_the_same_when_it_is_asked_for_again() -> None:
     fingerprint = Fingerprint(Request(scope), b"k" * 32)
     fingerprint.update(TABLE)
     assert fingerprint.hexdigest() == fingerprint.hexdigest()
+    # A one-time authenticator would not do: the key is that of all requests.
+    keyed = hashlib.blake2b(b"POST\0/\0\0" + TABLE, key=b"k" * 32, digest_size=32)
+    assert fingerprint.hexdigest() == keyed.hexdigest()
 
 
 def test_a_key_that_is_shown_once_is_not_repeated(service: Service) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
+import secrets
 import shutil
 import stat
 from collections.abc import Callable
@@ -107,10 +108,32 @@ def test_without_an_admin_key_one_is_made_once(
     assert start_service(sqlite_database, ADMIN_KEY="").app.state.new_admin_key is None
 
 
+def test_pages_and_pictures_are_bound_by_a_policy(service: Service) -> None:
+    client = service.client()
+    form = {
+        "values": [1.0, 2.0, 4.0, 3.0],
+        "noise": {"kind": "normal", "variance": 1.0},
+        "support": {"low": 0.0, "high": 5.0},
+        "bins": 5,
+    }
+    picture = client.post(
+        "/v1/distributions/estimate", json=form, headers={"Accept": "image/svg+xml"}
+    )
+    assert picture.headers["content-type"] == "image/svg+xml"
+    addresses = ("/docs", "/problems", "/problems/forbidden", "/guides/jobs")
+    for answer in (picture, *map(client.get, addresses)):
+        policy = dict(
+            directive.split(" ", 1)
+            for directive in answer.headers["content-security-policy"].split("; ")
+        )
+        assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
+        assert "'unsafe-inline'" not in policy.get("script-src", "")
+
+
 def test_another_admin_key_replaces_the_one_before(
     sqlite_database: str, start_service: Callable[..., Service]
 ) -> None:
-    old, new = "old-" + "x" * 40, "new-" + "x" * 40
+    old, new = secrets.token_hex(32), secrets.token_hex(32)
     start_service(sqlite_database, ADMIN_KEY=old)
     service = start_service(sqlite_database, ADMIN_KEY=new)
     assert service.client(new).get("/v1/recipients").status_code == 200

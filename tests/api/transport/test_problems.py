@@ -37,6 +37,23 @@ def test_an_unknown_method_is_a_problem_and_names_the_allowed_ones(admin: TestCl
     assert "POST" in response.headers["allow"]
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/datasets", {"GET", "POST"}),
+        ("/v1/datasets/ds_1/levels/public", {"PUT", "DELETE"}),
+        ("/v1/jobs/job_1", {"GET", "DELETE"}),
+        ("/health", {"GET"}),
+    ],
+)
+def test_allow_names_the_methods_of_all_routes_of_an_address(
+    admin: TestClient, path: str, methods: set[str]
+) -> None:
+    response = admin.patch(path)
+    assert response.status_code == 405
+    assert set(response.headers["allow"].split(", ")) == methods
+
+
 def test_a_rejected_value_is_not_repeated(admin: TestClient) -> None:
     response = admin.post("/v1/recipients", json={"name": 3, "role": SECRET, SECRET: 1})
     assert response.status_code == 422

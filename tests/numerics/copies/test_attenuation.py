@@ -11,6 +11,7 @@ from app.numerics.utility.pairs import (
     correlation,
     correlation_ratio,
 )
+from tests.numerics.copies.released import Part
 
 A, N = 1.4, 200_000
 
@@ -18,18 +19,15 @@ A, N = 1.4, 200_000
 def test_correction_undoes_what_noise_and_donors_did() -> None:
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 4, N).astype(np.int32)
-    number = 1.1 * codes + rng.normal(size=N)
-    travelling = np.array([3.0, -1.0, 0.5, 7.0])[codes]
-    noisy = number + rng.normal(0, np.sqrt(A * number.var()), N)
-    donors = np.where(rng.random(N) < 1 / (1 + A), np.arange(N), rng.integers(0, N, N))
-    factor = attenuation(A)
-    for original, released in (
-        (correlation_ratio(number, codes), correlation_ratio(noisy, codes[donors])),
-        (correlation(number, travelling), correlation(noisy, travelling[donors])),
-    ):
-        assert abs(released) < abs(original) / 2
-        assert corrected(released, factor) == pytest.approx(original, abs=0.03)
-        assert corrected(released, 1.1 * factor) != pytest.approx(original, abs=0.03)
+    part = Part((1.1 * codes + rng.normal(size=N))[:, None], codes[:, None])
+    (noisy,), shown = part.noisy([A]), part.records(A)[:, 0]
+    original, released = (
+        correlation_ratio(number[:, 0], own)
+        for number, own in ((part.numbers, codes), (noisy, shown))
+    )
+    assert released < original / 3
+    assert corrected(released, attenuation(A)) == pytest.approx(original, abs=0.03)
+    assert corrected(released, 1.1 * attenuation(A)) != pytest.approx(original, abs=0.03)
 
 
 def test_chance_alone_is_no_association() -> None:

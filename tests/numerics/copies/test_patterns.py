@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.numerics.copies.shapes.covering import runs
 from app.numerics.copies.shapes.covering.patterns import MOST_PATTERNS, Patterns, packed_gaps
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
-from app.numerics.copies.shapes.shape import covariance_shape, joined, rows_for_a_shape
+from app.numerics.copies.shapes.shape import covariance_shape, dominate, rows_for_a_shape
 from app.numerics.moments import incomplete_moments
 from tests.numerics.copies.exact import (
     difference,
@@ -89,7 +89,7 @@ def test_stretching_by_column_alone_leaves_a_direction_bare() -> None:
     rows = two_kinds(np.random.default_rng(1))
     moments = seen(rows)
     K_I = moments.imputed_covariance()
-    before = joined(
+    before = dominate(
         K_I + 3 / moments.complete_rows * np.diag(np.diag(K_I)), moments.complete_covariance()
     )
     K = np.cov(having(rows, (0, 1)).T)

@@ -1,4 +1,4 @@
-"""Records kept or replaced whole: nested over levels, deniable, and joint as before."""
+"""The jump process of records: its recipe, its law at each level, and that copies hang together."""
 
 from __future__ import annotations
 
@@ -16,163 +16,253 @@ from app.model import BLOCK_ROWS
 from app.numerics.copies.noise import definition, steps
 from app.numerics.copies.noise.keystream import keystream_words
 from app.numerics.copies.records import (
-    DONOR_COLUMN,
-    KEPT_COLUMN,
     MOST_DONORS,
     RECIPE,
     UNLISTED,
-    donors,
+    cell_kept_share,
     kept_share,
     record_key,
-    replace_records,
+    show_records,
     uniforms,
 )
 
 Codes = NDArray[np.int32]
 
-KEY = record_key(bytes(32), hashlib.sha256(b"frozen").digest(), hashlib.sha256(b"part").digest())
+KEY = record_key(bytes(32), hashlib.sha256(b"binding").digest())
 LEVELS = (0.1, 0.25, 1.0, 4.0, 30.0)
-ROWS = 100_000
+ROWS = 60_000
 
 
-def records(rows: int, seed: int = 1) -> Codes:
-    """Two related columns and one that only counts, so that every row differs."""
-    rng = np.random.default_rng(seed)
-    first = rng.choice(3, rows, p=[0.5, 0.3, 0.2])
-    second = np.where(rng.random(rows) < 0.7, first, rng.integers(0, 3, rows))
-    return np.column_stack([first, second, np.arange(rows)]).astype(np.int32)
+def marked(rows: int = ROWS, columns: int = 3) -> Codes:
+    """Records (n, c) of which every cell is another, so that each shown cell tells where it is from."""
+    return (np.arange(rows, dtype=np.int32)[:, None] + np.zeros(columns, np.int32)).copy()
 
 
-def shown_records(
-    own: Codes, pool: Codes, applied_variance: float, *, key: bytes, start: int
-) -> Codes:
+def marked_pool(donors: int = 5_000, columns: int = 3) -> Codes:
+    return marked(donors, columns) + np.int32(1_000_000)
+
+
+def shown_records(own: Codes, pool: Codes, a: float, *, key: bytes = KEY, start: int = 0) -> Codes:
     """The records (n, c) as a copy shows them."""
-    codes = np.ascontiguousarray(own.T)
-    replace_records(codes, pool, applied_variance, key=key, start=start)
+    codes = own.T.copy(order="C")
+    show_records(codes, pool, a, key=key, start=start)
     return codes.T
 
 
+def literal_word(row: int, column: int, offset: int) -> int:
+    """One word of the keystream, for a row of a part."""
+    words = keystream_words(KEY, row // BLOCK_ROWS, column, 1, first=offset)
+    return int(words[0])
+
+
+def literal_cell(own: int, pool: Codes, q: float, row: int, column: int) -> int:
+    """A second way from the words to a cell: all events of both streams, sorted by their times."""
+    place = row % BLOCK_ROWS
+    events = [(0.0, own)] if own != UNLISTED else []
+    for stream, power in ((0, 1), (column + 1, 4)):
+        product = 1.0
+        for k in itertools.count(1):
+            first = 2**16 * stream
+            word = (
+                literal_word(row, first, place)
+                if k == 1
+                else literal_word(row, first + k // 2, 2 * place + k % 2)
+            )
+            product *= ((word >> 24) + 0.5) / 2**40
+            if not product**power >= q:
+                break
+            donor = (word % 2**24) * len(pool) // 2**24
+            events.append((1 - product**power, int(pool[donor, column])))
+    if not events:
+        word = literal_word(row, 2**16 * (column + 2) - 1, 2 * place)
+        return int(pool[(word % 2**24) * len(pool) // 2**24, column])
+    return max(events)[1]
+
+
 def test_the_recipe_is_as_written() -> None:
-    """A second way from the words to the values, row by row."""
-    word = int(keystream_words(KEY, 1, KEPT_COLUMN, 1, first=7)[0])
-    assert uniforms(KEY, BLOCK_ROWS + 7, 1)[0] == (word >> 11) / 2**53
-    word = int(keystream_words(KEY, 0, DONOR_COLUMN, 1, first=9)[0])
-    assert donors(KEY, 9, 1, 1_000)[0] == ((word >> 16) * 1_000) >> 48
-    assert RECIPE == "aes256ctr-records-v1"
-    assert KEY.hex() == "b5b7ef2c714cd5e8ba21232c7031b0a6e84629c224a31077b1816b085c5b910e"
+    pool = marked_pool(700, 2)
+    start = BLOCK_ROWS - 60
+    own = marked(120, 2)
+    own[::9, 1] = UNLISTED
+    for a in (0.3, 1.0, 20.0):
+        expected = [
+            [literal_cell(int(own[i, j]), pool, 1 / (1 + a), start + i, j) for j in range(2)]
+            for i in range(len(own))
+        ]
+        assert shown_records(own, pool, a, start=start).tolist() == expected
 
 
-def test_kept_sets_are_nested_and_donors_are_equal_at_all_levels() -> None:
-    own, pool = records(ROWS), records(5_000, seed=2)
-    pool[:, 2] += ROWS  # a donor's record is told from every own one
-    shown = [shown_records(own, pool, a, key=KEY, start=0) for a in LEVELS]
-    kept = [(one == own).all(axis=1) for one in shown]
-    donor = donors(KEY, 0, ROWS, len(pool))
-    for a, one, rows in zip(LEVELS, shown, kept, strict=True):
-        assert rows.mean() == pytest.approx(1 / (1 + a), abs=4 * np.sqrt(0.25 / ROWS))
-        np.testing.assert_array_equal(one[~rows], pool[donor[~rows]])
-    for less, more in itertools.pairwise(kept):
-        assert not (more & ~less).any()
-        assert (less & ~more).any()
-
-
-def test_kept_or_replaced_says_nothing_of_the_donor() -> None:
-    kept = uniforms(KEY, 0, ROWS) < 0.5
-    donor = donors(KEY, 0, ROWS, 10)
-    counts = np.array([np.bincount(donor[rows], minlength=10) for rows in (kept, ~kept)])
-    expected = counts.sum(axis=1)[:, None] / 10
-    statistic = ((counts - expected) ** 2 / expected).sum()
-    assert statistic < chi2.ppf(1 - 1e-6, 18)
-    assert kstest(uniforms(KEY, 0, ROWS), "uniform").pvalue > 1e-6
-
-
-@pytest.mark.parametrize("m", [1, 3, 1_000, MOST_DONORS])
-def test_every_donor_is_as_likely(m: int) -> None:
-    found = donors(KEY, 3, 400_000, m)
-    assert found.min() == 0 if m < 1_000 else found.min() >= 0
-    assert found.max() < m
-    bins = min(m, 1_000)
-    counts = np.bincount(found * bins // m, minlength=bins)
-    sizes = np.bincount(np.arange(m) * bins // m, minlength=bins)
-    expected = 400_000 * sizes / m
-    assert ((counts - expected) ** 2 / expected).sum() < chi2.ppf(1 - 1e-6, max(bins - 1, 1))
+def test_known_answers() -> None:
+    """They must hold for ever."""
+    assert RECIPE == "aes256ctr-records-v2"
+    assert KEY.hex() == "22884150169bd09347afe8ab360a78e5705f643506346d7ed11ea87cbb4e0887"
+    assert uniforms(KEY, 7, 1)[0].hex() == "0x1.bbf4fd839d000p-1"
+    own, pool = marked(6, 2), marked_pool(5_000, 2)
+    assert shown_records(own, pool, 1.0).tolist() == [
+        [1003023, 0],
+        [1, 1],
+        [1000130, 1000130],
+        [3, 1004796],
+        [1000988, 1000988],
+        [1000972, 1003689],
+    ]
+    assert shown_records(own, pool, 9.0, start=BLOCK_ROWS - 3).tolist() == [
+        [1001334, 1001334],
+        [1002883, 1002883],
+        [2, 1001999],
+        [1000300, 1003398],
+        [1000736, 1000736],
+        [1000228, 5],
+    ]
 
 
 @pytest.mark.parametrize("a", LEVELS)
-def test_a_contingency_table_mixes_the_donors_joint_with_the_original(a: float) -> None:
-    own, pool = records(ROWS), records(5_000, seed=2)
-    shown = shown_records(own, pool, a, key=KEY, start=0)
+def test_records_and_cells_are_untouched_as_often_as_promised(a: float) -> None:
+    shown = shown_records(marked(), marked_pool(), a)
+    untouched = shown == marked()
     q = kept_share(a)
-    mixture = q * joint(own) + (1 - q) * joint(pool)
-    sd = np.sqrt(mixture * (1 - mixture) / ROWS)
-    assert (np.abs(joint(shown) - mixture) < 5 * sd).all()
-    # Columns redrawn one by one would lose the link between them.
-    alone = np.outer(joint(own).sum(axis=1), joint(own).sum(axis=0))
-    if a > 1:
-        assert (np.abs(joint(shown) - (q * joint(own) + (1 - q) * alone)) > 5 * sd).any()
+    assert q == 1 / (1 + a)
+    # Cells are untouched with q^(5/4); c cells of a record together with q^(1 + c/4).
+    for rows, share in (
+        (untouched[:, 0], cell_kept_share(a)),
+        (untouched[:, :2].all(axis=1), q**1.5),
+        (untouched.all(axis=1), q**1.75),
+        (uniforms(KEY, 0, ROWS) < q, q),
+    ):
+        sd = np.sqrt(share * (1 - share) / ROWS)
+        assert rows.mean() == pytest.approx(share, abs=4.5 * sd)
+        assert abs(rows.mean() - q**0.9) > 4.5 * sd  # a rate that is a tenth less would be seen
+    assert cell_kept_share(a) == pytest.approx(q**1.25, rel=1e-15)
+    # Where the record was replaced last, all cells are of one donor.
+    donors = shown[(shown >= 1_000_000).all(axis=1)]
+    alike = (donors[:, 0] == donors[:, 1]) & (donors[:, 1] == donors[:, 2])
+    assert alike.mean() > 0.3
 
 
-def joint(codes: Codes) -> NDArray[np.float64]:
-    table = np.bincount(codes[:, 0] * 3 + codes[:, 1], minlength=9).reshape(3, 3)
-    return np.asarray(table / table.sum(), dtype=np.float64)
+def test_donors_are_as_likely_as_each_other_and_fresh_at_every_event() -> None:
+    bins = 50
+    pool = marked_pool(bins, 1) - np.int32(1_000_000)
+    own = np.full((ROWS, 1), -7, dtype=np.int32)
+    first, second = (shown_records(own, pool, a)[:, 0] for a in (1e3, 1e9))
+    counts = np.bincount(first * bins + second, minlength=bins**2)
+    assert ((counts - ROWS / bins**2) ** 2 / (ROWS / bins**2)).sum() < chi2.ppf(1 - 1e-6, bins**2)
+    # Of levels near each other nearly all rows have the same last event.
+    near = shown_records(own, pool, 1.01e3)[:, 0]
+    counts = np.bincount(first * bins + near, minlength=bins**2)
+    assert ((counts - ROWS / bins**2) ** 2 / (ROWS / bins**2)).sum() > chi2.ppf(1 - 1e-6, bins**2)
+    assert kstest(uniforms(KEY, 0, ROWS), "uniform").pvalue > 1e-6
+
+
+def transitions(levels: tuple[float, ...], rows: int = 400_000) -> NDArray[np.float64]:
+    """How often one cell of three values goes from value to value to value over the levels."""
+    rng = np.random.default_rng(3)
+    own = rng.choice(3, (rows, 1), p=[0.6, 0.3, 0.1]).astype(np.int32)
+    pool = rng.choice(3, (5_000, 1), p=[0.2, 0.3, 0.5]).astype(np.int32)
+    columns = [own[:, 0], *(shown_records(own, pool, a)[:, 0] for a in levels)]
+    return np.asarray(
+        np.bincount(
+            np.ravel_multi_index(columns, (3,) * len(columns)), minlength=3 ** len(columns)
+        ).reshape((3,) * len(columns)),
+        dtype=np.float64,
+    )
+
+
+def excess_of_dependence(counts: NDArray[np.float64]) -> float:
+    """χ² of the first and last axis given the middle one, in standard deviations."""
+    statistic = 0.0
+    for table in np.moveaxis(counts, 1, 0):
+        expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+        statistic += float(((table - expected) ** 2 / expected).sum())
+    free = counts.shape[1] * 4
+    return float((statistic - free) / np.sqrt(2 * free))
+
+
+def test_the_better_copy_makes_the_worse_one_superfluous() -> None:
+    """X → Y(1) → Y(4) is a Markov chain: given Y(1) the original and Y(4) are independent."""
+    counts = transitions((1.0, 4.0))
+    assert excess_of_dependence(counts) < 4
+    # The other way round they are not, and neither are two copies with donors that are kept for all levels.
+    assert excess_of_dependence(np.moveaxis(counts, 2, 1)) > 100
+    assert excess_of_dependence(nested_transitions()) > 100
+
+
+def nested_transitions() -> NDArray[np.float64]:
+    """The scheme that fails: records kept or replaced whole, by one donor whatever the level."""
+    rng = np.random.default_rng(4)
+    rows = 400_000
+    own, donor = (rng.choice(3, rows, p=p) for p in ([0.6, 0.3, 0.1], [0.2, 0.3, 0.5]))
+    u = rng.random(rows)
+    columns = [own, *(np.where(u < 1 / (1 + a), own, donor) for a in (1.0, 4.0))]
+    return np.asarray(
+        np.bincount(np.ravel_multi_index(columns, (3, 3, 3)), minlength=27).reshape(3, 3, 3),
+        dtype=np.float64,
+    )
 
 
 def test_compiled_records_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
-    own, pool = records(BLOCK_ROWS + 900), records(777, seed=2)
+    own, pool = marked(BLOCK_ROWS + 900), marked_pool(777)
     own[::7, 1] = UNLISTED
     made = []
     for using in (steps.Compiled(), definition):
         monkeypatch.setattr(steps, "_in_use", [using])
-        made += [shown_records(own, pool, a, key=KEY, start=5) for a in LEVELS]
+        made += [shown_records(own, pool, a, start=5) for a in LEVELS]
     for compiled, defined in zip(made[: len(LEVELS)], made[len(LEVELS) :], strict=True):
         np.testing.assert_array_equal(compiled, defined)
 
 
-def test_compiled_records_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("replace_records", "looked_up", "text_offsets", "text_bytes"):
-        wrong = steps.Compiled()
-        monkeypatch.setattr(wrong, name, off_by_one(getattr(wrong, name)))
-        assert not steps.agree(wrong, definition)
+@pytest.mark.parametrize(
+    "name", ["next_events", "show_cells", "looked_up", "text_offsets", "text_bytes"]
+)
+def test_compiled_records_that_differ_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    wrong = steps.Compiled()
+    monkeypatch.setattr(wrong, name, off_by_one(getattr(wrong, name)))
+    assert not steps.agree(wrong, definition)
 
 
-def off_by_one(exact: Callable[..., None]) -> Callable[..., None]:
-    def changed(*arguments: Any) -> None:
-        exact(*arguments)
-        arguments[-1].reshape(-1)[5] ^= 1
+def off_by_one(exact: Callable[..., Any]) -> Callable[..., Any]:
+    def changed(*arguments: Any) -> Any:
+        found = exact(*arguments)
+        arguments[-1].reshape(-1)[5] += 1
+        return found
 
     return changed
 
 
-def test_an_unlisted_value_is_never_shown() -> None:
-    own, pool = records(2_000), records(50, seed=2)
+@pytest.mark.parametrize("a", [1e-6, 1.0, 1e6])
+def test_an_unlisted_value_is_never_shown(a: float) -> None:
+    own, pool = marked(2_000), marked_pool(50)
     own[::2, 1] = UNLISTED
-    shown = shown_records(own, pool, 1e-6, key=KEY, start=0)
+    shown = shown_records(own, pool, a)
     assert (shown != UNLISTED).all()
-    np.testing.assert_array_equal(shown[::2], pool[donors(KEY, 0, 2_000, 50)[::2]])
-    assert (shown[1::2] == own[1::2]).all(axis=1).mean() > 0.99
+    assert (shown[::2, 1] >= 1_000_000).all()
+    if a < 1:
+        # What stands beside it is the row's own.
+        assert (shown[:, [0, 2]] == own[:, [0, 2]]).mean() > 0.99
+        counts = np.bincount(shown[::2, 1] - 1_000_000, minlength=50)
+        assert ((counts - 20) ** 2 / 20).sum() < chi2.ppf(1 - 1e-6, 49)
 
 
 def test_rows_do_not_depend_on_what_is_made_beside_them() -> None:
-    own, pool = records(BLOCK_ROWS + 500), records(100, seed=2)
-    whole = shown_records(own, pool, 1.0, key=KEY, start=0)
+    own, pool = marked(BLOCK_ROWS + 500), marked_pool(100)
+    whole = shown_records(own, pool, 1.0)
     for start, stop in ((0, 1), (1, 4), (BLOCK_ROWS - 3, BLOCK_ROWS + 3), (BLOCK_ROWS + 7, 66_000)):
-        piece = shown_records(own[start:stop], pool, 1.0, key=KEY, start=start)
+        piece = shown_records(own[start:stop], pool, 1.0, start=start)
         np.testing.assert_array_equal(piece, whole[start:stop])
 
 
-def test_keys_bind_to_secret_pool_and_part() -> None:
+def test_keys_bind_to_secret_and_binding() -> None:
     parts = [bytes([i]) * 32 for i in range(3)]
-    keys = {record_key(a, b, c) for a in parts for b in parts for c in parts}
-    assert len(keys) == 27
+    assert len({record_key(a, b) for a in parts for b in parts}) == 9
     with pytest.raises(ValueError, match="32 bytes"):
-        record_key(b"short", parts[0], parts[1])
+        record_key(b"short", parts[0])
 
 
 def test_what_cannot_be_is_refused() -> None:
-    own = records(5)
-    for pool in (own[:0], np.zeros((MOST_DONORS + 1, 3), np.int32)):
+    for pool in (marked_pool()[:0], np.zeros((MOST_DONORS + 1, 3), np.int32)):
         with pytest.raises(ValueError, match="donors"):
-            shown_records(own, pool, 1.0, key=KEY, start=0)
+            shown_records(marked(5), pool, 1.0)
     for a in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="positive and finite"):
             kept_share(a)

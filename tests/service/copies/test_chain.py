@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from app.service.copies import lookup
 from app.service.copies.chain import Chain
 from app.store.database import audit_log
 from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import open_engine, reading, writing
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
@@ -93,9 +95,15 @@ def test_the_chain_has_the_bridges_of_the_whole_history(service: Service) -> Non
     chain = Chain(entries[0].previous_hash)
     for entry in entries:
         chain = chain.extended([entry])
+    other = entries[-1]
+    other = replace(
+        other, recipe="another", hash=history.entry_hash(replace(other, recipe="another"))
+    )
+    with pytest.raises(HistoryNotWhole, match="unknown recipe"):
+        Chain(entries[0].previous_hash).extended([*entries[:-1], other])
     at_once = Chain(entries[0].previous_hash).extended(entries)
     assert chain == at_once
-    assert chain.bridges == bridges([entry.applied_variance for entry in entries])
+    assert chain.bridges == bridges([entry.noise_variance for entry in entries])
 
 
 def test_a_history_that_lost_its_tail_under_the_service_is_read_anew(

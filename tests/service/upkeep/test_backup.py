@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.errors import CannotStart
+from app.service.jobs.runner import Runner
 from app.service.upkeep.backup import back_up
 from app.service.upkeep.restore import restore
 from app.service.upkeep.verify import verify
@@ -20,6 +21,8 @@ from tests.api.copies.copy_tables import append, issue, mixed_table, register, r
 from tests.api.jobs.test_later import ended
 from tests.api.story import PEOPLE
 from tests.databases import fresh_database
+from tests.portal.test_sessions import signed_in
+from tests.portal.test_workbench import begun, finished
 
 KEY = bytes.fromhex(MASTER_KEY)
 
@@ -127,6 +130,35 @@ def test_jobs_come_back_with_what_was_sent_and_what_they_answered(
         file.unlink()
     found = [one.where.split()[1] for one in verify(resources, quiet).findings]
     assert sorted(found) == sorted([request, kept])
+
+
+def test_work_of_the_workbench_comes_back(service: Service, tmp_path: Path) -> None:
+    key = service.caller("recipient")[1].headers["authorization"].removeprefix("Bearer ")
+    client = signed_in(service, key)
+    options: dict[str, object] = {"confidential": ["c"], "seed": 7}
+    done = begun(client, "swap", options)
+    resources = service.app.state.resources
+    runner = Runner(resources, 1)
+    runner.start()
+    try:
+        finished(client, done)
+    finally:
+        runner.stop(0.0)
+    swapped = client.get(f"{done}/content").content
+    begun(client, "swap", options)
+    assert len(backed_up(service, tmp_path / "backup")["jobs"]) == 2
+
+    restored(tmp_path / "backup", f"sqlite:///{tmp_path}/restored.sqlite", tmp_path / "new")
+    after = Service(
+        f"sqlite:///{tmp_path}/restored.sqlite", tmp_path / "home-2", BLOB_URL=str(tmp_path / "new")
+    )
+    assert verify(after.app.state.resources, quiet).findings == []
+    assert signed_in(after, key).get(f"{done}/content").content == swapped
+    after.close()
+    # What is lost is told.
+    for file in (service.home / "blobs" / "jobs").iterdir():
+        file.unlink()
+    assert len(verify(resources, quiet).findings) == 2
 
 
 def test_a_data_set_removed_during_the_backup_is_no_part_of_it(

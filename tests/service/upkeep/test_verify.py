@@ -109,11 +109,14 @@ DAMAGE: dict[str, tuple[Callable[[Service], object], str]] = {
         lambda s: change(s, "UPDATE datasets SET secret = statistics"),
         "does not open",
     ),
-    "what was frozen is gone": (
-        lambda s: change(s, "DELETE FROM frozen"),
-        "what was frozen is gone",
+    "a part names no protection": (
+        lambda s: change(s, "UPDATE parts SET protection = NULL"),
+        "the protection of the first rows is gone",
     ),
-    "a shape is gone": (lambda s: change(s, "DELETE FROM shapes"), "do not open"),
+    "a protection is gone": (
+        lambda s: change(s, "DELETE FROM protections"),
+        "does not follow from its hashes",
+    ),
     "an entry is altered": (
         lambda s: change(s, "UPDATE history SET recipe = 'x'", "history"),
         "does not follow from its hashes",

@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import IntegrityError
 
 from app.model import Caller, Role
-from app.store.database import surveys
+from app.store.database import surveys, tables
 from app.store.database.engine import open_engine, reading, writing
 from app.store.database.sharing import callers
 from app.store.database.surveys import SurveyRecord
@@ -28,6 +28,7 @@ SURVEY = SurveyRecord(
     created_at=NOW,
     responses=0,
     totals=(0, 0),
+    responses_per_principal=3,
 )
 
 
@@ -111,3 +112,16 @@ def test_surveys_page_by_id_and_owner(engine: Engine) -> None:
         later = surveys.page(connection, after="sv_1", limit=10)
     assert [survey.id for survey in everyone] == ["sv_1", "sv_2"]
     assert [survey.id for survey in of_one] == [survey.id for survey in later] == ["sv_2"]
+
+
+def test_responses_are_counted_by_survey_and_principal(engine: Engine) -> None:
+    with writing(engine) as connection:
+        callers.add(connection, Caller("rc_2", "other", Role.RECIPIENT), NOW)
+        counts = [
+            surveys.count_respondent(connection, "sv_1", principal, responses)
+            for principal, responses in (("rc_1", 2), ("rc_2", 5), ("rc_1", 3))
+        ]
+        assert counts == [2, 5, 5]
+        surveys.remove(connection, "sv_1")
+        left = connection.execute(select(func.count()).select_from(tables.survey_respondents))
+        assert left.scalar_one() == 0

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidTable
-from app.model import Limits
-from app.tables.arrays.mixed import decoded, empty_columns, encoded, identifiers
+from app.tables.arrays.mixed import decoded, empty_columns, encoded
 
 
 def table(**columns: list[object]) -> pa.Table:
@@ -58,17 +57,3 @@ def test_numbers_whose_squares_overflow_are_refused_by_name() -> None:
 
 def test_columns_without_values_are_found() -> None:
     assert empty_columns(table(age=[1, None], nothing=[None, None])) == ["nothing"]
-
-
-def test_columns_that_tell_people_apart_are_found_with_the_reason() -> None:
-    many = table(
-        email=["a"] * 60,
-        note=[f"note {i}" for i in range(60)],
-        city=["Rome", "Oslo"] * 30,
-        age=[float(i) for i in range(60)],
-        nothing=[None] * 60,
-    )
-    found = identifiers(many, Limits())
-    assert set(found) == {"email", "note"}
-    assert all(found.values())
-    assert set(identifiers(many, Limits(categories=1))) == {"email", "note", "city"}

@@ -123,7 +123,7 @@ def read_agreement_policy(agreement_id: str, resources: ResourcesHere, ask: AskH
     return Response(orjson.dumps(policy), media_type="application/ld+json")
 
 
-@router.get("/{agreement_id}/profile", response_model_exclude_none=True)
+@router.post("/{agreement_id}/profile", response_model_exclude_none=True)
 def give_profile(
     agreement_id: str,
     request: Request,
@@ -131,7 +131,7 @@ def give_profile(
     resources: ResourcesHere,
     ask: AskHere,
 ) -> ProfileView:
-    """Have a Delta Sharing profile with a new key for this agreement alone; the key before it ends."""
+    """Make a Delta Sharing profile with a new key for this agreement alone; the key before it ends."""
     profile = profiles.give_profile(resources, ask, agreement_id)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Disposition"] = f'attachment; filename="{agreement_id}.share"'

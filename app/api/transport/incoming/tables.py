@@ -108,6 +108,8 @@ async def get_body(
     request: Request, resources: ResourcesHere, ask: AskHere
 ) -> AsyncGenerator[Readable, None]:
     """The request's body as a file: complete, and with a slot to be worked on."""
+    if getattr(request.state, "form_was_read", False):
+        raise UnsupportedMediaType("The body is a form. Send the file itself as the body.")
     limit = resources.limits.upload_bytes
     async with received_body(request, limit) as body, _slot(request, ask):
         yield body

@@ -36,6 +36,7 @@ from app.numerics.copies.noise.normal_table import FIRST_SEGMENT, SEGMENT_SHIFT,
 
 FloatArray = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
 Offsets = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -99,17 +100,53 @@ def released_tile(
     out[...] = np.rint((noise + original) * (1.0 / step)) * step
 
 
-def replace_records(
-    kept_words: WordArray, donor_words: WordArray, share: float, pool: Codes, codes: Codes
-) -> None:
-    """Replace in place the records (c, n) that are not kept by those of donors, pool (m, c).
+def next_events(
+    words: WordArray,
+    share: float,
+    fourth: bool,
+    donors: int,
+    rows: Places,
+    products: FloatArray,
+    places: Codes,
+) -> int:
+    """Draw the next events of some rows; how many rows they have all occurred in, those first in `rows`.
 
-    A record is kept when U_r < share and no code of it is below 0.
+    `words` (m, e) are of e events of each of the rows. As long as they occur, `products` is multiplied by U,
+    and the donor written to `places`; both are of all rows. An event occurs where the product, of a column to
+    its fourth power, is at least `share`.
     """
-    kept = (kept_words >> np.uint64(11)) * 2.0**-53 < share
-    kept &= (codes >= 0).all(axis=0)
-    donors = ((donor_words >> np.uint64(16)) * np.uint64(len(pool))) >> np.uint64(48)
-    codes[:, ~kept] = pool[donors[~kept]].T
+    rows_left, words_left = rows, words
+    for event in range(words.shape[1]):
+        word = words_left[:, event]
+        product = products[rows_left] * (
+            ((word >> np.uint64(24)).astype(np.float64) + 0.5) * 2.0**-40
+        )
+        time = (product * product) * (product * product) if fourth else product
+        occurred = time >= share
+        drawn = ((word & np.uint64(2**24 - 1)) * np.uint64(donors)) >> np.uint64(24)
+        rows_left, words_left = rows_left[occurred], words_left[occurred]
+        products[rows_left] = product[occurred]
+        places[rows_left] = drawn[occurred].astype(np.int32)
+    rows[: len(rows_left)] = rows_left
+    return len(rows_left)
+
+
+def show_cells(
+    record_products: FloatArray,
+    record_places: Codes,
+    products: FloatArray,
+    places: Codes,
+    values: Codes,
+    codes: Codes,
+) -> None:
+    """Replace in place the cells (n,) of a column in which an event occurred, by the latest one's donor.
+
+    The events are the latest of the record and of the column; `values` are the column's in the pool.
+    """
+    times = (products * products) * (products * products)
+    own_later = times < record_products
+    replaced = own_later | (record_products < 1.0)
+    codes[...] = np.where(replaced, values[np.where(own_later, places, record_places)], codes)
 
 
 def looked_up(places: Codes, codes: Codes, out: Codes) -> None:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 WordArray = NDArray[np.uint64]
+Places = NDArray[np.intp]
 
 KEY_BYTES = 32
 WORD_BYTES = 8
@@ -62,6 +63,8 @@ class Keystream:
             raise ValueError("a draw key has 32 bytes")
         anywhere = modes.CTR(bytes(COUNTER_BYTES))
         self._stream: CipherContext = Cipher(algorithms.AES(key), anywhere).encryptor()
+        counters = modes.ECB()  # noqa: S305 - of counters, each once: CTR mode, at chosen places
+        self._counters: CipherContext = Cipher(algorithms.AES(key), counters).encryptor()
 
     def fill(self, words: WordArray, block: int, column: int, *, first: int = 0) -> None:
         """Write the words of a column of a block from an offset on to a contiguous array.
@@ -80,6 +83,15 @@ class Keystream:
             self._stream.update_into(_ZEROS[: len(piece)], piece)
         if not words.dtype.isnative or _BIG_ENDIAN:
             words.byteswap(inplace=True)
+
+    def pairs(self, block: int, column: int, places: Places) -> WordArray:
+        """The words of the offsets 2p and 2p + 1 of a column of a block, for some places p, (n, 2)."""
+        counters = np.empty((len(places), 2), dtype=">u8")
+        counters[:, 0] = block
+        counters[:, 1] = places
+        counters[:, 1] |= np.uint64(column << 32)
+        words = np.frombuffer(self._counters.update(counters.data.cast("B")), dtype="<u8")
+        return words.astype(np.uint64, copy=False).reshape(-1, 2)
 
 
 _BIG_ENDIAN = np.dtype(np.uint64) != np.dtype("<u8")

@@ -12,58 +12,92 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 Codes = NDArray[np.int32]
+Places = NDArray[np.intp]
+Numbers = NDArray[np.float64]
 Words = NDArray[np.uint64]
 Offsets = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-PIECE = 4_096  # rows that go through all loops together: what they touch stays next to the core
-
 _NONE, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
-_UNUSED_BITS, _DONOR_BITS, _DONOR_SHIFT = np.uint64(11), np.uint64(16), np.uint64(48)
+_UNIFORM_SHIFT, _DONOR_MASK = np.uint64(24), np.uint64(2**24 - 1)
 _WORD_SHIFT = np.uint64(3)
-_UNIT = 2.0**-53
+_UNIT = 2.0**-40
 
 _read_codes = types.Array(types.int32, 1, "C", readonly=True)
-_read_code_matrix = types.Array(types.int32, 2, "C", readonly=True)
+_read_numbers = types.Array(types.float64, 1, "C", readonly=True)
 _read_words = types.Array(types.uint64, 1, "C", readonly=True)
 _read_word_matrix = types.Array(types.uint64, 2, "C", readonly=True)
 _read_offsets = types.Array(types.int64, 1, "C", readonly=True)
-_codes, _code_matrix, _offsets = types.int32[::1], types.int32[:, ::1], types.int64[::1]
+_codes, _offsets = types.int32[::1], types.int64[::1]
 
 
 @njit(
-    types.void(_read_words, _read_words, types.float64, _read_code_matrix, _code_matrix),
+    types.int64(
+        _read_word_matrix,
+        types.float64,
+        types.boolean,
+        types.int64,
+        types.intp[::1],
+        types.float64[::1],
+        _codes,
+    ),
     nogil=True,
     cache=True,
 )
-def replace_records(
-    kept_words: Words, donor_words: Words, share: float, pool: Codes, codes: Codes
-) -> None:
-    """`definition.replace_records`.
+def next_events(
+    words: Words,
+    share: float,
+    fourth: bool,
+    donors: int,
+    rows: Places,
+    products: Numbers,
+    places: Codes,
+) -> int:
+    """`definition.next_events`.
 
-    First who goes, without a branch, then their donors alone: a branch on a coin that falls for each
-    row is guessed wrong every other time, and costs more than all the rest.
+    Without a branch on a coin that falls for each row: it is guessed wrong every other time, and costs more
+    than all the rest.
     """
-    c, n = codes.shape
-    donors = np.uint64(len(pool))
-    goes, rows = np.empty(PIECE, dtype=np.int32), np.empty(PIECE, dtype=np.uint64)
-    for start in range(0, n, PIECE):
-        stop = min(start + PIECE, n)
-        words = kept_words[start:stop]
-        for i in range(len(words)):
-            goes[i] = not np.float64(np.int64(words[i] >> _UNUSED_BITS)) * _UNIT < share
-        for j in range(c):
-            column = codes[j, start:stop]
-            for i in range(len(column)):
-                goes[i] |= column[i] < 0
-        found = 0
-        for i in range(len(words)):
-            rows[found] = start + i
-            found += goes[i]
-        for row in rows[:found]:
-            donor = ((donor_words[row] >> _DONOR_BITS) * donors) >> _DONOR_SHIFT
-            for j in range(c):
-                codes[j, row] = pool[donor, j]
+    found = _NONE
+    count = np.uint64(donors)
+    for i in range(len(rows)):
+        row = np.uint64(rows[i])
+        product, place, occurred = products[row], places[row], True
+        for event in range(words.shape[1]):
+            word = words[i, event]
+            drawn = np.float64(np.int64(word >> _UNIFORM_SHIFT))
+            further = product * ((drawn + 0.5) * _UNIT)
+            time = (further * further) * (further * further) if fourth else further
+            occurred = occurred & (time >= share)
+            product = further if occurred else product
+            donor = np.int32(((word & _DONOR_MASK) * count) >> _UNIFORM_SHIFT)
+            place = donor if occurred else place
+        products[row], places[row] = product, place
+        rows[found] = np.int64(row)
+        found += np.uint64(occurred)
+    return int(np.int64(found))
+
+
+@njit(
+    types.void(_read_numbers, _read_codes, _read_numbers, _read_codes, _read_codes, _codes),
+    nogil=True,
+    cache=True,
+)
+def show_cells(
+    record_products: Numbers,
+    record_places: Codes,
+    products: Numbers,
+    places: Codes,
+    values: Codes,
+    codes: Codes,
+) -> None:
+    """`definition.show_cells`."""
+    for i in range(len(codes)):
+        time = (products[i] * products[i]) * (products[i] * products[i])
+        own_later = time < record_products[i]
+        place = np.uint64(places[i] if own_later else record_places[i])
+        value = values[place]
+        codes[i] = value if own_later or record_products[i] < 1.0 else codes[i]
 
 
 @njit(types.void(_read_codes, _read_codes, _codes), nogil=True, cache=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.copies.noise import definition
-from app.numerics.copies.noise.definition import Bytes, Codes, Offsets
+from app.numerics.copies.noise.definition import Bytes, Codes, Offsets, Places
 from app.numerics.copies.noise.keystream import WordArray
 from app.numerics.copies.noise.normal_table import SEGMENTS, segment_bounds
 
@@ -42,12 +42,24 @@ class Steps(Protocol):
         out: FloatArray,
     ) -> None: ...
 
-    def replace_records(
+    def next_events(
         self,
-        kept_words: WordArray,
-        donor_words: WordArray,
+        words: WordArray,
         share: float,
-        pool: Codes,
+        fourth: bool,
+        donors: int,
+        rows: Places,
+        products: FloatArray,
+        places: Codes,
+    ) -> int: ...
+
+    def show_cells(
+        self,
+        record_products: FloatArray,
+        record_places: Codes,
+        products: FloatArray,
+        places: Codes,
+        values: Codes,
         codes: Codes,
     ) -> None: ...
 
@@ -76,7 +88,8 @@ class Compiled:
     def __init__(self) -> None:
         from app.numerics.copies.noise import kernels, record_kernels
 
-        self.replace_records = record_kernels.replace_records
+        self.next_events = record_kernels.next_events
+        self.show_cells = record_kernels.show_cells
         self.looked_up = record_kernels.looked_up
         self.text_offsets = record_kernels.text_offsets
         self.text_bytes = record_kernels.text_bytes
@@ -173,21 +186,30 @@ def agree(one: Steps, other: Steps) -> bool:
 
 def _shown(using: Steps) -> list[bytes]:
     """Records kept, replaced and spelled: missing and unlisted values, texts of all lengths."""
-    words = border_words()[:2_000]
-    rows = len(words) // 2
-    found = np.arange(3 * rows, dtype=np.int32).reshape(3, rows) % 20 - 1
-    using.replace_records(
-        words[:rows] << np.uint64(7),
-        words[rows:] * np.uint64(0x9E3779B97F4A7C15),
-        0.5,
-        np.arange(51, dtype=np.int32).reshape(17, 3) % 20,
-        found,
-    )
-    codes, offsets = np.empty(rows, dtype=np.int32), np.empty(rows + 1, dtype=np.int64)
-    using.looked_up(np.arange(20, dtype=np.int32)[::-1].copy(), found[1], codes)
+    words = border_words()[:2_000] * np.uint64(0x9E3779B97F4A7C15)
+    n = len(words) // 2
+    own = np.arange(n, dtype=np.int32) % 20 - 1
+    latest = []
+    for fourth in (False, True):
+        products, donors = np.ones(n), np.zeros(n, dtype=np.int32)
+        rows, left = np.arange(n, dtype=np.intp), n
+        for drawn in (words[:n, None], words.reshape(n, 2)):
+            left = using.next_events(drawn[:left], 0.1, fourth, 17, rows[:left], products, donors)
+        latest.append((products, donors, rows[:left]))
+    (of_record, of_column) = latest
+    values = np.arange(17, dtype=np.int32)
+    using.show_cells(*of_record[:2], *of_column[:2], values, own)
+    codes, offsets = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int64)
+    using.looked_up(np.arange(20, dtype=np.int32)[::-1].copy(), np.abs(own), codes)
     lengths = np.arange(20, dtype=np.uint64)
     letters = (np.arange(60, dtype=np.uint64) * words[-1]).reshape(20, 3)
     using.text_offsets(codes, lengths, offsets)
     texts = np.empty(offsets[-1] + 8, dtype=np.uint8)
     using.text_bytes(codes, lengths, letters, offsets, texts)
-    return [found.tobytes(), codes.tobytes(), offsets.tobytes(), texts[: offsets[-1]].tobytes()]
+    return [
+        *(array.tobytes() for one in latest for array in one),
+        own.tobytes(),
+        codes.tobytes(),
+        offsets.tobytes(),
+        texts[: offsets[-1]].tobytes(),
+    ]

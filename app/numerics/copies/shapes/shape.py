@@ -54,8 +54,8 @@ def covariance_shape(moments: RowMoments) -> FloatArray:
         R = K_I + trust * np.diag(np.diag(K_I))
         among = np.ix_(spread, spread)
         if moments.complete_rows < moments.rows:
-            R[among] = joined(R[among], moments.filled_covariance()[among])
-        found[among] = joined(R[among], moments.complete_covariance()[among])
+            R[among] = dominate(R[among], moments.filled_covariance()[among])
+        found[among] = dominate(R[among], moments.complete_covariance()[among])
         _cover_patterns(found, moments)
         _cover_pairs(found, moments)
     return found
@@ -83,7 +83,7 @@ def _cover(S: FloatArray, columns: Columns, K: FloatArray) -> None:
     among = np.ix_(*(2 * [[columns[place] for place in there]]))
     K = K[np.ix_(there, there)]
     if not _dominates(S[among], K):
-        S[among] = joined(S[among], K)
+        S[among] = dominate(S[among], K)
 
 
 def _dominates(A: FloatArray, B: FloatArray) -> bool:
@@ -107,7 +107,7 @@ def without_spread(moments: RowMoments) -> Places:
     return np.flatnonzero(~(sd > rounding))
 
 
-def joined(A: FloatArray, B: FloatArray) -> FloatArray:
+def dominate(A: FloatArray, B: FloatArray) -> FloatArray:
     """A ∨ B, (d, d): it dominates both, and is A where A dominates B.
 
     A is positive definite, B semidefinite. Written as A + L·U·diag(max(0, m - 1))·UᵀLᵀ, which
@@ -155,15 +155,6 @@ def rows_for_a_shape(d: int) -> int:
     One made of a handful of rows would itself give them away.
     """
     return 10 * (d + 1)
-
-
-def enough_for_a_shape(moments: RowMoments) -> bool:
-    """Whether so many rows have each of the columns that they have at all.
-
-    Departs from DESIGN.md, which counts complete rows: rows that all lack a column would never have a shape of their own,
-    however many come. Where few are complete, K_I and its λ are what bounds them.
-    """
-    return moments.fewest_values >= rows_for_a_shape(moments.columns)
 
 
 def _scaled(matrix: FloatArray, unit: FloatArray) -> FloatArray:

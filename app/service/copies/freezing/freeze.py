@@ -1,31 +1,44 @@
-"""Freezing: with the first copy, from all rows that are there and not withdrawn.
+"""Measuring rows and protecting them: all that are there at the first copy together, and each later part alone.
 
-The rows are looked at before the data set is locked, since that takes as long as reading them, and
-again under the lock only where they changed in between.
+Rows are measured before the data set is locked, since that takes as long as reading them, and again under the lock
+only where they changed in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
 from sqlalchemy import Connection
 
-from app.errors import NotReleasable
+from app.errors import Conflict, NotReleasable
 from app.model import Column, Dataset, Kind, Part, Storage
-from app.numerics.arrays import IntArray
-from app.numerics.copies.calibrating.applied import Calibration
-from app.numerics.copies.calibrating.calibration import calibrated, rows_shape
+from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.copies.association import squared_canonical_correlation
+from app.numerics.copies.grid import FINENESS
 from app.numerics.copies.shapes.row_moments import RowMoments
-from app.numerics.copies.shapes.shape import covariance_shape, enough_for_a_shape, without_spread
-from app.service.copies.freezing.frozen import Frozen, keep_frozen, open_frozen
-from app.service.copies.freezing.pool import keep_pool
+from app.numerics.copies.shapes.shape import (
+    covariance_shape,
+    dominate,
+    shape_factor,
+    without_spread,
+)
+from app.service.copies.freezing.donors import Donors
+from app.service.copies.freezing.protection import (
+    PartProtection,
+    first_protection,
+    keep_protection,
+    open_protections,
+)
 from app.service.copies.freezing.rows import (
+    Sample,
     batch_moments,
     part_batches,
     part_moments,
@@ -33,9 +46,9 @@ from app.service.copies.freezing.rows import (
     sample_of,
     sampled_columns,
 )
-from app.service.copies.freezing.shape import Shape, following, keep_shape, use_shape
 from app.service.datasets.secrets import Statistics, open_secret, open_statistics
 from app.service.resources import Resources
+from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
@@ -43,7 +56,7 @@ from app.store.database.registered import datasets
 
 @dataclass(frozen=True, repr=False)
 class Rows:
-    """Which rows and columns a look is of; rows never change."""
+    """Which rows and columns are measured; rows never change."""
 
     columns: tuple[Column, ...]
     parts: tuple[Part, ...]
@@ -51,36 +64,54 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class Look:
-    """What the rows told.
+class Records:
+    """Donors, and how much numbers and categories tell of each other, as far as these may be shown."""
+
+    donors: Donors | None
+    r_squared: float
+
+    @classmethod
+    def of(cls, sample: Sample | None, before: Donors | None = None) -> Self:
+        """Of a sample of rows; `before` are the donors of earlier parts."""
+        if sample is None:
+            return cls(None, 0.0)
+        donors = Donors.of(sample) if before is None else before.with_rows(sample)
+        return cls(
+            donors, squared_canonical_correlation(sample.matrix(), *donors.shown_codes(sample))
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """What rows tell.
 
     where:
-        numeric      the numbers that get noise; the others travel with the record
-        moments      of those numbers, part by part
-        records      a sample of the records, in the order in which donors are taken; None without any
-        calibration  how numbers and records depend on each other; None likewise
+        numeric    the numbers that get noise
+        moments    of those numbers
+        sample     rows in the order of a keystream; None without categorical columns
+        records    what follows for the records, were these the first rows
     """
 
     of: Rows
     numeric: tuple[str, ...]
-    moments: tuple[RowMoments, ...]
-    records: pa.Table | None
-    calibration: Calibration | None
+    moments: RowMoments
+    sample: Sample | None
+    records: Records
 
 
 def rows_to_freeze(connection: Connection, dataset: Dataset) -> Rows:
-    """The rows that a freeze would be made of now; rows that wait are in no copy."""
+    """The rows that a first copy would be made of now."""
     return Rows(
         columns=dataset.columns,
-        parts=tuple(part for part in datasets.parts(connection, dataset.id) if not part.waiting),
+        parts=tuple(datasets.parts(connection, dataset.id)),
         retired=tuple(datasets.retired(connection, dataset.id, 0, dataset.rows)),
     )
 
 
-def look_ahead(resources: Resources, dataset_id: str) -> Look | None:
-    """A look at the rows of a data set that is not frozen yet, for `frozen_now` to use.
+def measure_ahead(resources: Resources, dataset_id: str) -> Measurement | None:
+    """A measurement of the rows of a data set that is not frozen yet, for `freeze_dataset` to use.
 
-    No connection is held while the rows are read.
+    No connection is held while the rows are read. NotReleasable when nothing is to be perturbed in them.
     """
     with reading(resources.engine) as connection:
         dataset = datasets.one(connection, dataset_id)
@@ -88,38 +119,36 @@ def look_ahead(resources: Resources, dataset_id: str) -> Look | None:
             return None
         secret = open_secret(resources, connection, dataset_id)
         rows = rows_to_freeze(connection, dataset)
-    return look_at(resources, rows, secret)
+    _check_extent(rows)
+    return measure_rows(resources, rows, secret)
 
 
-def look_at(resources: Resources, rows: Rows, secret: bytes) -> Look:
-    """Read the rows; NotReleasable when nothing is to be perturbed in them.
+def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
+    """Read the rows once.
 
-    Once, where the categories determine no number. Where they do, the rows that are complete in the others are other rows, and the others are looked at
-    again. Where there is a cluster the sample is taken here, and the rest is counted there: of its rows
-    only moments come back.
+    Where there is a cluster the sample is taken here, and moments are counted there.
     """
     numbers, categories = sampled_columns(rows.columns)
-    count = sum(part.rows for part in rows.parts) - len(rows.retired)
-    _check_extent(rows.columns, count)
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     if not categories:
-        moments = tuple(part_moments(resources, part, numbers, retired) for part in rows.parts)
-        return Look(rows, numbers, moments, None, None)
-    counted = () if resources.spread.elsewhere else numbers
+        moments = _part_moments(resources, rows, numbers, retired)
+        return Measurement(rows, numbers, moments, None, Records.of(None))
+    count = sum(part.rows for part in rows.parts) - len(rows.retired)
+    here = () if resources.spread.elsewhere else numbers
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
-        taken = _MomentsBeside(counted, beside)
+        taken = _MomentsBeside(here, beside)
         batches = _batches_seen(resources, rows, (*numbers, *categories), taken)
         sample = sample_of(batches, rows.columns, sample_key(secret), count)
-        matrix = sample.matrix()
-        shape = beside.submit(rows_shape, matrix)
-        calibration = calibrated(matrix, *sample.codes(), shape.result)
-    travelling = tuple(numbers[place] for place in calibration.travelling)
-    records = sample.table.select([*categories, *travelling])
-    if not travelling and counted:
-        return Look(rows, numbers, taken.result(), records, calibration)
-    numeric = tuple(name for name in numbers if name not in travelling)
-    moments = tuple(part_moments(resources, part, numeric, retired) for part in rows.parts)
-    return Look(rows, numeric, moments, records, calibration)
+        records = Records.of(sample)
+        moments = taken.result() if here else _part_moments(resources, rows, numbers, retired)
+    return Measurement(rows, numbers, moments, sample, records)
+
+
+def _part_moments(
+    resources: Resources, rows: Rows, numbers: Sequence[str], retired: IntArray
+) -> RowMoments:
+    each = (part_moments(resources, part, numbers, retired) for part in rows.parts)
+    return reduce(RowMoments.merged, each, RowMoments.none(len(numbers)))
 
 
 BEHIND = 8
@@ -127,34 +156,29 @@ BEHIND = 8
 
 
 class _MomentsBeside:
-    """Moments of all parts, whose batches are added beside what reads on, in their order."""
+    """Moments of all rows, whose batches are added beside what reads on, in their order."""
 
     def __init__(self, names: Sequence[str], beside: ThreadPoolExecutor) -> None:
         self._names = names
         self._beside = beside
-        self._found: list[RowMoments] = []
+        self._found = RowMoments.none(len(names))
         self._asked: list[Future[None]] = []
 
-    def begin_part(self) -> None:
-        """What is added from now on is of a part more."""
-        self._found.append(RowMoments.none(len(self._names)))
-
     def add(self, batch: pa.RecordBatch) -> None:
-        """Waits while too many batches are held, of whatever parts."""
+        """Waits while too many batches are held."""
         if self._names and batch.num_rows:
-            part = len(self._found) - 1
-            self._asked.append(self._beside.submit(self._add, part, batch))
+            self._asked.append(self._beside.submit(self._add, batch))
         for before in self._asked[-BEHIND - 1 : -BEHIND]:
             before.result()
 
-    def result(self) -> tuple[RowMoments, ...]:
-        """Part by part, of all batches; or whatever one of them failed by."""
+    def result(self) -> RowMoments:
+        """Of all batches; or whatever one of them failed by."""
         for one in self._asked:
             one.result()
-        return tuple(self._found)
+        return self._found
 
-    def _add(self, part: int, batch: pa.RecordBatch) -> None:
-        self._found[part] = self._found[part].merged(batch_moments(batch, self._names))
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._found = self._found.merged(batch_moments(batch, self._names))
 
 
 def _batches_seen(
@@ -164,90 +188,116 @@ def _batches_seen(
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
     for part in rows.parts:
-        moments.begin_part()
         for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
             moments.add(batch)
             yield batch
 
 
-def frozen_now(
+def freeze_dataset(
     resources: Resources,
     connection: Connection,
     dataset: Dataset,
     now: datetime,
-    look: Look | None,
-) -> Frozen:
-    """What is frozen, frozen now if it was not before; the caller holds the data set's lock.
+    measurement: Measurement | None,
+) -> PartProtection:
+    """The protection of the first part, made now if there was none; the caller holds the data set's lock.
 
     NotReleasable when no noise can be shaped from what is known of the rows.
     """
-    known = open_frozen(resources, connection, dataset.id)
+    known = first_protection(resources, connection, dataset.id)
     if known is not None:
         return known
-    if dataset.frozen:
-        raise HistoryNotWhole("the data set is frozen and what was frozen is lost")
+    if dataset.frozen or history.of(connection, dataset.id):
+        raise HistoryNotWhole("the data set is frozen and its protection is lost")
     rows = rows_to_freeze(connection, dataset)
-    if look is None or look.of != rows:
-        look = look_at(resources, rows, open_secret(resources, connection, dataset.id))
-    together = reduce(RowMoments.merged, look.moments)
-    _check_releasable(look.numeric, together)
-    _check_categories(dataset, open_statistics(resources, connection, dataset.id))
-    found = _freeze_shapes(resources, connection, dataset.id, look, together)
-    pool = None
-    if look.records is not None:
-        pool = keep_pool(resources, connection, dataset.id, look.records)
-    frozen = keep_frozen(
-        resources,
-        connection,
-        dataset.id,
-        Frozen(
-            numeric=look.numeric,
-            means=together.present.means,
-            variances=np.diag(found[0].matrix).copy(),
-            records=() if pool is None else tuple(pool.values),
-            calibration=look.calibration,
-            shapes=tuple(shape.hash for shape in found),
-            pool="" if pool is None else pool.hash,
-        ),
-    )
+    _check_extent(rows)
+    if measurement is None or measurement.of != rows:
+        secret = open_secret(resources, connection, dataset.id)
+        measurement = measure_rows(resources, rows, secret)
+    statistics = open_statistics(resources, connection, dataset.id)
+    _check_releasable(measurement.numeric, measurement.moments)
+    _check_categories(dataset, statistics)
+    protection = first_part(measurement, statistics.largest)
+    kept = keep_protection(resources, connection, dataset.id, protection)
+    datasets.protect_all(connection, dataset.id, kept.hash)
     datasets.freeze(connection, dataset.id, now)
-    return frozen
+    return kept
 
 
-def _freeze_shapes(
+def first_part(measurement: Measurement, largest: Mapping[str, float]) -> PartProtection:
+    """The protection of all rows that are there at the first copy."""
+    return PartProtection(
+        numeric=measurement.numeric,
+        rows=measurement.moments.rows,
+        means=measurement.moments.present.means,
+        largest=_magnitudes(measurement.numeric, largest),
+        factor=shape_factor(covariance_shape(measurement.moments)),
+        r_squared=measurement.records.r_squared,
+        donors=measurement.records.donors,
+    )
+
+
+def protect_part(
     resources: Resources,
     connection: Connection,
     dataset_id: str,
-    look: Look,
-    together: RowMoments,
-) -> list[Shape]:
-    """A shape for every part: that of all rows together, joined by each part's own.
+    measurement: Measurement,
+    largest: Mapping[str, float],
+) -> PartProtection:
+    """Keep the protection of a part that comes after the first copy; the caller holds the data set's lock."""
+    parts = datasets.parts(connection, dataset_id)
+    known = open_protections(resources, connection, dataset_id, [parts[0], parts[-1]])
+    first, newest = known[parts[0].number], known[parts[-1].number]
+    issued = [entry.noise_variance for entry in history.of(connection, dataset_id)]
+    protection = later_part(first, newest, measurement, largest, min(issued, default=1.0))
+    return keep_protection(resources, connection, dataset_id, protection)
 
-    The first is of all rows, so that a part of one row is no obstacle where others stand beside it.
+
+def later_part(
+    first: PartProtection,
+    newest: PartProtection,
+    measurement: Measurement,
+    largest: Mapping[str, float],
+    noise_variance: float,
+) -> PartProtection:
+    """The protection of a part that comes after the first copy; `noise_variance` is the smallest that was issued.
+
+    Its noise dominates the part's own rows, and is never less than that of the first part. No part in between
+    has an influence but by the counts that its donors follow from.
     """
-    centre, matrix = together.present.means, covariance_shape(together)
-    several = len(look.moments) > 1
-    found: list[Shape] = []
-    for part, moments in zip(look.of.parts, look.moments, strict=True):
-        enough = enough_for_a_shape(moments)
-        if found and not enough:
-            use_shape(resources, connection, dataset_id, part.number, found[-1])
-            continue
-        if several and enough:
-            centre, matrix = following(centre, matrix, moments)
-        before = found[-1].hash if found else ""
-        found.append(
-            keep_shape(
-                resources,
-                connection,
-                dataset_id,
-                part.number,
-                centre=centre,
-                matrix=matrix,
-                before=before,
-            )
+    magnitudes = _magnitudes(first.numeric, largest)
+    S = dominate(first.matrix, covariance_shape(measurement.moments))
+    needed = _carried_variances(magnitudes, noise_variance)
+    S += np.diag(np.maximum(needed - np.diag(S), 0.0))
+    records = Records.of(measurement.sample, newest.donors)
+    return PartProtection(
+        numeric=first.numeric,
+        rows=measurement.moments.rows,
+        means=measurement.moments.present.means,
+        largest=magnitudes,
+        factor=shape_factor(S),
+        r_squared=max(first.r_squared, records.r_squared),
+        donors=records.donors,
+    )
+
+
+def _magnitudes(numeric: Sequence[str], largest: Mapping[str, float]) -> FloatArray:
+    return np.array([largest.get(name, 0.0) for name in numeric], dtype=np.float64)
+
+
+def _carried_variances(magnitudes: FloatArray, noise_variance: float) -> FloatArray:
+    """S_jj from which on numbers as large as these carry their noise at a level (`grid`)."""
+    steps = np.ldexp(np.array([math.ulp(one) for one in magnitudes.tolist()]), FINENESS + 1)
+    return np.asarray(steps**2 / noise_variance, dtype=np.float64)
+
+
+def require_frozen(dataset: Dataset) -> None:
+    """Conflict before the first copy: its rows and columns are the owner's to settle."""
+    if not dataset.frozen:
+        raise Conflict(
+            "The owner has not released this data set yet. Ask the owner to issue its first copy, or to finalise"
+            " an agreement on it."
         )
-    return found
 
 
 def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
@@ -255,7 +305,7 @@ def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
 
     They count retired rows too: what varies in these alone is found by the first copy.
     """
-    _check_extent(dataset.columns, dataset.released_rows)
+    _check_columns(dataset.columns, dataset.released_rows)
     kept = [column for column in dataset.columns if column.storage is Storage.NUMBER]
     squares = np.diag(statistics.moments.comoment)
     for column, spread in zip(kept, squares.tolist(), strict=True):
@@ -264,7 +314,11 @@ def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
     _check_categories(dataset, statistics)
 
 
-def _check_extent(columns: Sequence[Column], rows: int) -> None:
+def _check_extent(rows: Rows) -> None:
+    _check_columns(rows.columns, sum(part.rows for part in rows.parts) - len(rows.retired))
+
+
+def _check_columns(columns: Sequence[Column], rows: int) -> None:
     if not any(sampled_columns(columns)):
         raise NotReleasable("a copy needs a numeric or a categorical column; there is neither")
     if rows < 2:

@@ -188,14 +188,19 @@ class Sample:
 
     def codes(self, without: str | None = None) -> tuple[Codes, list[int]]:
         """The categories as codes, (n, c), a missing one being a category; and how many each has."""
-        names = [name for name in self.records if name != without]
-        codes = np.empty((self.table.num_rows, len(names)), dtype=np.int32)
-        sizes = []
-        for place, name in enumerate(names):
-            coded = coded_values(self.table.column(name))
-            codes[:, place] = coded.indices.to_numpy(zero_copy_only=False)
-            sizes.append(max(len(coded.dictionary), 1))
-        return codes, sizes
+        values, codes = self.coded_records(without)
+        return codes, [max(len(listed), 1) for listed in values.values()]
+
+    def coded_records(self, without: str | None = None) -> tuple[dict[str, pa.Array], Codes]:
+        """Name → the values that occur, a missing one among them, and the places of all cells in these, (n, c)."""
+        coded = {
+            name: coded_values(self.table.column(name)) for name in self.records if name != without
+        }
+        codes = np.empty((self.table.num_rows, len(coded)), dtype=np.int32)
+        for place, column in enumerate(coded.values()):
+            codes[:, place] = column.indices.to_numpy(zero_copy_only=False)
+        values = {name: column.dictionary.cast(pa.large_string()) for name, column in coded.items()}
+        return values, codes
 
 
 def sampled_columns(columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -3,9 +3,9 @@
 A recipe is a plain value: no connection, no store, no lock. It can be sent to another process or
 machine together with originals, and `block` gives the same rows there.
 
-The noise of a part is bound to its rows and to its shape. Other rows under the same ordinals, which a
-restore may bring about, meet fresh noise; and the same path is never shown under two shapes, whose
-difference would give it away.
+The noise of a part is bound to its rows, to its protection, and to how many earlier parts have the same rows. Other rows
+under the same ordinals, which a restore may bring about, meet fresh noise; the same path is never shown under two
+shapes, whose difference would give it away; and rows that come again have noise of their own.
 """
 
 from __future__ import annotations
@@ -20,20 +20,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from app.errors import NotReleasable
 from app.model import BLOCK_ROWS, Column, Dataset, HistoryEntry, Kind, Part, Storage
 from app.numerics.copies.grid import largest_magnitude
-from app.numerics.copies.noise.definition import RECIPE
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import PathDraws, Rows, draws_needed
+from app.numerics.copies.path import PathDraws, Rows
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
 from app.service.copies.chain import Chain
-from app.service.copies.freezing.frozen import Frozen, refuse_lost_noise
-from app.service.copies.freezing.pool import Pool
-from app.service.copies.freezing.shape import Shape
+from app.service.copies.freezing.donors import Pool
+from app.service.copies.freezing.protection import PartProtection, refuse_lost_noise
 from app.service.copies.typed_output import numbers, numbers_shown, output_type, passed_through
-from app.store.database.copies.history import HistoryNotWhole
 from app.tables.stream import category_text
 
 FloatArray = NDArray[np.float64]
@@ -44,16 +40,22 @@ class PartRecipe:
     """What is particular to the rows of one part.
 
     where:
-        binding       the rows and their shape, keyed: what the draws are bound to
-        factor        (d, d), L of the part's shape
-        record_key    by which its records are kept or replaced
+        binding           the rows and their protection, keyed: what the draws are bound to
+        applied_variance  a(v) of the part
+        factor            (d, d), L of the part's shape
+        grid              column → exponent of its step, that of the copy's grid or a coarser one
+        record_key        by which its records are kept or replaced
+        pool              donors, where there are categorical columns
     """
 
     first_row: int
     binding: bytes
+    applied_variance: float
     draws: PathDraws
     factor: FloatArray
+    grid: Mapping[str, int]
     record_key: bytes
+    pool: Pool | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,19 +64,17 @@ class CopyRecipe:
 
     where:
         columns  those released, in the data set's order
-        record   all columns that are kept or replaced together, in the pool's order
-        pool     the donors, where there are such columns
+        noised   names of all columns with noise, in the order of the shapes
+        record   all categorical columns, in the donors' order
         parts    number → what is particular to the part's rows
 
     What follows from these is found once: hundreds of batches are made of one recipe.
     """
 
     entry_hash: str
-    applied_variance: float
     columns: tuple[Column, ...]
+    noised: tuple[str, ...]
     record: tuple[Column, ...]
-    pool: Pool | None
-    frozen: Frozen
     parts: Mapping[int, PartRecipe]
 
     @cached_property
@@ -83,14 +83,9 @@ class CopyRecipe:
         return pa.schema([(column.name, output_type(column)) for column in self.columns])
 
     @cached_property
-    def grid(self) -> dict[str, int]:
-        """Column → exponent of its release grid; NotReleasable where noise would be lost."""
-        return self.frozen.grid(self.applied_variance)
-
-    @cached_property
     def numeric(self) -> tuple[Column, ...]:
         """The released columns that carry noise."""
-        return tuple(column for column in self.columns if column.name in self.frozen.numeric)
+        return tuple(column for column in self.columns if column.name in self.noised)
 
     @cached_property
     def recorded(self) -> tuple[Column, ...]:
@@ -109,43 +104,64 @@ class CopyRecipe:
         return [column.name for column in self.record if column.storage is Storage.TEXT]
 
 
+@dataclass(frozen=True, repr=False)
+class ProtectedPart:
+    """A part, its protection, and how many earlier parts have the same rows."""
+
+    part: Part
+    protection: PartProtection
+    repeats: int
+
+
 def copy_recipe(
     dataset: Dataset,
     columns: tuple[Column, ...],
     chain: Chain,
     entry: HistoryEntry,
-    frozen: Frozen,
-    pool: Pool | None,
-    parts: Mapping[int, tuple[Part, Shape]],
+    first: PartProtection,
+    parts: Sequence[ProtectedPart],
     secret: bytes,
 ) -> CopyRecipe:
-    """The recipe of an entry's copy for these parts; `chain` is the whole history.
+    """The recipe of an entry's copy for these parts.
 
-    HistoryNotWhole when an entry was drawn by a recipe that this version does not know,
-    NotReleasable when the rows of a part were stored before noise was bound to rows.
+    `chain` is the whole history, `first` the protection that the columns were frozen with. NotReleasable when a number is so
+    large that its noise would be lost to rounding.
     """
-    if chain.recipes - {RECIPE}:
-        raise HistoryNotWhole("an entry of the history was drawn by an unknown recipe")
+    by_name = {column.name: column for column in dataset.columns}
+    return CopyRecipe(
+        entry_hash=entry.hash,
+        columns=columns,
+        noised=first.numeric,
+        record=tuple(by_name[name] for name in first.records),
+        parts={one.part.number: _part_recipe(one, chain, entry, secret) for one in parts},
+    )
+
+
+def _part_recipe(
+    protected: ProtectedPart, chain: Chain, entry: HistoryEntry, secret: bytes
+) -> PartRecipe:
+    part, protection = protected.part, protected.protection
+    binding = _binding(secret, protected)
     target = entry.sequence - 1
     # Only of those that the target leads back to: the others may be thousands.
-    hashes = {
-        position: bytes.fromhex(chain.entries[position].hash)
-        for position in draws_needed(chain.bridges, target, {})
+    history = chain.bridges_to(target, protection.r_squared)
+    keys = {
+        position: draw_key(secret, bytes.fromhex(chain.entries[position].hash), binding)
+        for position in history
     }
-    made: dict[int, PartRecipe] = {}
-    for number, (part, shape) in parts.items():
-        binding = _binding(secret, part, shape)
-        keys = {position: draw_key(secret, hash_, binding) for position, hash_ in hashes.items()}
-        made[number] = PartRecipe(
-            first_row=part.first_row,
-            binding=binding,
-            draws=PathDraws(chain.bridges, target, keys, len(frozen.numeric)),
-            factor=shape.factor,
-            record_key=record_key(secret, bytes.fromhex(frozen.hash), binding),
-        )
-    by_name = {column.name: column for column in dataset.columns}
-    record = tuple(by_name[name] for name in frozen.records)
-    return CopyRecipe(entry.hash, entry.applied_variance, columns, record, pool, frozen, made)
+    pool = None
+    if protection.donors is not None:
+        pool = Pool.of(protection.donors, secret, protection.hash, protection.rows)
+    return PartRecipe(
+        first_row=part.first_row,
+        binding=binding,
+        applied_variance=protection.applied(entry.noise_variance),
+        draws=PathDraws(history, target, keys, len(protection.numeric)),
+        factor=protection.factor,
+        grid=protection.grid(entry.noise_variance),
+        record_key=record_key(secret, binding),
+        pool=pool,
+    )
 
 
 def block(
@@ -166,15 +182,14 @@ def block(
     own = recipe.parts[part]
     rows = Rows(index, first, first + originals.num_rows)
     shown = _numeric(recipe, own, originals, rows, known, keep)
-    if recipe.pool is not None and recipe.recorded:
-        shown |= _records(
-            recipe.pool,
-            recipe.record,
-            recipe.recorded,
-            originals,
-            recipe.applied_variance,
-            key=own.record_key,
-            start=index * BLOCK_ROWS + first,
+    if own.pool is not None and recipe.recorded:
+        values = {
+            column.name: category_text(originals.column(column.name)) for column in recipe.record
+        }
+        names = [column.name for column in recipe.recorded]
+        start = index * BLOCK_ROWS + first
+        shown |= own.pool.shown(
+            values, names, own.applied_variance, key=own.record_key, start=start
         )
     for column in recipe.columns:
         if column.kind is Kind.PASSTHROUGH:
@@ -195,11 +210,11 @@ def _numeric(
     wanted = recipe.numeric
     if not wanted:
         return {}
-    grid = recipe.grid
-    places = [recipe.frozen.numeric.index(column.name) for column in wanted]
+    grid = own.grid
+    places = [recipe.noised.index(column.name) for column in wanted]
     exact = [numbers(originals.column(column.name)) for column in wanted]
     largest = {c.name: largest_magnitude(x) for c, x in zip(wanted, exact, strict=True)}
-    refuse_lost_noise(grid, largest)
+    refuse_lost_noise({name: grid[name] for name in largest}, largest)
     values = perturbed_block(
         exact,
         own.draws,
@@ -215,41 +230,8 @@ def _numeric(
     }
 
 
-def _records(
-    pool: Pool,
-    record: Sequence[Column],
-    wanted: Sequence[Column],
-    originals: pa.RecordBatch,
-    applied_variance: float,
-    *,
-    key: bytes,
-    start: int,
-) -> dict[str, pa.Array]:
-    """Those wanted of the columns of the record, for a part's rows from `start` on.
-
-    `originals` has all columns of the record: whether one is kept depends on all its values,
-    whichever of them are released.
-    """
-    values = {
-        column.name: category_text(originals.column(column.name))
-        if column.kind is Kind.CATEGORICAL
-        else originals.column(column.name)
-        for column in record
-    }
-    names = [column.name for column in wanted]
-    shown = pool.shown(values, names, applied_variance, key=key, start=start)
-    for column in wanted:
-        if column.kind.noised:
-            shown[column.name] = numbers_shown(column, numbers(shown[column.name]), None)
-    return shown
-
-
-def _binding(secret: bytes, part: Part, shape: Shape) -> bytes:
-    if not part.digest:
-        raise NotReleasable(
-            "The rows were stored by an earlier version, which did not bind noise to them; register"
-            " the table anew.",
-            part=part.number,
-        )
-    content = b"cornerwave noise v1\0" + bytes.fromhex(part.digest) + bytes.fromhex(shape.hash)
+def _binding(secret: bytes, protected: ProtectedPart) -> bytes:
+    assert protected.part.protection is not None
+    content = b"cornerwave noise v2\0" + bytes.fromhex(protected.part.digest)
+    content += bytes.fromhex(protected.part.protection) + protected.repeats.to_bytes(8, "big")
     return hmac.new(secret, content, hashlib.sha256).digest()

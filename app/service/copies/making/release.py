@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -21,11 +22,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, Refusal
-from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry
+from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import Rows
 from app.service.asking import Ask, released_columns, work
-from app.service.copies.freezing.pool import open_pool
-from app.service.copies.freezing.shape import open_shapes
+from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.copies.lookup import (
     downloadable,
     level_names,
@@ -34,7 +34,7 @@ from app.service.copies.lookup import (
 )
 from app.service.copies.making.path_cache import PathCache, worth_keeping
 from app.service.copies.making.pieces import Batch, Piece, batches, cut, within
-from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
+from app.service.copies.making.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
 from app.service.copies.making.scheduling import Downloads
 from app.service.copies.typed_output import output_type
 from app.service.datasets.secrets import open_secret
@@ -67,17 +67,17 @@ class Release:
 
     where:
         levels           the owner's names for its variance that the caller may know
-        promised         v of its level
-        applied          a(v), for those who answer for the data set, None for recipients
-        batches_of_rows  where the rows lie; parts that wait for a shape are not there
+        noise_variances  of the columns with noise, a·S_jj of the level, mean over the rows; public
+        applied          a(v) of the level in the first part; public
+        batches_of_rows  where the rows lie
         retired          ordinals of those among them that were withdrawn
     """
 
     dataset: Dataset
     entry: HistoryEntry
     levels: tuple[str, ...]
-    promised: float
-    applied: float | None
+    noise_variances: Mapping[str, float]
+    applied: float
     columns: tuple[Column, ...]
     first: int
     last: int
@@ -95,15 +95,6 @@ class Release:
         """What a file of it is called: the data set and the level, by the names that the caller knows."""
         called = self.levels[0] if self.levels else self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
-
-    @property
-    def known_variance(self) -> float:
-        """What the caller may have undone of the noise: a recipient, what it is promised.
-
-        Anything divided by a function of a gives a away, and with it what columns that are not the
-        recipient's have to do with each other.
-        """
-        return self.promised if self.applied is None else self.applied
 
     @property
     def schema(self) -> pa.Schema:
@@ -268,26 +259,28 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
     """Look up all that the selected rows follow from; NotFound or Refusal when not for the caller."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = downloadable(connection, ask, copy_id)
-        frozen, chain = released_history(resources, connection, dataset.id)
+        protection, chain = released_history(resources, connection, dataset.id)
         secret = open_secret(resources, connection, dataset.id)
         first, last = _rows(dataset, grant, selection)
         allowed = released_columns(dataset, grant)
         if not allowed:
             raise Refusal("none of the columns of your grant is released any more")
         columns = _columns(allowed, selection.columns)
-        released = [part for part in datasets.parts(connection, dataset.id) if not part.waiting]
-        retired = datasets.retired_from_copies(connection, dataset.id, first, last)
-        selected = [within(batch, first, last) for batch in batches(released)]
+        every = datasets.parts(connection, dataset.id)
+        retired = datasets.retired(connection, dataset.id, first, last)
+        selected = [within(batch, first, last) for batch in batches(every)]
         most = _rows_at_once(len(columns))
         rows = tuple(batch for one in selected if one for batch in cut(one, most))
         parts = {piece.part.number: piece.part for batch in rows for piece in batch}
-        shapes = open_shapes(resources, connection, dataset.id, list(parts.values()))
+        known = open_protections(resources, connection, dataset.id, list(parts.values()))
+        repeats = _repeats(every)
+        promised = promised_variance(connection, entry)
         return Release(
             dataset=dataset,
             entry=entry,
             levels=level_names(connection, grant, entry),
-            promised=promised_variance(connection, entry),
-            applied=entry.applied_variance if grant is None else None,
+            noise_variances=_noise_variances(parts.values(), known, promised),
+            applied=protection.applied(promised),
             columns=columns,
             first=first,
             last=last,
@@ -298,9 +291,8 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
                 columns,
                 chain,
                 entry,
-                frozen,
-                open_pool(resources, connection, dataset.id, frozen),
-                {number: (part, shapes[number]) for number, part in parts.items()},
+                protection,
+                [ProtectedPart(part, known[n], repeats[n]) for n, part in parts.items()],
                 secret,
             ),
             paths=PathCache(resources.noise, cache_key(secret)),
@@ -309,6 +301,29 @@ def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Select
             groups=resources.row_groups,
             downloads=resources.downloads,
         )
+
+
+def _noise_variances(
+    parts: Iterable[Part], protections: Mapping[int, PartProtection], noise_variance: float
+) -> dict[str, float]:
+    found: Counter[str] = Counter()
+    rows = 0
+    for part in parts:
+        protection = protections[part.number]
+        own = protection.applied(noise_variance) * protection.variances * part.rows
+        found.update(dict(zip(protection.numeric, own.tolist(), strict=True)))
+        rows += part.rows
+    return {name: total / rows for name, total in found.items()}
+
+
+def _repeats(parts: Sequence[Part]) -> dict[int, int]:
+    """Part → how many before it have the same rows."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for part in parts:
+        found[part.number] = seen[part.digest]
+        seen[part.digest] += 1
+    return found
 
 
 def record_release(resources: Resources, ask: Ask, release: Release, media_type: str) -> None:

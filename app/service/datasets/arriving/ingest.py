@@ -25,9 +25,9 @@ from app.numerics.moments import Moments, block_moments
 from app.service.jobs.progress import SILENT, Progress
 from app.tables.columns import (
     ColumnLook,
-    Facts,
     LookedAt,
     column_of,
+    facts_of,
     refuse_unknown,
     repeating_columns,
 )
@@ -193,7 +193,7 @@ def ingest(
     whole = dict(zip(names, seen.integer.tolist(), strict=True))
     columns = tuple(
         column_of(
-            _facts(column, looks[column.name], integer=whole.get(column.name, False)),
+            facts_of(column, looks[column.name], integer=whole.get(column.name, False)),
             wishes.get(column.name),
             limits.categories,
         )
@@ -246,16 +246,3 @@ def _refuse_late_numbers(column: TableColumn, look: ColumnLook) -> None:
             f'columns={{"{column.name}": "numeric"}} to have it read as such.',
             column=column.name,
         )
-
-
-def _facts(column: TableColumn, look: ColumnLook, *, integer: bool) -> Facts:
-    return Facts(
-        column.name,
-        column.storage,
-        values=look.values,
-        missing=look.missing,
-        integer=integer,
-        distinct=look.distinct,
-        look=look,
-        column=column,
-    )

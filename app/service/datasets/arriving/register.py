@@ -6,7 +6,7 @@ A blob is written so that the database can prove, at any later moment, that it i
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 
@@ -58,6 +58,16 @@ def uploading(resources: Resources, blob: str, schema: pa.Schema) -> Iterator[Up
                 with writing(resources.engine) as connection:
                     loose_blobs.forget(connection, blob)
         raise
+
+
+def discard_blobs(resources: Resources, blobs: Sequence[str]) -> None:
+    """Delete blobs whose removal is committed; what a failure here leaves behind, the next start removes."""
+    with suppress(OSError):
+        for blob in blobs:
+            resources.blobs.delete(blob)
+        with writing(resources.engine) as connection:
+            for blob in blobs:
+                loose_blobs.forget(connection, blob)
 
 
 def check_name(resources: Resources, ask: Ask, name: str) -> None:

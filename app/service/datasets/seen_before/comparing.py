@@ -18,12 +18,14 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from sqlalchemy import Connection
 
 from app.errors import KeyRepeated, RowsAgain, RowsOverlap
 from app.model import Dataset, Level, Notice, Versions
+from app.numerics.arrays import Words
 from app.numerics.fingerprints import Sketch, merged, overlap, repeats, with_new
 from app.service.datasets.seen_before.fingerprinting import KeyRuns, Sketches
 from app.service.resources import Resources
@@ -79,31 +81,55 @@ def extend_sketches(
     owner: str,
     found: Sketches,
     *,
+    pending: Sequence[bytes] = (),
+    keep: bool = True,
     allow_versions: bool,
     allow_overlap: bool,
 ) -> tuple[Notice, ...]:
     """The same for appended rows: what counts is the data set with them, and is told when it is new.
 
+    `pending` are sealed sketches of its pending rows. With `keep` the appended rows are no pending ones.
+
     RowsAgain where the data set has most of these rows already, unless the owner said that this is meant, and a notice
     where it has many; by its key column that is known exactly (`versions`), without one by all values.
     """
-    before = _opened(resources, dataset_id, sketches.one(connection, dataset_id))
+    kept = _opened(resources, dataset_id, sketches.one(connection, dataset_id))
+    before = reduce(_merged, (_opened(resources, dataset_id, one) for one in pending), kept)
     again: tuple[Notice, ...] = ()
     if before.keys is None:
         again = _again(before.rows, found.rows, dataset_id, allow_versions=allow_versions)
     # Rows that came again do not tell how alike rows are by nature, and are not to hide those that come next.
     together = with_new if again else merged
-    after = Sketches(
-        together(before.rows, found.rows),
-        None if before.keys is None or found.keys is None else merged(before.keys, found.keys),
-    )
-    if _same(before.rows, after.rows) and _same(before.keys, after.keys):
-        return again  # most rows of a large table are not in its sketch
-    notices = _compared(
-        resources, connection, dataset_id, owner, before, after, allow_overlap=allow_overlap
-    )
-    sketches.put(connection, dataset_id, _sealed(resources, dataset_id, after))
+    after = replace(_merged(before, found), rows=together(before.rows, found.rows))
+    notices: tuple[Notice, ...] = ()
+    if not _same(before, after):  # most rows of a large table are not in its sketch
+        notices = _compared(
+            resources, connection, dataset_id, owner, before, after, allow_overlap=allow_overlap
+        )
+    after = replace(_merged(kept, found), rows=together(kept.rows, found.rows))
+    if keep and not _same(kept, after):
+        sketches.put(connection, dataset_id, _sealed(resources, dataset_id, after))
     return (*again, *notices)
+
+
+def sealed_sketches(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
+    """The sketches of rows that may be pending, as they may be kept."""
+    return _sealed(resources, dataset_id, found)
+
+
+def add_pending_sketches(
+    resources: Resources, connection: Connection, dataset_id: str, pending: Sequence[bytes]
+) -> None:
+    """Count rows that were pending among the data set's."""
+    if pending:
+        each = [sketches.one(connection, dataset_id), *pending]
+        found = reduce(_merged, (_opened(resources, dataset_id, one) for one in each))
+        sketches.put(connection, dataset_id, _sealed(resources, dataset_id, found))
+
+
+def _merged(one: Sketches, other: Sketches) -> Sketches:
+    keys = None if one.keys is None or other.keys is None else merged(one.keys, other.keys)
+    return Sketches(merged(one.rows, other.rows), keys)
 
 
 def _again(
@@ -200,7 +226,11 @@ def _share(one: Sketches, other: Sketches) -> float:
     return max(found)
 
 
-def _same(one: Sketch | None, other: Sketch | None) -> bool:
+def _same(one: Sketches, other: Sketches) -> bool:
+    return _same_sketch(one.rows, other.rows) and _same_sketch(one.keys, other.keys)
+
+
+def _same_sketch(one: Sketch | None, other: Sketch | None) -> bool:
     if one is None or other is None:
         return one is other
     return np.array_equal(one.fingerprints, other.fingerprints) and np.array_equal(
@@ -271,6 +301,34 @@ def enter_keys(
         )
     key_books.put(connection, dataset_id, replace(book, keys=keys, most_versions=most))
     return most
+
+
+def remove_keys(connection: Connection, dataset_id: str, fingerprints: Words) -> None:
+    """Take the keys of rows that were never released out of the book."""
+    book = key_books.one(connection, dataset_id)
+    if book is None or not len(fingerprints):
+        return
+    shift = np.uint64(64 - book.bits)
+    places = (fingerprints >> shift).astype(np.int64) if book.bits else np.zeros(len(fingerprints))
+    gone = 0
+    for number in np.unique(places).astype(int).tolist():
+        known = key_books.page(connection, dataset_id, number)
+        assert known is not None
+        leaving, times = np.unique(fingerprints[places == number], return_counts=True)
+        keys, counts = known
+        counts[np.searchsorted(keys, leaving)] -= times
+        left = counts > 0
+        gone += int((~left).sum())
+        key_books.put_page(connection, dataset_id, number, keys[left], counts[left])
+    most = max(
+        (
+            int(found[1].max(initial=0))
+            for number in key_books.pages(connection, dataset_id)
+            if (found := key_books.page(connection, dataset_id, number)) is not None
+        ),
+        default=0,
+    )
+    key_books.put(connection, dataset_id, replace(book, keys=book.keys - gone, most_versions=most))
 
 
 def privacy_left(level: Level, versions: int) -> float:

@@ -165,9 +165,8 @@ class Fingerprints:
         words = row_words(batch, self._names, self._keys.texts, self._decimal)
         self._rows = with_rows(self._rows, fingerprints(self._keys.rows, words))
         if self._key_column is not None:
-            cells = cell_words(batch.column(self._key_column), self._keys.texts, self._decimal)
-            given = cells[cells != MISSING]
-            found = fingerprints(self._keys.keys, given[:, None])
+            cells = batch.column(self._key_column)
+            found = _key_fingerprints(self._keys, cells, self._decimal)
             self._key_sketch = with_rows(self._key_sketch, found)
             self.runs.add(fingerprints(self._book_key, found[:, None]))
 
@@ -176,6 +175,20 @@ class Fingerprints:
 
     def __exit__(self, *_: object) -> None:
         self.runs.close()
+
+
+def book_fingerprints(
+    resources: Resources, secret: bytes, cells: pa.Array, decimal: Decimal
+) -> Words:
+    """The keys in these cells as the book of the data set with this secret has them."""
+    found = _key_fingerprints(fingerprint_keys(resources), cells, decimal)
+    return fingerprints(_derived(secret, "book"), found[:, None])
+
+
+def _key_fingerprints(keys: FingerprintKeys, cells: pa.Array, decimal: Decimal) -> Words:
+    words = cell_words(cells, keys.texts, decimal)
+    given = words[words != MISSING]
+    return fingerprints(keys.keys, given[:, None])
 
 
 MISSING = np.uint64(0x7FF8000000000000)

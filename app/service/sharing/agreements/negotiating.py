@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -16,6 +17,7 @@ from app.agreement import Agreement, Party, State, Terms
 from app.errors import InvalidParameter, NotFound, Refusal, WrongState
 from app.model import Role
 from app.service.asking import Ask, Work, new_id, work
+from app.service.copies.freezing.freeze import Measurement, freeze_dataset, measure_ahead
 from app.service.resources import Resources
 from app.service.sharing.agreements import states
 from app.service.sharing.agreements.lookup import acting_party, known_agreement
@@ -31,7 +33,8 @@ from app.service.sharing.agreements.terms import (
 from app.service.sharing.dataspace.following import follow_in_dataspace
 from app.service.sharing.deliveries.planning import plan
 from app.service.sharing.webhooks.outbox import Event, tell
-from app.store.database.engine import moment
+from app.store.database.engine import moment, reading
+from app.store.database.registered import datasets
 from app.store.database.sharing import agreement_log, agreements, callers, rules
 from app.store.database.sharing.agreement_log import Fact
 
@@ -95,6 +98,7 @@ def send(
 
     `version` is the one that the caller saw, if it minds: acting on another is refused.
     """
+    measured = _measured_ahead(resources, ask, agreement_id) if message is Message.FINALIZE else {}
     with work(resources, ask) as under_way:
         connection = under_way.connection
         agreement = known_agreement(connection, ask, agreement_id)
@@ -118,6 +122,8 @@ def send(
             )
         if message in (Message.AGREE, Message.FINALIZE):
             require_still_possible(connection, terms, now)
+        if message is Message.FINALIZE:
+            _freeze_items(resources, connection, terms, now, measured)
         agreement = _said(
             resources,
             connection,
@@ -185,9 +191,38 @@ def _agreed_by_rule(
         if rule is not None:
             return _by_rule(resources, connection, agreement, Message.AGREE, rule.id)
     if agreement.state is State.VERIFIED and agreement.rule is not None:
-        require_still_possible(connection, agreement.terms, moment(connection))
+        now = moment(connection)
+        require_still_possible(connection, agreement.terms, now)
+        _freeze_items(resources, connection, agreement.terms, now, {})
         return _by_rule(resources, connection, agreement, Message.FINALIZE, agreement.rule)
     return agreement
+
+
+def _measured_ahead(
+    resources: Resources, ask: Ask, agreement_id: str
+) -> dict[str, Measurement | None]:
+    """Measurements of the data sets that finalising the agreement would freeze."""
+    with reading(resources.engine) as connection:
+        agreement = known_agreement(connection, ask, agreement_id)
+        if acting_party(ask, agreement) is not Party.PROVIDER:
+            return {}
+    names = {item.dataset for item in agreement.terms.items}
+    return {name: measure_ahead(resources, name) for name in names}
+
+
+def _freeze_items(
+    resources: Resources,
+    connection: Connection,
+    terms: Terms,
+    now: datetime,
+    measured: Mapping[str, Measurement | None],
+) -> None:
+    """Freeze the data sets agreed on: from here on the recipient may have their copies."""
+    for name in sorted({item.dataset for item in terms.items}):
+        datasets.lock(connection, name)
+        dataset = datasets.one(connection, name)
+        if dataset is not None:
+            freeze_dataset(resources, connection, dataset, now, measured.get(name))
 
 
 def _by_rule(

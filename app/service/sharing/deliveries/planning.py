@@ -56,13 +56,13 @@ def plan(resources: Resources, connection: Connection, agreement: Agreement, now
 
 def cause_of(connection: Connection, terms: Terms, item: Item, now: datetime) -> str | None:
     """What a delivery at this moment would be for; None when there is nothing to deliver."""
-    if datasets.one(connection, item.dataset) is None:
+    dataset = datasets.one(connection, item.dataset)
+    if dataset is None:
         return None
     if terms.refresh == ONCE:
         return ONCE
     if terms.refresh == ON_APPEND:
-        parts = datasets.parts(connection, item.dataset)
-        return f"rows:{sum(part.rows for part in parts if not part.waiting)}"
+        return f"rows:{dataset.rows}"
     schedule = schedule_of(terms.refresh)
     if schedule is None:
         return None

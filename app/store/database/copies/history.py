@@ -6,10 +6,12 @@ and so independent noise, while the same request gets the same hash and so the v
 lost. That is why the moment and the caller, which are kept beside it and in the audit log, are not
 part of the hash.
 
-    hash = SHA-256("cornerwave history v2" ‖ 0 ‖ data set id ‖ 0 ‖ recipe ‖ 0 ‖ sequence (8 bytes)
-                   ‖ v ‖ a ‖ lower neighbour or 0 ‖ upper neighbour or ∞ ‖ previous hash (32 bytes)),
+    hash = SHA-256("cornerwave history v3" ‖ 0 ‖ data set id ‖ 0 ‖ recipe ‖ 0 ‖ sequence (8 bytes)
+                   ‖ v ‖ lower neighbour or 0 ‖ upper neighbour or ∞ ‖ previous hash (32 bytes)),
     numbers big-endian, variances as doubles; the previous hash of the first entry is the hash of
-    what was frozen for the data set.
+    the first part's protection.
+
+Entries are of noise variances v. What is applied in a part follows from v and the part's protection.
 
 The database refuses to change or remove an entry (migrations/append_only.py).
 """
@@ -39,7 +41,6 @@ def append(
     dataset: str,
     copy: str,
     noise_variance: float,
-    applied_variance: float,
     recipe: str,
     first_hash: str,
     at: datetime,
@@ -50,15 +51,14 @@ def append(
     `first_hash` stands before the first entry. A variance that is there already, or a writer that
     was not alone after all, violates a constraint and nothing is kept.
     """
-    drawn = [entry.applied_variance for entry in entries]
+    drawn = [entry.noise_variance for entry in entries]
     entry = HistoryEntry(
         dataset=dataset,
         sequence=len(entries) + 1,
         copy=copy,
         noise_variance=noise_variance,
-        applied_variance=applied_variance,
-        lower=max((a for a in drawn if a < applied_variance), default=None),
-        upper=min((a for a in drawn if a > applied_variance), default=None),
+        lower=max((v for v in drawn if v < noise_variance), default=None),
+        upper=min((v for v in drawn if v > noise_variance), default=None),
         recipe=recipe,
         previous_hash=entries[-1].hash if entries else first_hash,
         hash="",
@@ -136,12 +136,11 @@ def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
 
 def entry_hash(entry: HistoryEntry) -> str:
     """The hash at the head of this module, in hexadecimal."""
-    texts = ("cornerwave history v2", entry.dataset, entry.recipe)
+    texts = ("cornerwave history v3", entry.dataset, entry.recipe)
     lower = 0.0 if entry.lower is None else entry.lower
     upper = math.inf if entry.upper is None else entry.upper
     content = b"".join(text.encode() + b"\0" for text in texts)
-    variances = (entry.noise_variance, entry.applied_variance, lower, upper)
-    content += struct.pack(">Qdddd", entry.sequence, *variances)
+    content += struct.pack(">Qddd", entry.sequence, entry.noise_variance, lower, upper)
     return hashlib.sha256(content + bytes.fromhex(entry.previous_hash)).hexdigest()
 
 
@@ -150,7 +149,6 @@ KEPT = (
     "sequence",
     "copy",
     "noise_variance",
-    "applied_variance",
     "lower",
     "upper",
     "recipe",

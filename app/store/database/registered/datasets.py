@@ -6,19 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from sqlalchemy import (
-    Connection,
-    Label,
-    Select,
-    and_,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Label, Select, delete, func, insert, or_, select, union, update
 
 from app.model import Column, Dataset, Kind, Part, Storage
 from app.store.database import tables
@@ -27,6 +15,8 @@ from app.store.database.registered import loose_blobs
 from app.store.database.sharing import agreements
 
 ROWS_AT_ONCE = 10_000
+
+_BLOBS = union(select(tables.parts.c.blob), select(tables.pending_batches.c.blob)).subquery()
 
 
 def add(
@@ -95,7 +85,7 @@ def page(
     listed: bool = False,
 ) -> list[Dataset]:
     """Data sets by id, after the one named: all, of one owner, with a grant that lives `now`, or listed."""
-    query = select(tables.datasets, _waiting()).where(tables.datasets.c.id > after)
+    query = select(tables.datasets, _pending_rows()).where(tables.datasets.c.id > after)
     if only is not None:
         query = query.where(tables.datasets.c.id == only)
     if owner is not None:
@@ -124,7 +114,9 @@ def page(
             key_column=row.key_column,
             created_at=row.created_at,
             frozen=row.frozen_at is not None,
-            waiting=int(row.waiting),  # a sum of integers is a decimal to PostgreSQL
+            pending_rows=int(row.pending_rows),  # a sum of integers is a decimal to PostgreSQL
+            part_rows=row.part_rows,
+            publish_noise=row.publish_noise,
             description=row.description,
             listed=row.listed,
             missing_tokens=tuple(row.missing_tokens or ()),
@@ -133,12 +125,25 @@ def page(
     ]
 
 
-def describe(connection: Connection, dataset_id: str, description: str, *, listed: bool) -> None:
-    """Say what a data set is, and whether others may find it."""
+def describe(
+    connection: Connection,
+    dataset_id: str,
+    description: str,
+    *,
+    listed: bool,
+    part_rows: int,
+    publish_noise: bool,
+) -> None:
+    """Set the description and the options of a data set."""
     connection.execute(
         update(tables.datasets)
         .where(tables.datasets.c.id == dataset_id)
-        .values(description=description, listed=listed)
+        .values(
+            description=description,
+            listed=listed,
+            part_rows=part_rows,
+            publish_noise=publish_noise,
+        )
     )
 
 
@@ -196,33 +201,52 @@ def parts(connection: Connection, dataset_id: str) -> list[Part]:
         .order_by(tables.parts.c.number)
     )
     return [
-        Part(row.number, row.first_row, row.rows, row.blob, row.digest, row.waiting) for row in rows
+        Part(row.number, row.first_row, row.rows, row.blob, row.digest, row.protection)
+        for row in rows
     ]
 
 
-def release_waiting(connection: Connection, dataset_id: str) -> None:
-    """The parts that waited for a shape have one."""
-    connection.execute(
-        update(tables.parts).where(tables.parts.c.dataset == dataset_id).values(waiting=False)
+def first_protection(connection: Connection, dataset_id: str) -> str | None:
+    """The hash of the first part's protection, None before the first copy."""
+    query = select(tables.parts.c.protection).where(
+        tables.parts.c.dataset == dataset_id, tables.parts.c.number == 0
     )
+    hash_: str | None = connection.execute(query).scalar_one_or_none()
+    return hash_
+
+
+def protect_all(connection: Connection, dataset_id: str, protection: str) -> None:
+    """All parts that are there share this protection from now on."""
+    connection.execute(
+        update(tables.parts)
+        .where(tables.parts.c.dataset == dataset_id)
+        .values(protection=protection)
+    )
+
+
+def blobs_of(connection: Connection, dataset_id: str) -> list[str]:
+    """Every blob that a data set needs, those of pending rows among them."""
+    kept = tables.parts, tables.pending_batches
+    found = union(*(select(table.c.blob).where(table.c.dataset == dataset_id) for table in kept))
+    return list(connection.execute(found).scalars())
 
 
 def all_blobs(connection: Connection) -> set[str]:
     """Every blob that some data set needs."""
-    return set(connection.execute(select(tables.parts.c.blob)).scalars())
+    return set(connection.execute(select(_BLOBS.c.blob)).scalars())
 
 
 def some_blobs(connection: Connection, near: str, limit: int) -> list[str]:
     """A few blobs that data sets need: the next after `near` by name, then from the first on."""
-    query = select(tables.parts.c.blob).order_by(tables.parts.c.blob).limit(limit)
-    after = list(connection.execute(query.where(tables.parts.c.blob >= near)).scalars())
-    first = list(connection.execute(query.where(tables.parts.c.blob < near)).scalars())
+    query = select(_BLOBS.c.blob).order_by(_BLOBS.c.blob).limit(limit)
+    after = list(connection.execute(query.where(_BLOBS.c.blob >= near)).scalars())
+    first = list(connection.execute(query.where(_BLOBS.c.blob < near)).scalars())
     return [*after, *first][:limit]
 
 
 def refers_to(connection: Connection, blob: str) -> bool:
     """Whether some data set needs this blob."""
-    query = select(tables.parts.c.blob).where(tables.parts.c.blob == blob)
+    query = select(_BLOBS.c.blob).where(_BLOBS.c.blob == blob)
     return connection.execute(query).first() is not None
 
 
@@ -261,35 +285,15 @@ def retired(connection: Connection, dataset_id: str, first: int, last: int) -> l
     return list(connection.execute(query).scalars())
 
 
-def retired_from_copies(
-    connection: Connection, dataset_id: str, first: int, last: int
-) -> list[int]:
-    """Those of them that copies had: who has one is not to see that a row was withdrawn which waits."""
-    query = _from_copies(_retired(dataset_id, first, last)).order_by(tables.retired_rows.c.row)
-    return list(connection.execute(query).scalars())
-
-
 def retired_count(connection: Connection, dataset_id: str, first: int, last: int) -> int:
     """How many these are."""
-    rows = _from_copies(_retired(dataset_id, first, last)).subquery()
+    rows = _retired(dataset_id, first, last).subquery()
     return int(connection.execute(select(func.count()).select_from(rows)).scalar_one())
 
 
 def _retired(dataset_id: str, first: int, last: int) -> Select[int]:
     rows = tables.retired_rows.c
     return select(rows.row).where(rows.dataset == dataset_id, rows.row >= first, rows.row < last)
-
-
-def _from_copies(withdrawn: Select[int]) -> Select[int]:
-    """Without the rows of parts that wait, which no copy has."""
-    rows, parts = tables.retired_rows.c, tables.parts.c
-    waits = (
-        parts.dataset == rows.dataset,
-        parts.waiting,
-        rows.row >= parts.first_row,
-        rows.row < parts.first_row + parts.rows,
-    )
-    return withdrawn.where(~exists().where(*waits))
 
 
 def sealed_secret(connection: Connection, dataset_id: str) -> bytes:
@@ -327,23 +331,12 @@ def remove(connection: Connection, dataset_id: str) -> None:
     connection.execute(delete(tables.datasets).where(tables.datasets.c.id == dataset_id))
 
 
-def _waiting() -> Label[int]:
-    """Rows of a data set that wait for a shape and were not withdrawn."""
-    parts, retired_rows = tables.parts.c, tables.retired_rows.c
-    waits = and_(parts.dataset == tables.datasets.c.id, parts.waiting)
-    rows = select(func.coalesce(func.sum(parts.rows), 0)).where(waits).scalar_subquery()
-    withdrawn = (
-        select(func.count())
-        .where(
-            waits,
-            retired_rows.dataset == parts.dataset,
-            retired_rows.row >= parts.first_row,
-            retired_rows.row < parts.first_row + parts.rows,
-        )
-        .correlate(tables.datasets)
-        .scalar_subquery()
-    )
-    return (rows - withdrawn).label("waiting")
+def _pending_rows() -> Label[int]:
+    """Rows of a data set that have not yet formed a part."""
+    batches = tables.pending_batches.c
+    rows = func.sum(batches.rows - func.json_array_length(batches.retired))
+    of_it = select(func.coalesce(rows, 0)).where(batches.dataset == tables.datasets.c.id)
+    return of_it.scalar_subquery().label("pending_rows")
 
 
 def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, list[Column]]:

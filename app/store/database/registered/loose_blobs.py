@@ -46,6 +46,15 @@ def forget(connection: Connection, name: str) -> None:
     connection.execute(delete(tables.loose_blobs).where(tables.loose_blobs.c.blob == name))
 
 
+def abandon(connection: Connection, name: str) -> None:
+    """An upload is not needed after all, and is to be removed."""
+    connection.execute(
+        update(tables.loose_blobs)
+        .where(tables.loose_blobs.c.blob == name)
+        .values(reason=Reason.REMOVAL.value)
+    )
+
+
 def set_aside(connection: Connection, name: str, now: datetime) -> None:
     """The blob waits in quarantine since now."""
     connection.execute(

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, and_, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
 from app.model import Caller, Role
 from app.store.database import tables
@@ -34,11 +34,17 @@ class CallerRecord:
     participant_id: str | None = None
 
 
-def add(connection: Connection, caller: Caller, now: datetime) -> None:
+def add(
+    connection: Connection, caller: Caller, now: datetime, created_by: str | None = None
+) -> None:
     """Keep a new caller; it has no key yet."""
     connection.execute(
         insert(tables.callers).values(
-            id=caller.id, name=caller.name, role=caller.role.value, created_at=now
+            id=caller.id,
+            name=caller.name,
+            role=caller.role.value,
+            created_at=now,
+            created_by=created_by,
         )
     )
 
@@ -146,9 +152,11 @@ def with_role(connection: Connection, role: Role) -> list[Caller]:
     return [_caller(row) for row in rows]
 
 
-def one(connection: Connection, caller_id: str) -> CallerRecord | None:
-    """A caller by id, revoked or not."""
-    found = page(connection, after="", limit=1, only=caller_id)
+def one(
+    connection: Connection, caller_id: str, *, visible_to: str | None = None
+) -> CallerRecord | None:
+    """A caller by id, revoked or not; as `page` where an owner is named."""
+    found = page(connection, after="", limit=1, only=caller_id, visible_to=visible_to)
     return found[0] if found else None
 
 
@@ -172,10 +180,17 @@ def name_taken(connection: Connection, name: str) -> bool:
 
 
 def page(
-    connection: Connection, *, after: str, limit: int, only: str | None = None
+    connection: Connection,
+    *,
+    after: str,
+    limit: int,
+    only: str | None = None,
+    visible_to: str | None = None,
 ) -> list[CallerRecord]:
-    """Callers by id, after the one named."""
+    """Callers by id, after the one named; for an owner itself, whom it created and its partners."""
     query = select(tables.callers).where(tables.callers.c.id > after)
+    if visible_to is not None:
+        query = query.where(_visible_to(visible_to))
     if only is not None:
         query = query.where(tables.callers.c.id == only)
     rows = connection.execute(query.order_by(tables.callers.c.id).limit(limit)).all()
@@ -192,6 +207,20 @@ def page(
         )
         for row in rows
     ]
+
+
+def _visible_to(owner: str) -> ColumnElement[bool]:
+    """Callers that an owner created, or has a grant or an agreement with, or is."""
+    own = select(tables.datasets.c.id).where(tables.datasets.c.owner == owner)
+    granted = select(tables.grants.c.recipient).where(tables.grants.c.dataset.in_(own))
+    agreed = select(tables.agreements.c.consumer).where(tables.agreements.c.provider == owner)
+    callers = tables.callers.c
+    return or_(
+        callers.id == owner,
+        callers.created_by == owner,
+        callers.id.in_(granted),
+        callers.id.in_(agreed),
+    )
 
 
 def revoke_keys(

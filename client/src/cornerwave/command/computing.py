@@ -15,6 +15,10 @@ from cornerwave.held import HeldTable, place_for_table
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="A file; its end says the format.")]
 Seed = Annotated[int | None, typer.Option(help="The same seed gives the same answer.")]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to keep although it tells people apart; repeat it for more."),
+]
 Options = Annotated[str | None, typer.Option("--options", help="Further options as JSON.")]
 
 
@@ -23,7 +27,9 @@ def _saved(held: HeldTable, output: Path, as_json: bool) -> None:
     if as_json:
         say_json({"path": path, "seed": held.seed, "report": held.report})
     else:
-        say({"path": path, "seed": held.seed}, as_json)
+        left_out = list(held.report.get("left_out", ())) if held.report else []
+        told = {"left out, as they tell people apart": ", ".join(left_out)} if left_out else {}
+        say({"path": path, "seed": held.seed, **told}, as_json)
 
 
 @reads_tables
@@ -38,14 +44,15 @@ def synthesise(
         str | None, typer.Option(help="The column that models shall predict.")
     ] = None,
     seed: Seed = None,
+    keep: Keep = None,
     reading: Reading = AS_FOUND,
     as_json: Json = False,
 ) -> None:
-    """A synthetic table like this one."""
+    """A synthetic table like this one, without columns that tell people apart."""
     with speaking(as_json) as cw:
         place_for_table(output)
         held = cw.synthesise(
-            file, method=method, rows=rows, target=target, seed=seed, reading=reading
+            file, method=method, rows=rows, target=target, seed=seed, keep=keep, reading=reading
         )
         _saved(held, output, as_json)
 
@@ -64,10 +71,11 @@ def swap(
     proportion: Annotated[float | None, typer.Option()] = None,
     method: Annotated[str | None, typer.Option(help="optimal, greedy, random.")] = None,
     seed: Seed = None,
+    keep: Keep = None,
     reading: Reading = AS_FOUND,
     as_json: Json = False,
 ) -> None:
-    """Swap confidential values so that nobody is sure of one."""
+    """Swap confidential values so that nobody is sure of one; columns that tell people apart are left out."""
     with speaking(as_json) as cw:
         place_for_table(output)
         held = cw.swap(
@@ -78,6 +86,7 @@ def swap(
             proportion=proportion,
             method=method,
             seed=seed,
+            keep=keep,
             reading=reading,
         )
         _saved(held, output, as_json)

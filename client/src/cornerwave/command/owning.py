@@ -93,7 +93,6 @@ def columns(
 def append(
     dataset: Dataset,
     file: File,
-    uncovered: Annotated[str | None, typer.Option(help="refuse or wait.")] = None,
     allow_versions: Annotated[bool, typer.Option("--allow-versions")] = False,
     allow_overlap: Annotated[bool, typer.Option("--allow-overlap")] = False,
     as_job: AsJob = False,
@@ -104,7 +103,6 @@ def append(
     with speaking(as_json) as cw:
         appended = cw.dataset(dataset).append(
             file,
-            uncovered=uncovered,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             reading=reading,

@@ -55,9 +55,13 @@ class Swapping:
         allowed_deviation: int | None = None,
         tree: bool | None = None,
         seed: int | None = None,
+        keep: str | Sequence[str] | None = None,
         reading: Reading = AS_FOUND,
     ) -> Flow[HeldTable]:
-        """The table with confidential values swapped so that nobody is sure of one, and a report."""
+        """The table with confidential values swapped so that nobody is sure of one, and a report.
+
+        Columns that tell people apart are left out, and named by the report, unless `keep` names them.
+        """
         query = {
             "confidential": names(confidential),
             "non_confidential": names(non_confidential),
@@ -70,6 +74,7 @@ class Swapping:
             "allowed_deviation": allowed_deviation,
             "tree": tree,
             "seed": seed,
+            "keep": names(keep),
             **reading.query(),
         }
         return (yield from table_answer(path_of("swaps"), query, body_of(table), "Swapping"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cornerwave.datasets import AS_FOUND, Reading
 from cornerwave.held import HeldTable
-from cornerwave.methods.answers import report_answer, table_answer
+from cornerwave.methods.answers import names, report_answer, table_answer
 from cornerwave.values import Report
 from cornerwave.wire.bodies import FormBody
 from cornerwave.wire.calls import Answer, Call, Flow, get, path_of
@@ -30,9 +32,13 @@ class Synthesis:
         inner: str | None = None,
         stratum_records: int | None = None,
         accept_risk: bool | None = None,
+        keep: str | Sequence[str] | None = None,
         reading: Reading = AS_FOUND,
     ) -> Flow[HeldTable]:
-        """A synthetic table like this one, with a report on how faithful and how safe it is."""
+        """A synthetic table like this one, with a report on how faithful and how safe it is.
+
+        Columns that tell people apart are left out, and named by the report, unless `keep` names them.
+        """
         query = {
             "rows": rows,
             "components": components,
@@ -43,6 +49,7 @@ class Synthesis:
             "inner": inner,
             "stratum_records": stratum_records,
             "accept_risk": accept_risk,
+            "keep": names(keep),
             **reading.query(),
         }
         path = path_of("synthesis", method)
@@ -56,10 +63,17 @@ class Synthesis:
         rows: int | None = None,
         seed: int | None = None,
         target: str | None = None,
+        keep: str | Sequence[str] | None = None,
         reading: Reading = AS_FOUND,
     ) -> Flow[Report]:
         """All methods of synthesis on one table, and which of them is recommended."""
-        query = {"rows": rows, "seed": seed, "target": target, **reading.query()}
+        query = {
+            "rows": rows,
+            "seed": seed,
+            "target": target,
+            "keep": names(keep),
+            **reading.query(),
+        }
         return (
             yield from report_answer(
                 path_of("synthesis", "compare"), query, body_of(table), "Comparing"

@@ -180,7 +180,7 @@ class Agreements:
     @operation
     def agreement_profile(self, agreement_id: str) -> Flow[Profile]:
         """A profile for Delta Sharing with a new key for this agreement alone; the key before it ends."""
-        answer: Answer = yield get("agreements", agreement_id, "profile")
+        answer: Answer = yield send("POST", "agreements", agreement_id, "profile")
         answer.json("endpoint", "bearerToken")
         return Profile(answer.content)
 

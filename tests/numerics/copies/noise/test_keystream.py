@@ -99,3 +99,10 @@ def test_what_the_counter_cannot_hold_is_refused() -> None:
         keystream_words(KEY, 0, 0, 1, first=2**32)
     with pytest.raises(ValueError, match="room"):
         keystream_words(KEY, 0, 0, 2, first=2**32 - 1)
+
+
+def test_pairs_of_words_are_those_of_their_column() -> None:
+    whole = keystream_words(KEY, 3, 70_000, 4_000)
+    places = np.array([0, 1, 7, 500, 1_999])
+    pairs = Keystream(KEY).pairs(3, 70_000, places)
+    np.testing.assert_array_equal(pairs, whole.reshape(-1, 2)[places])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import (
     covariance_shape,
-    joined,
+    dominate,
     rows_for_a_shape,
     shape_factor,
     without_spread,
@@ -84,7 +84,7 @@ def test_a_later_shape_dominates_the_one_before_it_and_its_own_rows(
     before = looked_at(first)
     assume(not len(without_spread(before)))
     S_q = covariance_shape(before)
-    S_p = joined(S_q, covariance_shape(looked_at(later)))
+    S_p = dominate(S_q, covariance_shape(looked_at(later)))
     assert is_positive_definite(exact(S_p))
     assert dominates(S_p, exact(S_q))
     assert dominates(S_p, exact_covariance(complete(later)))
@@ -132,17 +132,17 @@ def test_many_complete_rows_give_the_papers_shape() -> None:
 def test_a_join_is_the_larger_in_each_direction() -> None:
     A = np.diag([1.0, 4.0, 9.0])
     B = np.diag([4.0, 1.0, 9.0])
-    np.testing.assert_allclose(joined(A, B), np.diag([4.0, 4.0, 9.0]), rtol=1e-10)
+    np.testing.assert_allclose(dominate(A, B), np.diag([4.0, 4.0, 9.0]), rtol=1e-10)
     turn = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
     np.testing.assert_allclose(
-        joined(turn @ A @ turn.T, turn @ B @ turn.T),
+        dominate(turn @ A @ turn.T, turn @ B @ turn.T),
         turn @ np.diag([4.0, 4.0, 9.0]) @ turn.T,
         atol=1e-9,
     )
     with pytest.raises(ValueError, match="positive definite"):
-        joined(np.diag([1.0, 0.0]), np.eye(2))
+        dominate(np.diag([1.0, 0.0]), np.eye(2))
     with pytest.raises(ValueError, match="positive definite"):
-        joined(np.array([[1.0, 2.0], [2.0, 1.0]]), np.eye(2))
+        dominate(np.array([[1.0, 2.0], [2.0, 1.0]]), np.eye(2))
 
 
 @pytest.mark.parametrize("ratio", [1e-30, 1e-12, 1e12, 1e30])
@@ -151,7 +151,7 @@ def test_scales_far_apart_join(ratio: float) -> None:
     first, second = (rng.normal(size=(50, 4)) for _ in range(2))
     A = covariance_shape(looked_at(first))
     B = covariance_shape(looked_at(second)) * ratio
-    S = joined(A, B)
+    S = dominate(A, B)
     assert dominates(S, exact(A))
     assert dominates(S, exact(B))
 
@@ -168,7 +168,7 @@ def test_columns_without_two_values_have_no_shape() -> None:
     assert without_spread(looked_at(rows[:1])).tolist() == list(range(6))
     own = covariance_shape(moments)
     assert own[2].tolist() == [0.0] * 6
-    joined(np.eye(6), own)
+    dominate(np.eye(6), own)
     with pytest.raises(ValueError, match="positive definite"):
         shape_factor(own)
     assert covariance_shape(looked_at(rows[:1])).any() == np.False_

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from app.model import Column, Kind, Storage
-from app.numerics.copies.calibrating.association import association
+from app.numerics.copies.association import squared_canonical_correlation
 from app.service.copies.freezing import rows as samples
-from app.service.copies.freezing.pool import Pool
+from app.service.copies.freezing.donors import Donors, Pool
 from app.service.copies.freezing.rows import coded_values, sample_of
 
 CITIES = pa.array(["Linz", None, "Graz", "Linz", "Wien", "Steyr"], pa.large_string())
@@ -28,17 +29,59 @@ def coded(values: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), listed)
 
 
+def sampled(texts: Sequence[str | None]) -> samples.Sample:
+    table = pa.table({"city": pa.array(texts, pa.large_string())})
+    return samples.Sample(table, (), ("city",))
+
+
+HASHES = count()
+
+
+def pool_of(donors: Donors) -> Pool:
+    return Pool.of(donors, bytes(32), f"{next(HASHES):064x}", 100)
+
+
 @pytest.mark.parametrize("listed", [["Graz", None, "Linz", "Wien"], ["Wien", "Graz", "Linz"]])
 def test_records_are_shown_the_same(listed: list[str | None]) -> None:
-    donors = np.arange(len(listed), dtype=np.int32)[:, None]
-    pool = Pool({"city": pa.array(listed, pa.large_string())}, donors, "")
+    pool = pool_of(Donors.of(sampled([*listed * 20, *4 * ["Steyr"]])))
     for variance in (0.01, 1.0):
         as_text, as_codes = (
             pool.shown({"city": values}, ["city"], variance, key=bytes(32), start=3)["city"]
             for values in (CITIES, coded(CITIES))
         )
         assert as_codes.equals(as_text)
-    assert "Steyr" not in as_text.to_pylist()  # no donor has it
+    assert "Steyr" not in as_text.to_pylist()  # fewer than five rows have it
+
+
+def test_a_value_is_shown_once_five_rows_of_all_parts_have_it() -> None:
+    texts = [*50 * ["Linz"], *3 * ["Steyr"]]
+    first = Donors.of(sampled(texts))
+    again = Donors.read(first.listed(), first.counts.arrays())
+    together = again.with_rows(sampled(["Wien", "Steyr", "Steyr", "Linz"]))
+    cities = pa.array(["Steyr"] * 400, pa.large_string())
+    for donors, shown in ((first, False), (together, True)):
+        found = pool_of(donors).shown({"city": cities}, ["city"], 0.1, key=bytes(32), start=0)
+        assert ("Steyr" in found["city"].to_pylist()) is shown
+    assert together.listed()["city"] == [*first.listed()["city"], "Wien"]
+
+
+def test_a_column_of_which_no_value_may_be_shown_is_missing_throughout() -> None:
+    texts = [f"city {row}" for row in range(300)]
+    pool = pool_of(Donors.of(sampled(list(texts))))
+    cities = pa.array(texts, pa.large_string())
+    found = pool.shown({"city": cities}, ["city"], 0.1, key=bytes(32), start=0)
+    assert found["city"].null_count == 300
+
+
+def test_lists_of_values_stay_bounded_however_many_parts_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.service.copies.freezing.donors.MOST_VALUES", 60)
+    donors = Donors.of(sampled([*10 * ["Linz"], *10 * ["Wien"]]))
+    for part in range(20):
+        donors = donors.with_rows(sampled([f"{part} {row}" for row in range(10)] + ["Linz"]))
+    assert len(donors.values["city"]) == 60
+    assert donors.counts.values[0].max() == 30
 
 
 def test_codes_list_what_occurs_and_a_missing_value() -> None:
@@ -70,9 +113,8 @@ def test_a_sample_is_of_the_same_rows(most: int, monkeypatch: pytest.MonkeyPatch
     assert as_text.table.num_rows == min(most, 600)
     assert as_codes.table.column("x").equals(as_text.table.column("x"))
     assert as_codes.table.column("city").to_pylist() == as_text.table.column("city").to_pylist()
-    texts, codes = (association(each.matrix(), *each.codes()) for each in (as_text, as_codes))
-    assert np.allclose(texts.given, codes.given, rtol=1e-9)
-    assert sorted(texts.shares) == pytest.approx(sorted(codes.shares))
+    found = [squared_canonical_correlation(e.matrix(), *e.codes()) for e in (as_text, as_codes)]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
 def test_lists_longer_than_what_is_held_stay_behind(monkeypatch: pytest.MonkeyPatch) -> None:

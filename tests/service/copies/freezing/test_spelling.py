@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from app.numerics.copies.noise import definition, steps
-from app.service.copies.freezing.pool import LONGEST, Spelling
+from app.service.copies.freezing.donors import LONGEST, Spelling
 
 TEXTS = ["", "a", "sieben.", "achtacht", "neunneun.", "Straße in Österreich", "x" * LONGEST, None]
 

@@ -1,4 +1,4 @@
-"""A recipe makes the rows of a copy anywhere, and binds noise to rows and shape."""
+"""A recipe makes the rows of a copy anywhere, and binds noise to rows and their protection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import pytest
 
 from app.errors import NotReleasable
 from app.model import Part, Role
+from app.numerics.copies.applied import applied_variance
+from app.numerics.copies.path import bridges
 from app.service.asking import Ask
 from app.service.copies.chain import Chain
-from app.service.copies.freezing.shape import Shape, open_shapes
-from app.service.copies.making.recipe import CopyRecipe, block, copy_recipe
+from app.service.copies.freezing.protection import open_protections
+from app.service.copies.making.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.datasets.secrets import open_secret
 from app.store.database.copies import history
-from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
 from app.store.database.sharing import callers
@@ -42,20 +43,20 @@ class Opened:
             entries = history.of(connection, dataset)
             self.chain = Chain(entries[0].previous_hash).extended(entries)
             self.parts = datasets.parts(connection, dataset)
-            self.shapes = open_shapes(self.resources, connection, dataset, self.parts)
+            known = open_protections(self.resources, connection, dataset, self.parts)
+            self.protected = [ProtectedPart(part, known[part.number], 0) for part in self.parts]
             self.secret = open_secret(self.resources, connection, dataset)
         self.release: Release = open_release(self.resources, ask, copy, Selection())
 
-    def recipe(self, part: Part, shape: Shape) -> CopyRecipe:
+    def recipe(self, part: ProtectedPart) -> CopyRecipe:
         release = self.release
         return copy_recipe(
             release.dataset,
             release.columns,
             self.chain,
             release.entry,
-            release.recipe.frozen,
-            release.recipe.pool,
-            {part.number: (part, shape)},
+            self.protected[0].protection,
+            [part],
             self.secret,
         )
 
@@ -92,32 +93,43 @@ def test_no_secret_and_no_key_is_shown_by_a_recipe(opened: Opened) -> None:
     assert not any(repr(key) in said for key in [opened.secret, *keys])
 
 
-def test_other_rows_and_another_shape_draw_with_other_keys(opened: Opened) -> None:
-    part, shape = opened.parts[1], opened.shapes[1]
-    keys = opened.recipe(part, shape).parts[1].draws.keys
-    assert keys == opened.release.recipe.parts[1].draws.keys
-    other_rows = opened.recipe(replace(part, digest="ab" * 32), shape).parts[1].draws.keys
-    other_shape = opened.recipe(part, replace(shape, hash="ab" * 32)).parts[1].draws.keys
-    found = [*keys.values(), *other_rows.values(), *other_shape.values()]
-    assert len(set(found)) == 3 * len(keys)
+def test_other_rows_another_protection_and_rows_that_come_again_draw_with_other_keys(
+    opened: Opened,
+) -> None:
+    own = opened.protected[1]
+
+    def keys(protected: ProtectedPart) -> list[bytes]:
+        recipe = opened.recipe(protected).parts[1]
+        return [*recipe.draws.keys.values(), recipe.record_key]
+
+    here = opened.release.recipe.parts[1]
+    assert keys(own) == [*here.draws.keys.values(), here.record_key]
+    others = [
+        replace(own, part=replace(own.part, digest="ab" * 32)),
+        replace(own, part=replace(own.part, protection="ab" * 32)),
+        replace(own, repeats=1),
+        replace(own, repeats=2),
+    ]
+    found = [key for one in (own, *others) for key in keys(one)]
+    assert len(set(found)) == 5 * len(keys(own))
 
 
-def test_the_same_rows_and_shape_draw_the_same_under_any_ordinals(opened: Opened) -> None:
+def test_the_same_rows_and_protection_draw_the_same_under_any_ordinals(opened: Opened) -> None:
     """Rows appended in another order after a loss are not a second, independent copy."""
-    part, shape = opened.parts[1], opened.shapes[1]
-    moved = replace(part, number=7, first_row=10**6)
-    recipe = opened.recipe(moved, shape)
-    made = block(recipe, originals(opened, part), 7, 0)
-    assert made.equals(block(opened.release.recipe, originals(opened, part), 1, 0))
+    own = opened.protected[1]
+    recipe = opened.recipe(replace(own, part=replace(own.part, number=7, first_row=10**6)))
+    made = block(recipe, originals(opened, own.part), 7, 0)
+    assert made.equals(block(opened.release.recipe, originals(opened, own.part), 1, 0))
 
 
-def test_rows_of_before_and_histories_of_an_unknown_recipe_give_nothing(opened: Opened) -> None:
-    part, shape = opened.parts[0], opened.shapes[0]
-    with pytest.raises(NotReleasable, match="register the table anew"):
-        opened.recipe(replace(part, digest=""), shape)
-    opened.chain = replace(opened.chain, recipes=frozenset(("another",)))
-    with pytest.raises(HistoryNotWhole, match="unknown recipe"):
-        opened.recipe(part, shape)
+def test_noise_of_a_part_is_on_the_axis_of_its_own_association(opened: Opened) -> None:
+    own = opened.protected[1]
+    told = replace(own.protection, r_squared=0.9)
+    recipe = opened.recipe(replace(own, protection=told)).parts[1]
+    v = opened.release.entry.noise_variance
+    assert recipe.applied_variance == applied_variance(v, 0.9) > v
+    axis = bridges([applied_variance(one.noise_variance, 0.9) for one in opened.chain.entries])
+    assert recipe.draws.history == {place: axis[place] for place in recipe.draws.keys}
 
 
 def test_a_number_too_large_for_its_noise_gives_nothing(opened: Opened) -> None:

@@ -20,7 +20,7 @@ def level(privacy: float, *, within: float, gap: float, tree: float) -> LevelPre
         levels=(f"p{privacy}",),
         noise_variance=privacy / (1 - privacy),
         privacy=privacy,
-        advice=Advice(1.0, (), (), (), ()),
+        advice=Advice(1.0, (), (), ()),
         risk=Risk("", 0.5, ()),
         utility=Utility(
             quality=0.9,

@@ -31,11 +31,6 @@ def opened(url: str) -> Iterator[Engine]:
         engine.dispose()
 
 
-def applied(variance: float) -> float:
-    """Any function that grows."""
-    return 2 * variance
-
-
 def appended(url: str, variances: list[float], dataset: str = "ds_1") -> list[HistoryEntry]:
     entries: list[HistoryEntry] = []
     with opened(url) as engine, writing(engine) as connection:
@@ -46,7 +41,6 @@ def appended(url: str, variances: list[float], dataset: str = "ds_1") -> list[Hi
                 dataset=dataset,
                 copy=f"{dataset}_cp_{number}",
                 noise_variance=variance,
-                applied_variance=applied(variance),
                 recipe="aes256ctr-segments-v2",
                 first_hash=FIRST_HASH,
                 at=AT,
@@ -63,9 +57,9 @@ def test_entries_come_back_as_they_were_kept(database_url: str) -> None:
     assert [entry.sequence for entry in entries] == [1, 2, 3, 4]
     assert [(entry.lower, entry.upper) for entry in entries] == [
         (None, None),
-        (None, applied(0.5)),
-        (None, applied(0.1 + 0.2)),
-        (applied(0.5), None),
+        (None, 0.5),
+        (None, 0.1 + 0.2),
+        (0.5, None),
     ]
     with opened(database_url) as engine, reading(engine) as connection:
         found = history.at_variance(connection, "ds_1", 0.1 + 0.2)
@@ -76,11 +70,11 @@ def test_entries_come_back_as_they_were_kept(database_url: str) -> None:
 
 def test_the_hash_is_the_one_that_is_documented(sqlite_database: str) -> None:
     first, second = appended(sqlite_database, [0.5, 0.25])
-    head = b"cornerwave history v2\0ds_1\0aes256ctr-segments-v2\0"
-    content = head + struct.pack(">Qdddd", 1, 0.5, 1.0, 0.0, float("inf"))
+    head = b"cornerwave history v3\0ds_1\0aes256ctr-segments-v2\0"
+    content = head + struct.pack(">Qddd", 1, 0.5, 0.0, float("inf"))
     content += bytes.fromhex(FIRST_HASH)
     assert first.hash == hashlib.sha256(content).hexdigest()
-    content = head + struct.pack(">Qdddd", 2, 0.25, 0.5, 0.0, 1.0) + bytes.fromhex(first.hash)
+    content = head + struct.pack(">Qddd", 2, 0.25, 0.0, 0.5) + bytes.fromhex(first.hash)
     assert second.hash == hashlib.sha256(content).hexdigest()
 
 
@@ -92,7 +86,6 @@ def test_the_hash_depends_on_all_that_a_draw_depends_on_and_on_nothing_else(
         "dataset": "ds_2",
         "sequence": 4,
         "noise_variance": 0.31,
-        "applied_variance": 0.61,
         "lower": 0.2,
         "upper": 0.6,
         "recipe": "another",
@@ -116,7 +109,7 @@ def test_a_chain_that_was_touched_is_not_whole(sqlite_database: str) -> None:
         altered = entries.copy()
         altered[place] = replace(entries[place], noise_variance=7.0)
         assert not history.follows(altered, FIRST_HASH, 0)
-        altered[place] = replace(entries[place], applied_variance=7.0)
+        altered[place] = replace(entries[place], lower=0.01)
         assert not history.follows(altered, FIRST_HASH, 0)
 
 

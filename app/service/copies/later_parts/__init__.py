@@ -1,1 +1,0 @@
-"""Rows that come after the first copy: the shape that they get, and whether they may come."""

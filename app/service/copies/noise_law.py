@@ -1,0 +1,116 @@
+"""The public noise law of a copy: everything about its noise but the draws.
+
+Guarantee 3 assumes an attacker who knows the law, and analysts need it to correct their estimates. A copy in a slot
+shows the law of its level, which lies within 1 % of its own: the slot is known to nobody but the owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.errors import Hidden
+from app.numerics.arrays import FloatArray
+from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
+from app.service.asking import Ask, released_columns
+from app.service.copies.freezing.protection import PartProtection, open_protections
+from app.service.copies.lookup import permitted, promised_variance
+from app.service.resources import Resources
+from app.store.database.engine import reading
+from app.store.database.registered import datasets
+
+
+@dataclass(frozen=True)
+class PartNoise:
+    """The noise law of rows that were measured together.
+
+    where:
+        rows              ordinals [first, last) of runs of rows
+        applied_variance  a, in units of the noise's shape S
+        covariance        a·S of the columns, (d, d), in their units squared
+        kept_share        q, the share of records that no record event replaced
+    """
+
+    rows: tuple[tuple[int, int], ...]
+    applied_variance: float
+    covariance: tuple[tuple[float, ...], ...]
+    kept_share: float
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """The noise law of a copy, in the columns that somebody may have.
+
+    where:
+        columns            names of the columns with noise, in the order of the covariances
+        records            names of the columns whose cells are replaced
+        column_event_rate  of each of these, beside record events of rate 1, on the axis ln(1 + a)
+    """
+
+    copy: str
+    noise_variance: float
+    columns: tuple[str, ...]
+    records: tuple[str, ...]
+    column_event_rate: float
+    parts: tuple[PartNoise, ...]
+
+
+def noise_covariance(
+    protection: PartProtection, noise_variance: float, names: Sequence[str]
+) -> FloatArray:
+    """Return a·S of these columns at a level, (d, d)."""
+    places = [protection.numeric.index(name) for name in names]
+    S = protection.matrix[np.ix_(places, places)]
+    return np.asarray(protection.applied(noise_variance) * S)
+
+
+def show_noise_law(resources: Resources, ask: Ask, copy_id: str) -> NoiseLaw:
+    """Return the noise law for whoever may have the copy; Hidden where its owner keeps it back."""
+    with reading(resources.engine) as connection:
+        entry, dataset, grant = permitted(connection, ask, copy_id)
+        if grant is not None and not dataset.publish_noise:
+            raise Hidden("The owner of this data set does not publish its noise law.")
+        since = 0 if grant is None else grant.first_row
+        parts = [part for part in datasets.parts(connection, dataset.id) if part.end_row > since]
+        known = open_protections(resources, connection, dataset.id, parts)
+        variance = promised_variance(connection, entry)
+    released = [column.name for column in released_columns(dataset, grant)]
+    runs: dict[str, list[tuple[int, int]]] = {}
+    protections = {}
+    for part in parts:
+        protection = known[part.number]
+        protections[protection.hash] = protection
+        first = max(part.first_row, since)
+        runs.setdefault(protection.hash, []).append((first, part.end_row))
+    frozen = next(iter(protections.values()), None)
+    columns = tuple(one for one in released if frozen is not None and one in frozen.numeric)
+    records = tuple(one for one in released if frozen is not None and one in frozen.records)
+    return NoiseLaw(
+        copy=copy_id,
+        noise_variance=variance,
+        columns=columns,
+        records=records,
+        column_event_rate=COLUMN_EVENT_RATE,
+        parts=tuple(
+            _part_noise(protections[hash_], variance, columns, ranges)
+            for hash_, ranges in runs.items()
+        ),
+    )
+
+
+def _part_noise(
+    protection: PartProtection,
+    noise_variance: float,
+    columns: Sequence[str],
+    rows: Sequence[tuple[int, int]],
+) -> PartNoise:
+    a = protection.applied(noise_variance)
+    covariance = noise_covariance(protection, noise_variance, columns)
+    return PartNoise(
+        rows=tuple(rows),
+        applied_variance=a,
+        covariance=tuple(tuple(line) for line in covariance.tolist()),
+        kept_share=kept_share(a),
+    )

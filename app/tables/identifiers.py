@@ -1,0 +1,59 @@
+"""Columns of a table that tell people apart, by the inference of a registration: they leave only where the caller says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from app.errors import InvalidParameter
+from app.model import Kind, Limits, Storage
+from app.tables.columns import LookedAt, column_of, facts_of
+from app.tables.stream import TableColumn
+from app.tables.values.dates import CAME_AS_DATE
+
+
+def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
+    """The columns that tell people apart, each with the reason; those without values are not among them."""
+    found = {}
+    for field, values in zip(table.schema, table.columns, strict=True):
+        number = pa.types.is_floating(field.type)
+        column = TableColumn(
+            field.name,
+            Storage.NUMBER if number else Storage.TEXT,
+            date=field.metadata == CAME_AS_DATE,
+        )
+        looked = LookedAt(column, limits.categories)
+        for chunk in values.chunks:
+            looked.see(chunk)
+        whole = number and pc.all(pc.equal(values, pc.floor(values))).as_py() is not False
+        inferred = column_of(
+            facts_of(column, looked.look(), integer=whole), None, limits.categories
+        )
+        if inferred.kind is Kind.IDENTIFIER and values.null_count < len(values):
+            found[field.name] = inferred.because
+    return found
+
+
+def without_identifiers(
+    table: pa.Table, limits: Limits, keep: Collection[str]
+) -> tuple[pa.Table, dict[str, str]]:
+    """The table without columns that tell people apart, but for those in `keep`; what was left out, and why.
+
+    InvalidParameter for a column to keep that is not there.
+    """
+    for name in keep:
+        if name not in table.column_names:
+            raise InvalidParameter(
+                f"The table has no column {name!r}.", parameter="keep", column=name
+            )
+    left_out = {
+        name: because for name, because in identifiers(table, limits).items() if name not in keep
+    }
+    return table.drop_columns(list(left_out)), left_out
+
+
+def left_out_note(left_out: Collection[str]) -> str:
+    """A word on columns that were left out."""
+    return f"Left out because they tell people apart: {', '.join(left_out)}."
