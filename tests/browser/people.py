@@ -111,6 +111,7 @@ def survey(admin: httpx2.Client, url: str, rows: int = 4_000) -> Survey:
         dataset = registered(client, "Households 2024", table)
         client.put(f"/v1/datasets/{dataset}/levels/public", json={"privacy": 0.8})
         shared(client, dataset, "partner", 0.5, analyst.id)
+        issued(client, dataset, "partner")  # the first copy is the owner's to issue
     with analyst.client(url) as client:
         copy = issued(client, dataset, "partner")
     return Survey(dataset, copy, owner, analyst, auditor)

@@ -95,6 +95,8 @@ def test_the_file_on_the_disk_is_what_the_api_sends(
 def test_the_first_who_asks_has_the_copy_made(told: Survey, live: Service, visit: Visit) -> None:
     with told.owner.client(live.url) as owner:
         dataset = registered(owner, "Not yet issued", household_table(600, seed=80))
+        shared(owner, dataset, "released", 0.8, person(live.client, "Somebody", "recipient").id)
+        issued(owner, dataset, "released")
         shared(owner, dataset, "first", 0.4, told.analyst.id)
     visitor = visit()
     visitor.sign_in(told.analyst.key, f"/portal/datasets/{dataset}")

@@ -175,7 +175,7 @@ def test_values_are_swapped(
 ) -> None:
     visitor = visit()
     opened(visitor, analyst, "swap")
-    visitor.page.get_by_label("home").check()
+    visitor.page.get_by_role("checkbox", name="home").check()
     visitor.page.get_by_label("Bins of numbers").fill("4")
     visitor.page.get_by_label("Seed").fill("7")
     worked(visitor)

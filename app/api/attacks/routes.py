@@ -5,7 +5,7 @@ It has disguised tables, such as one with additive noise, or copies of a data se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -205,7 +205,7 @@ def randomize_table(
     whoever has it can take the noise away again.
     """
     used = new_seed() if seed is None else seed
-    left_out: Mapping[str, str] = {}
+    left_out: dict[str, str] = {}
     if column is None:
         table, left_out = without_identifiers(table, resources.limits, ())
     model = (

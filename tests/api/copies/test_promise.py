@@ -240,9 +240,9 @@ def test_four_city_columns_do_not_vote(admin: TestClient) -> None:
     for city in range(6):
         assert left((home == city).astype(float), indicators(shown)) > SAMPLING * privacy
     assert (votes(redrawn(cities, v)) == home).mean() > 0.85
-    # Joint distributions survive: the link between two of the columns is that of the table.
-    agree = (shown[:, 0] == shown[:, 1]).mean()
-    assert agree == pytest.approx((cities[:, 0] == cities[:, 1]).mean(), abs=0.01)
+    # Joint distributions survive in part: cells are also replaced one by one, so that they tell less of each other.
+    agree, told = (shown[:, 0] == shown[:, 1]).mean(), (cities[:, 0] == cities[:, 1]).mean()
+    assert 0.7 * told < agree < told
 
 
 def test_a_table_of_categories_alone_is_released(admin: TestClient) -> None:

@@ -89,7 +89,8 @@ def test_a_category_in_every_row_different_is_never_shown(admin: TestClient) -> 
     assert copy["applied_variance"] == 1.0
     shown = rows_of(admin, copy["id"])
     assert shown.column("name").null_count == 900
-    assert left(size, matrix(shown, ["size"])) > SAMPLING * 0.5
+    # Three standard deviations of what 900 rows leave.
+    assert left(size, matrix(shown, ["size"])) > 0.5 * (1 - 6 * np.sqrt(0.5 / 900))
 
 
 @pytest.mark.parametrize("variance", [1e-9, 1e-4, 1e4, 1e9])

@@ -120,6 +120,19 @@ def test_a_terminated_agreement_is_seen_by_the_next_look(service: Service) -> No
         go_on()
 
 
+def test_a_key_that_another_caller_holds_now_is_not_the_one_that_asked(service: Service) -> None:
+    admin = service.client()
+    copy = issue(admin, register(admin, mixed_table(300)), level="b")["id"]
+    _, key = key_of(service)
+    resources = service.app.state.resources
+    with reading(resources.engine) as connection:
+        caller = callers.caller_of(connection, ADMIN_KEY)
+    assert caller is not None
+    ask, other = Ask(caller, "test"), holder_of_key(key)
+    with pytest.raises(Unauthenticated):
+        require_still_permitted(resources, ask, other, copy, "GET it", columns=[], first_row=0)
+
+
 def test_a_right_that_is_left_and_begins_at_a_later_row_is_another(service: Service) -> None:
     both = parties(service)
     grant = f"/v1/datasets/{both.dataset}/grants/{both.recipient_id}"

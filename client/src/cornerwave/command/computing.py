@@ -27,7 +27,7 @@ def _saved(held: HeldTable, output: Path, as_json: bool) -> None:
     if as_json:
         say_json({"path": path, "seed": held.seed, "report": held.report})
     else:
-        left_out = list(held.report.get("left_out", ())) if held.report else []
+        left_out = held.report.get("left_out", {}) if held.report is not None else {}
         told = {"left out, as they tell people apart": ", ".join(left_out)} if left_out else {}
         say({"path": path, "seed": held.seed, **told}, as_json)
 
