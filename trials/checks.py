@@ -60,12 +60,16 @@ def datasets_are_kept(client: httpx2.Client, ledger: Ledger) -> None:
     names = {one["name"]: one for one in there.values()}
     for known in ledger.datasets.values():
         expect(known.id in there, f"data set {known.id} was acknowledged and is gone")
-        known.rows = settled_rows(known, there[known.id]["rows"])
+        found = there[known.id]
+        known.rows = settled_rows(known, found["rows"] + found["pending_rows"])
         known.perhaps.clear()
     for name, rows in ledger.perhaps_registered.items():
         if name in names:
             found = names[name]
-            expect(found["rows"] == rows, f"data set {name} is there with a part of its rows")
+            expect(
+                found["rows"] + found["pending_rows"] == rows,
+                f"data set {name} is there with a part of its rows",
+            )
             ledger.datasets[found["id"]] = KnownDataset(found["id"], rows)
     ledger.perhaps_registered.clear()
     known_ids = ledger.datasets.keys()

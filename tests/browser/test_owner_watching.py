@@ -202,7 +202,8 @@ def test_others_find_nothing_of_it_by_guessing(
         visitor.expected = {403, 404}
         visitor.sign_in(stranger.key)
         for tab in TABS:
-            assert visitor.go(f"/portal/owned/{dataset}{tab}").status == 404
+            answer = visitor.page.request.get(f"{visitor.url}/portal/owned/{dataset}{tab}")
+            assert answer.status == 404
         visitor.go("/portal")
         for path in (
             f"/portal/owned/{dataset}/preview?privacy=0.5",

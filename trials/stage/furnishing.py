@@ -65,7 +65,17 @@ def _dataset(
     owner.put(f"{at}/levels/met", json=level).raise_for_status()
     owner.put(f"{at}/grants/{recipient}", json={"level": "met"}).raise_for_status()
     copy = _made(owner, f"{at}/copies", json={"level": "met"})["id"]
-    return {"dataset_id": dataset, "level": "met", "recipient": recipient, "copy_id": copy}
+    few, csv = table(chance, 3).encode(), {"Content-Type": CSV}
+    pending = _made(
+        owner, f"{at}/rows", params={"allow_overlap": "true"}, content=few, headers=csv
+    )["pending"]
+    return {
+        "dataset_id": dataset,
+        "level": "met",
+        "recipient": recipient,
+        "copy_id": copy,
+        "batch_id": pending,
+    }
 
 
 def _shared(
