@@ -34,7 +34,7 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f" {writing.JSON_BYTES // MEBIBYTE} MiB",
         f"`CORNERWAVE_MAX_UPLOAD_BYTES`, {limits.upload_bytes // 2**30} GiB",
         f"beyond {encoding.FREE_BYTES // MEBIBYTE} MiB",
-        f"at most {encoding.RATIO} times its size",
+        f"at most {encoding.RATIO} times the bytes that were sent",
         f"a workbook or archive at most {archive.ARCHIVE_BYTES // MEBIBYTE} MiB",
         f"longer than {cells.LONGEST_NAME} characters",
         f"more than {limits.columns:,} columns",

@@ -145,6 +145,7 @@ def test_an_answer_is_not_repeated_when_the_right_to_it_has_changed(
     grant = f"/v1/datasets/{made}/grants/{recipient}"
     assert admin.put(grant, json={"level": "low"}).is_success
     path, headers = f"/v1/datasets/{made}/copies", {"Idempotency-Key": "k1"}
+    assert admin.post(path, json={"level": "high"}).status_code == 201
 
     def asked() -> Response:
         return theirs.post(path, json={"level": "low"}, headers=headers)
