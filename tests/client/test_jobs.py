@@ -243,7 +243,7 @@ def test_a_registration_whose_answer_was_lost_is_found_by_what_it_made() -> None
     """A worker that dies between the write and its answer leaves a job that is done, without a result."""
     lost = answer_with(200, subject="dst_1")
     made = answer_with(200, id="dst_1", name="n", owner="o", rows=1, columns=[], key_column=None)
-    more = b', "retired_rows": 0, "pending_rows": 0, "part_rows": 0, "frozen": false}'
+    more = b', "retired_rows": 0, "pending_rows": 0, "part_rows": 0, "publish_noise": true, "frozen": false}'
     driver = Told(answer_with(202), lost, Answer(200, {}, made.content[:-1] + more))
     flow = registered(b"a\n1\n", "n", None, None, False, False, False, AS_FOUND, True)
     assert driver.run(flow).id == "dst_1"
