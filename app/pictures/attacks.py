@@ -34,25 +34,24 @@ MEANING = {
 }
 """Attacks in words, with the names by which they are asked for."""
 
-STANDINGS = {
-    "holds": ("#0b5cad", "o"),
-    "outside the promise": ("#d9730d", "^"),
-    "undecided": ("#6b6b6b", "D"),
+VERDICTS = {
+    "ok": ("#0b5cad", "o"),
+    "attention": ("#d9730d", "^"),
     "broken": ("#b3001b", "X"),
 }
 """How a promise can stand, told by colour and by shape."""
 
 
 @dataclass(frozen=True)
-class AttackerPoint:
-    """What an attacker leaves of the target that it comes nearest to, and how the promise stands there."""
+class FindingPoint:
+    """What an attacker leaves of a target, and how the promise stands there."""
 
     attacker: str
     target: str
     promised: float
     left: float
     interval: tuple[float, float]
-    standing: str
+    verdict: str
 
 
 def draw_scoring(misses: Misses, by_copies: Sequence[tuple[int, float]]) -> Figure:
@@ -71,45 +70,43 @@ def draw_scoring(misses: Misses, by_copies: Sequence[tuple[int, float]]) -> Figu
 
 
 def draw_audit(
-    attackers: Sequence[AttackerPoint],
+    findings: Sequence[FindingPoint],
     counts: Sequence[int],
     curves: Mapping[str, Sequence[float]],
-    misses: Mapping[str, Sequence[float]],
 ) -> Figure:
-    """What every attacker leaves, error against the number of copies, and histograms of errors."""
+    """What attackers leave of the worst targets, and error against the number of copies."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    (left, copies), (histogram, cumulative) = figure.subplots(2, 2)
-    draw_attackers(left, attackers)
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    left, copies = figure.subplots(1, 2)
+    draw_findings(left, findings)
     draw_by_copies(copies, counts, curves)
-    draw_misses(histogram, cumulative, misses)
     return figure
 
 
-def draw_attackers(axes: Axes, attackers: Sequence[AttackerPoint]) -> None:
-    """Of each attacker what it leaves at worst, with its interval, beside the promise as a line."""
-    for place, one in enumerate(attackers):
-        colour, marker = STANDINGS[one.standing]
+def draw_findings(axes: Axes, findings: Sequence[FindingPoint]) -> None:
+    """What is left of each target, with its interval, beside the promise as a line."""
+    for place, one in enumerate(findings):
+        colour, marker = VERDICTS[one.verdict]
         axes.plot(one.interval, (place, place), color=colour, lw=1.5)
         axes.plot(one.left, place, marker, color=colour, ms=7)
-    used = {one.standing for one in attackers}
-    for standing, (colour, marker) in STANDINGS.items():
-        if standing in used:
-            axes.plot([], [], marker, color=colour, ms=7, label=standing)
-    for number, promised in enumerate(sorted({one.promised for one in attackers})):
+    used = {one.verdict for one in findings}
+    for verdict, (colour, marker) in VERDICTS.items():
+        if verdict in used:
+            axes.plot([], [], marker, color=colour, ms=7, label=verdict)
+    for number, promised in enumerate(sorted({one.promised for one in findings})):
         axes.axvline(promised, color="#333333", ls="--", lw=1, label=None if number else "promised")
     axes.set_yticks(
-        range(len(attackers)),
-        labels=[f"{one.attacker}\n{_target(one.target)}" for one in attackers],
+        range(len(findings)),
+        labels=[f"{label(one.target)}\n{one.attacker}" for one in findings],
         fontsize=7,
         parse_math=False,
     )
-    axes.set(xlabel="share of variance left", xlim=(-0.03, 1.03), title="Attackers at their worst")
+    axes.set(xlabel="share that is left", xlim=(-0.03, 1.03), title="The worst findings")
     # The first on top, and room below the last for what the marks mean.
-    axes.set_ylim(len(attackers) + 0.9, -0.6)
+    axes.set_ylim(len(findings) + 0.9, -0.6)
     axes.grid(axis="x", alpha=0.3)
-    if attackers:
+    if findings:
         # On white, for the promise's line runs behind it.
         axes.legend(
             framealpha=1,
@@ -118,12 +115,6 @@ def draw_attackers(axes: Axes, attackers: Sequence[AttackerPoint]) -> None:
             ncols=min(3, len(used) + 1),
             loc="lower center",
         )
-
-
-def _target(name: str) -> str:
-    """A column short enough to be drawn, and in full which category or rows of it."""
-    column, comma, which = name.partition(", ")
-    return f"{label(column)}{comma}{label(which)}"
 
 
 def draw_misses(histogram: Axes, cumulative: Axes, misses: Misses) -> None:

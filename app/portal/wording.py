@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from app.model import Column, Kind, Level
+from app.numerics.attacks.releases.findings import Verdict
 from app.portal.rendering import PAGES, percent
-from app.service.attacks.findings import Audit
 
 KINDS = {
     Kind.NUMERIC: "number",
@@ -72,15 +72,16 @@ def kinds(columns: tuple[Column, ...]) -> list[str]:
     return [f"{n} {name if n == 1 else PLURALS.get(name, name)}" for name, n in found.items()]
 
 
-def standing(audit: Audit) -> tuple[str, str]:
-    """How the promise stands after an audit: the colour, and what follows the word promise."""
-    if audit.broken:
-        return "bad", "is broken"
-    if not audit.holds:
-        return "warn", "could not be decided"
-    if any(one.known_limit for one in audit.findings):
-        return "warn", "holds, but for known limits"
-    return "good", "holds"
+STANDINGS = {
+    Verdict.OK: ("good", "ok"),
+    Verdict.ATTENTION: ("warn", "attention"),
+    Verdict.BROKEN: ("bad", "broken"),
+}
+
+
+def standing(verdict: Verdict) -> tuple[str, str]:
+    """The colour of a verdict, and the word for it."""
+    return STANDINGS[verdict]
 
 
 PAGES.filters |= {

@@ -142,13 +142,13 @@ def test_an_audit_runs_as_a_job_and_has_a_picture_and_a_verdict(
         kept = client.get(f"/v1/datasets/{dataset}/audits/{audit}").json()
     seen_as_it_is(visitor, kept)
     visitor.go(f"/portal/owned/{dataset}/audits")
-    assert page.get_by_text(kept["verdict"]).count() == 1
+    assert page.get_by_text(kept["summary"]).count() == 1
     # An auditor finds it by a door of its own, and nothing to begin.
     auditor = visit()
     auditor.sign_in(person(live.client, "Otto", "auditor").key)
     auditor.page.get_by_role("main").get_by_role("link", name="Audits").click()
     auditor.page.get_by_role("heading", name="Audits", exact=True).wait_for()
-    assert auditor.page.get_by_text(kept["verdict"]).count() == 1
+    assert auditor.page.get_by_text(kept["summary"]).count() == 1
     auditor.page.get_by_role("link", name="Homes <i>kept").click()
     auditor.page.get_by_role("heading", name="Past audits").wait_for()
     assert auditor.page.locator("main button").count() == 0
@@ -161,7 +161,7 @@ def test_an_audit_runs_as_a_job_and_has_a_picture_and_a_verdict(
 def seen_as_it_is(visitor: Visitor, kept: dict[str, Any]) -> None:
     """The page of an audit says and draws what the API tells of it."""
     visitor.page.locator("#pictures[data-drawn] .main-svg").first.wait_for()
-    assert visitor.page.locator("main .notice p").first.inner_text() == kept["verdict"]
+    assert visitor.page.locator("main .notice p").first.inner_text() == kept["summary"]
     rows = visitor.page.locator("section[aria-labelledby=attacks] tbody tr")
     assert rows.count() == len(kept["findings"])
 

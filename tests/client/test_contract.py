@@ -154,7 +154,7 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
     "read_agreement_record": lambda cw, _d, _c: cw.agreement_record("a"),
     "read_agreement_policy": lambda cw, _d, _c: cw.agreement_policy("a"),
     "read_signing_keys": lambda cw, _d, _c: cw.signing_keys(),
-    "preview_levels": lambda _cw, d, _c: d.preview(["l"], privacies=[0.5], target="a", seed=1),
+    "preview_levels": lambda _cw, d, _c: d.preview(["l"], privacies=[0.5], target="a"),
     "list_rules": lambda cw, _d, _c: cw.agreement_rules(),
     "add_rule": lambda cw, _d, _c: cw.add_agreement_rule(least_privacy=0.5, longest_days=30),
     "remove_rule": lambda cw, _d, _c: cw.remove_agreement_rule("r"),

@@ -70,7 +70,7 @@ def test_a_method_is_a_job_that_tells_how_far_it_is(
         dataset = owner.register(frame, name="watched", as_job=True)
         assert (dataset.rows, owner.dataset("watched").id) == (len(frame), dataset.id)
         dataset.level("partner", privacy=0.2)
-        audit = dataset.audit(levels=["partner"], seed=1)
+        audit = dataset.audit(levels=["partner"])
         said = owner.result(owner.jobs()[0].id)
         assert isinstance(said, cornerwave.values.Report)
         assert said.id == audit.id == dataset.audits()[0].id

@@ -19,7 +19,7 @@ LEVEL = Level(
                 {"column": "age", "applied_variance": 0.7, "applied_variance_without": 0.3},
                 {"column": "[income]", "applied_variance": 0.5, "applied_variance_without": 0.4},
             ],
-            "guessable": [],
+            "weakly_protected": [],
         }
     ),
 )
@@ -32,7 +32,7 @@ def test_advice_is_lines_that_a_person_reads(capsys: pytest.CaptureFixture[str])
     assert "{" not in printed
     assert "applied_variance: 0.7 driven_by: column: age, applied_variance: 0.7," in printed
     assert "column: [income], applied_variance: 0.5, applied_variance_without: 0.4" in printed
-    assert "guessable" not in printed
+    assert "weakly_protected" not in printed
 
 
 def test_lists_of_words_stay_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,4 +44,4 @@ def test_lists_of_words_stay_in_a_line(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_programs_get_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     say(LEVEL, as_json=True)
-    assert '"guessable": []' in capsys.readouterr().out
+    assert '"weakly_protected": []' in capsys.readouterr().out

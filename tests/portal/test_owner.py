@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from fastapi.testclient import TestClient
 
 from app.model import Caller, Role
-from app.numerics.attacks.releases.findings import Attacker, Finding, Left, finding
+from app.numerics.attacks.releases.findings import (
+    Attacker,
+    Finding,
+    Left,
+    Risk,
+    finding,
+    worst_first,
+)
 from app.service import results
 from app.service.asking import Ask
 from app.service.attacks.audit import AUDITING, Wish, ask_for_audit, list_audits, newest_audits
@@ -222,9 +230,9 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     assert [one.copies[0].levels for one in kept] == [("partner",)]
     page = office.get(f"/portal/owned/{dataset}/audits/{kept[0].id}")
     assert page.status_code == 200
-    assert "The promise" in page.text
+    assert kept[0].summary in page.text
     # Kept once more as a later one, it is the first that its owner and an auditor are shown.
-    later = replace(kept[0], id="au_later", verdict="It came last.")
+    later = replace(kept[0], id="au_later", summary="It came last.")
     with writing(resources.engine) as connection:
         results.keep_audit(resources, connection, ask, later)
     newest = newest_audits(resources, ask, dataset, limit=10)
@@ -236,14 +244,22 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     assert office.get(f"/portal/audits/{dataset}/au_later").status_code == 403
 
 
-HELD = finding(Attacker.LINEAR, "rent", 0.5, Left(0.51, 0.01))
-LIMIT = finding(Attacker.TREES, "gain", 0.5, Left(0.4, 0.1), univariate=0.1)
-UNDECIDED = finding(Attacker.LINEAR, "age", 0.5, Left(0.3, 0.1))
-BROKEN = finding(Attacker.LINEAR, "income", 0.5, Left(0.3, 0.01))
+def found(attacker: Attacker, target: str, left: float) -> Finding:
+    return finding(
+        Risk.INFERENCE, attacker, target, [target], 0.5, Left(left, 0.01), "Leave <it> out."
+    )
 
 
-def test_pages_tell_a_promise_that_holds_from_one_with_limits_and_one_that_is_undecided(
-    service: Service,
+@pytest.mark.parametrize(
+    ("attacker", "left", "verdict"),
+    [
+        (Attacker.LINEAR, 0.51, "ok"),
+        (Attacker.POSTERIOR, 0.3, "attention"),
+        (Attacker.LINEAR, 0.3, "broken"),
+    ],
+)
+def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
+    service: Service, attacker: Attacker, left: float, verdict: str
 ) -> None:
     owner = made(service, "owner", "owner")
     office = signed_in(service, owner["key"])
@@ -253,38 +269,26 @@ def test_pages_tell_a_promise_that_holds_from_one_with_limits_and_one_that_is_un
     office.post(f"/portal/owned/{dataset}/levels", data=level, headers=sending(office))
     resources: Any = service.app.state.resources
     ask = Ask(Caller(owner["id"], "owner", Role.OWNER), "request")
-    kinds: list[tuple[tuple[Finding, ...], str]] = [
-        ((HELD,), "holds<"),
-        ((HELD, LIMIT), "holds, but for known limits<"),
-        ((HELD, LIMIT, UNDECIDED), "could not be decided<"),
-        ((HELD, LIMIT, UNDECIDED, BROKEN), "is broken<"),
-    ]
-    for number, (found, said) in enumerate(kinds):
-        kept = Audit(
-            id=f"au_{number}",
-            dataset=dataset,
-            created_at=datetime.now(UTC),
-            seed=0,
-            rows=10,
-            columns=("rent",),
-            measured_on="simulated copies",
-            pooling_gain=0.0,
-            copies=(),
-            by_copies=(),
-            joint=(),
-            independent=(),
-            verdict="So it is.",
-            findings=found,
-        )
-        # A picture of it shows of each attacker the break, or else what is next to one.
-        assert kept.worst_of_each[0] == (found[-1] if number > 1 else HELD)
-        assert kept.worst_of_each[1:] == ((LIMIT,) if number else ())
-        with writing(resources.engine) as connection:
-            results.keep_audit(resources, connection, ask, kept)
-        page = office.get(f"/portal/owned/{dataset}/audits/{kept.id}").text
-        assert f"The promise {said}" in page
-        assert ("the best guess of any kind leaves 0.100" in page) is (LIMIT in found)
-        assert (">undecided<" in page) is (UNDECIDED in found)
-        assert (">broken<" in page) is (BROKEN in found)
-        assert f">{said}" in office.get(f"/portal/owned/{dataset}/audits").text
-        assert f"the promise {said}" in auditor.get("/portal/audits").text
+    findings = worst_first([found(attacker, "income", left), found(Attacker.LINEAR, "rent", 0.6)])
+    kept = Audit(
+        id="au_1",
+        dataset=dataset,
+        created_at=datetime.now(UTC),
+        rows=10,
+        columns=("rent", "income"),
+        measured_on="simulated copies",
+        pooling_gain=0.0,
+        copies=(),
+        by_copies=(),
+        verdict=findings[0].verdict,
+        summary="So it is.",
+        findings=findings,
+    )
+    with writing(resources.engine) as connection:
+        results.keep_audit(resources, connection, ask, kept)
+    page = office.get(f"/portal/owned/{dataset}/audits/au_1").text
+    assert page.count(f">{verdict}<") == (2 if verdict == "ok" else 1)
+    assert ("Leave &lt;it&gt; out." in page) is (verdict != "ok")
+    for listed in (office.get(f"/portal/owned/{dataset}/audits"), auditor.get("/portal/audits")):
+        assert f">{verdict}<" in listed.text
+        assert "So it is." in listed.text

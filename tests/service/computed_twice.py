@@ -55,7 +55,7 @@ def computations(database_url: str, home: Path) -> dict[str, Callable[[], Any]]:
     def audit() -> Any:
         return run_audit(
             resources, ask, dataset, AuditWish(noise_variances=(0.5, 1.0), most_rows=500)
-        ).joint
+        ).by_copies
 
     def preview() -> Any:
         return preview_levels(resources, ask, dataset, PreviewWish(privacies=(0.5,))).levels

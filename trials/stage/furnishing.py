@@ -118,7 +118,7 @@ def _asked_for(owner: httpx2.Client, at: str, copy: str, chance: random.Random) 
     """What methods leave behind: an audit, a report, a job, a survey, a file."""
     rows = table(chance, ROWS).encode()
     as_csv, later = {"Content-Type": CSV}, {"Prefer": "respond-async"}
-    audit = _made(owner, f"{at}/audits", json={"levels": ["met"], "attacks": ["be-dr"]})["id"]
+    audit = _made(owner, f"{at}/audits", json={"levels": ["met"]})["id"]
     synthetic = owner.post("/v1/synthesis/primp", content=rows, headers=as_csv).raise_for_status()
     link = synthetic.headers["link"]
     address = "/v1/identifiability?confidential=city"

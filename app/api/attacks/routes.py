@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -26,14 +26,12 @@ from app.api.transport.answers import (
     table_with_report,
 )
 from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.forms import Form, Seed
+from app.api.transport.forms import Form
 from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableForm, TableHere, form_body
 from app.api.transport.once import Route
 from app.api.transport.paging import PageHere
 from app.errors import InvalidParameter, InvalidTable
-from app.numerics.attacks.battery import Attack
-from app.pictures.attacks import MEANING, AttackerPoint, draw_audit, draw_scoring
-from app.service.asking import seed_or_new
+from app.pictures.attacks import FindingPoint, draw_audit, draw_scoring
 from app.service.attacks import audit
 from app.service.attacks.adversary import IndependentNoise, NoiseModel, ProportionalNoise
 from app.service.attacks.attack import reconstruct, score_attacks
@@ -224,7 +222,8 @@ audits_router = APIRouter(
     prefix="/v1/datasets/{dataset_id}/audits", tags=["attacks"], route_class=Route
 )
 
-Audited = Literal["ndr", "udr", "sf", "pca-dr", "be-dr", "mixture"]
+MOST_DRAWN = 12
+"""Findings in a picture, the worst."""
 
 
 class AuditForm(Form):
@@ -237,18 +236,14 @@ class AuditForm(Form):
         description="Issued or hypothetical, in units of the data's own.",
     )
     issued: bool = Field(False, description="Also every copy that was issued.")
-    attacks: list[Audited] = Field(["be-dr", "mixture"], min_length=1, max_length=6)
-    rows: int = Field(10_000, ge=2, le=100_000, description="Rows to attack at most.")
-    seed: Seed | None = None
+    rows: int = Field(10_000, ge=2, le=50_000, description="Rows to attack at most.")
 
     def wish(self) -> Wish:
         return Wish(
             levels=tuple(self.levels),
             noise_variances=tuple(self.noise_variances),
             issued=self.issued,
-            attacks=tuple(Attack(name) for name in dict.fromkeys(self.attacks)),
             most_rows=self.rows,
-            seed=seed_or_new(self.seed),
         )
 
 
@@ -271,7 +266,7 @@ def run_audit(
     """Attack copies of a data set, issued or hypothetical, and keep what was found.
 
     For its owner. Issued copies are attacked as they were released; where one of those asked for was
-    not issued, all are simulated. The adversary knows the frozen mean and covariance.
+    not issued, all are simulated. Draws follow from the data set's secret: the same question has the same verdict.
     """
     return audit.run_audit(resources, ask, dataset_id, form.wish(), progress)
 
@@ -294,22 +289,18 @@ def read_audit(
     if kind is AnswerType.JSON:
         return found
     points = found.by_copies
-    curves = {
-        "independent noise": [point.independent for point in points],
-        "corner-wave noise": [point.joint for point in points],
-        "best copy alone": [point.best_alone for point in points],
-    }
-    misses = {f"corner-wave, {MEANING[one.attack]}": one.misses for one in found.joint}
-    misses |= {f"independent, {MEANING[one.attack]}": one.misses for one in found.independent}
     figure = draw_audit(
         [
-            AttackerPoint(
-                one.attacker, one.target, one.promised, one.left, one.interval, one.standing
+            FindingPoint(
+                one.attacker, one.target, one.promised, one.left, one.interval, one.verdict
             )
-            for one in found.worst_of_each
+            for one in found.findings[:MOST_DRAWN]
         ],
         [point.copies for point in points],
-        curves,
-        misses,
+        {
+            "independent noise": [point.independent for point in points],
+            "corner-wave noise": [point.joint for point in points],
+            "best copy alone": [point.best_alone for point in points],
+        },
     )
     return picture_response(figure, kind)

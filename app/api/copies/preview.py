@@ -10,11 +10,10 @@ from pydantic import Field, TypeAdapter
 from app.api.pages import page
 from app.api.transport.answers import PageType, PageTypeHere, page_answer, picture_response
 from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.forms import Form, Seed
+from app.api.transport.forms import Form
 from app.api.transport.once import Route
 from app.pictures import SVG, written
 from app.pictures.comparison import LevelPoint, draw_preview
-from app.service.asking import seed_or_new
 from app.service.copies.preview.report import Preview
 from app.service.copies.preview.run import MOST_LEVELS, Wish
 from app.service.copies.preview.run import preview_levels as run_preview
@@ -42,7 +41,6 @@ class PreviewForm(Form):
         description="Column that the models are to predict; without one, the last with 2 to 20 categories"
         " for the tree, and the number that the others tell best for the regression.",
     )
-    seed: Seed | None = None
 
     def wish(self) -> Wish:
         return Wish(
@@ -50,7 +48,6 @@ class PreviewForm(Form):
             privacies=tuple(self.privacies),
             noise_variances=tuple(self.noise_variances),
             target=self.target,
-            seed=seed_or_new(self.seed),
         )
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from app.api.copies.schemas import (
-    AdvisedCopyView,
     BatchForm,
     CopyForm,
     CopyView,
     HistoryEntryView,
     HistoryView,
     IssuedList,
+    IssuedView,
     selection,
 )
 from app.api.transport import downloads
@@ -54,16 +54,16 @@ CONTENT: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/v1/datasets/{dataset_id}/copies",
     status_code=201,
-    responses={200: {"model": AdvisedCopyView, "description": "The copy had been issued before."}},
+    responses={200: {"model": IssuedView, "description": "The copy had been issued before."}},
 )
 def issue_copy(
     dataset_id: str, form: CopyForm, response: Response, resources: ResourcesHere, ask: AskHere
-) -> AdvisedCopyView:
+) -> IssuedView:
     """Issue the copy of a level: drawn the first time (201), the same copy ever after (200)."""
     wanted = issue.Wanted(form.level, form.noise_variance)
     issued = issue.issue_copy(resources, ask, dataset_id, wanted)
     response.status_code = 201 if issued.first else 200
-    return AdvisedCopyView.of_issued(issued)
+    return IssuedView.of(issued.copy)
 
 
 @router.post(
@@ -78,7 +78,7 @@ def issue_batch(
     wanted = [issue.Wanted(level=level) for level in form.levels]
     issued = issue.issue_batch(resources, ask, dataset_id, wanted, form.algorithm)
     response.status_code = 201 if any(one.first for one in issued) else 200
-    return IssuedList(copies=[AdvisedCopyView.of_issued(one) for one in issued])
+    return IssuedList(copies=[IssuedView.of(one.copy) for one in issued])
 
 
 @router.get("/v1/datasets/{dataset_id}/history")

@@ -10,11 +10,10 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
-from app.api.datasets.schemas import AdviceView
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
-from app.service.copies.issue import Algorithm, Issued
+from app.service.copies.issue import Algorithm
 from app.service.copies.making.release import Selection
 
 
@@ -102,18 +101,6 @@ class IssuedView(BaseModel):
         )
 
 
-class AdvisedCopyView(IssuedView):
-    """A copy as it is issued; with advice for the owner when it is drawn."""
-
-    advice: AdviceView | None = None
-
-    @classmethod
-    def of_issued(cls, issued: Issued) -> Self:
-        found = cls.of(issued.copy)
-        found.advice = None if issued.advice is None else AdviceView.of(issued.advice)
-        return found
-
-
 class CopyView(IssuedView):
     """A copy with the checksum of its values, null for who cannot download it."""
 
@@ -123,7 +110,7 @@ class CopyView(IssuedView):
 class IssuedList(BaseModel):
     """The copies of a batch, in the order asked."""
 
-    copies: list[AdvisedCopyView]
+    copies: list[IssuedView]
 
 
 class HistoryEntryView(BaseModel):

@@ -14,7 +14,6 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
 from app.api.datasets.schemas import (
-    AdviceView,
     AdvisedLevelView,
     AllowOverlapHere,
     AllowVersionsHere,
@@ -269,7 +268,7 @@ def put_level(
     )
     return AdvisedLevelView(
         **LevelView.of(found).model_dump(),
-        advice=None if advice is None else AdviceView.of(advice),
+        advice=advice,
         warnings=[NoticeView.of(notice) for notice in notices],
     )
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
+from app.service.copies.advice import Advice
 from app.service.datasets.arriving.report import ColumnReport, TableReport
 from app.service.datasets.pending import PendingRows
 from app.tables.stream import Decimal, Header
@@ -343,49 +344,11 @@ class LevelView(View):
     offered: bool
 
 
-class DriverView(View):
-    """A column that needs more than 1.5 times the level's variance, by itself, and what would be
-    applied if it were left out."""
-
-    column: str
-    applied_variance: float
-    applied_variance_without: float
-
-
-class GuessableView(View):
-    """A number of which the best guess of any kind from its own noisy value leaves this share of the
-    variance, clearly less than is promised to linear guesses: it is skewed or discrete."""
-
-    column: str
-    left: float
-
-
-class RoundedView(View):
-    """A number on a lattice: rounding its noisy cells to the nearest value finds this share of them."""
-
-    column: str
-    recovered: float
-
-
-class AdviceView(View):
-    """What a level costs and where its promise ends.
-
-    Numbers and categories that tell of each other need more noise than the level's own:
-    `applied_variance` is what is drawn, `driven_by` names the columns behind it where it is more than
-    1.5 times as much.
-    """
-
-    applied_variance: float
-    driven_by: list[DriverView]
-    guessable: list[GuessableView]
-    rounded: list[RoundedView]
-
-
 class AdvisedLevelView(LevelView):
     """A level, with advice for the owner; null while nothing of the data set can be released, of which `warnings`
     say why."""
 
-    advice: AdviceView | None
+    advice: Advice | None
     warnings: list[NoticeView]
 
 

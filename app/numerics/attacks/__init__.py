@@ -13,12 +13,13 @@ One module, one idea:
 | closed_forms | expected errors where a formula exists, and how unlike the data the noise is shaped |
 | score | what an attack achieved, beside a baseline and a control |
 | battery | every attack under its name |
-| releases.released_rows | rows of a copy beside the originals, numbers and categories |
-| releases.joint_linear | the best linear attacker on both, without and with the kept rows told |
-| releases.trees | boosted trees that learn from half of the true rows |
-| releases.directions | the worst direction of each part, and the insider who knows all but one attribute |
+| releases.released_rows | rows of a copy beside the originals, and what is to be found in them |
+| releases.linear | the best linear attacker, on numbers and categories together |
+| releases.posterior_mean | the mean over all other rows, by the likelihood of what is shown |
+| releases.neighbours | means over rows that stand together |
+| releases.linkage | who knows a person's categories or numbers, and looks for the row |
 | releases.findings | what is left beside what was promised, and the verdict |
-| releases.promise | all of these, and rounding to values that can be, on one copy |
+| releases.attack | all of these on one copy |
 
 Notation, everywhere: n records (rows), d attributes, m copies. huang2005 writes m for d, li2012
 writes T, N, M for n, d, m. K is the covariance of the original X, Σ that of the noise.

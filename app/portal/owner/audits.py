@@ -15,7 +15,6 @@ from app.model import Dataset
 from app.portal.owner.owning import ONE, PREFIX, OwnHere
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.asking import seed_or_new
 from app.service.attacks.audit import Wish, ask_for_audit, newest_audits, read_audit
 from app.service.attacks.findings import Audit
 from app.service.datasets.levels import list_levels
@@ -57,8 +56,7 @@ def begin_audit(
     """Have the copies of some levels attacked."""
     if not level:
         raise InvalidParameter("Choose at least one level.", parameter="level")
-    wish = Wish(levels=tuple(level), seed=seed_or_new(None))
-    job_id = ask_for_audit(resources, ask, dataset.id, wish)
+    job_id = ask_for_audit(resources, ask, dataset.id, Wish(levels=tuple(level)))
     return RedirectResponse(f"{PREFIX}/{dataset.id}/audits?job={job_id}", 303)
 
 
@@ -101,6 +99,5 @@ def audit_page(request: Request, dataset: Dataset, audit: Audit, *, overseen: bo
         dataset=dataset,
         audit=audit,
         overseen=overseen,
-        findings=sorted(audit.findings, key=lambda one: one.left - one.promised),
         points=orjson.dumps([asdict(point) for point in audit.by_copies]).decode(),
     )

@@ -25,9 +25,6 @@ from app.service.resources import Resources
 router = APIRouter(prefix=ONE, route_class=Page, include_in_schema=False)
 
 WRITTEN = TypeAdapter(LevelPreview)
-SEED = 0
-"""The same for all levels of a page: they differ by their noise's size, not by chance."""
-
 SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.CATEGORICAL)
 """Columns of which a preview shows examples."""
 
@@ -60,7 +57,7 @@ def preview(
     privacy: Annotated[list[float], Query(min_length=1, max_length=MOST_LEVELS)],
 ) -> Response:
     """What levels would risk and keep; nothing of it is kept."""
-    wish = Wish(privacies=tuple(privacy), seed=SEED)
+    wish = Wish(privacies=tuple(privacy))
     found = preview_levels(resources, ask, dataset.id, wish)
     said = {"levels": [_tried(level) for level in found.levels]}
     return Response(orjson.dumps(said), media_type="application/json")

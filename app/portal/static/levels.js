@@ -56,19 +56,17 @@ function show() {
     told("model-name").textContent = `A model learns ${model(close).target}`;
     fill("model", between(privacy, (level) => model(level)?.trained_on_copy), (value) => `${value.toFixed(3)} of ${model(close).trained_on_original.toFixed(3)}`);
   }
-  told("verdict").textContent = `At ${percent(close.privacy)}: ${close.risk.verdict}`;
+  told("verdict").textContent = `At ${percent(close.privacy)}: ${close.risk.summary}`;
   told("advice").textContent = advice(close);
   drawCurve(chooser.querySelector("[data-curve]"), chooser.dataset.plotly, known().map((one) => tried.get(one)), privacy, marks);
   drawExamples(document.querySelector("[data-examples]"), chooser.dataset.plotly, close);
   document.querySelector("[data-beside]").textContent = `Some cells and distributions of your rows beside those of a copy at ${percent(close.privacy)}. Nobody but you sees your side.`;
 }
 
-function advice({ noise_variance: asked, advice: { applied_variance: applied, driven_by, guessable, rounded } }) {
+function advice({ noise_variance: asked, advice: { applied_variance: applied, driven_by, weakly_protected: weak } }) {
   const words = [`Noise of ${applied.toPrecision(3)} times the data's variance is applied where ${asked.toPrecision(3)} is the level's own.`];
   if (driven_by.length) words.push(`Most of it for ${driven_by.map((one) => `${one.column} (${one.applied_variance_without.toPrecision(3)} without it)`).join(", ")}.`);
-  if (guessable.length) words.push(`Skewed or of few values, so that a good guess beats the promise: ${guessable.map((one) => `${one.column} (${percent(one.left)} left)`).join(", ")}.`);
-  const plain = rounded.filter((one) => one.recovered > 0.1);
-  if (plain.length) words.push(`Rounding finds cells of ${plain.map((one) => `${one.column} (${percent(one.recovered)})`).join(", ")}.`);
+  if (weak.length) words.push(`Weakly protected: ${weak.map((one) => `${one.target} (${percent(one.left)} left)`).join(", ")}. ${weak[0].remedy}`);
   return words.join(" ");
 }
 

@@ -1,29 +1,30 @@
-"""What a data set's copies reveal: jointly, alone, and if their noises had been independent.
+"""What a data set's copies reveal: each alone, all together, and the least perturbed one to every attacker.
 
-A set of levels, issued or hypothetical, is attacked by an adversary who knows the mean and the
-covariance [li2012, section 3.2], and the errors stand beside theorems 3 and 4 and eq. 8.
+Issued copies are attacked as they were released; where one of those asked for was never issued, all are simulated.
+With the least perturbed copy in hand the others tell nothing more, so that one is given to every attacker.
 
 An audit that is asked for in one request and looked at in another is a job of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
 from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
 from app.model import HistoryEntry
-from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.releases.verdict import verdict
+from app.numerics.attacks.releases.findings import Verdict, summary
+from app.numerics.attacks.releases.linear import pooled_left
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.service import results
 from app.service.asking import Ask, Once, new_id, overseen, owned, work
-from app.service.attacks.audited_rows import audited_rows
-from app.service.attacks.findings import Audit, AuditedCopy
-from app.service.attacks.promise import rows_to_attack
-from app.service.attacks.revealing import Attackers, revealed_elsewhere, revealed_here
-from app.service.copies.freezing.protection import first_protection
+from app.service.attacks.attack import counted
+from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
+from app.service.copies.preview.sample import SampledRows, sampled_rows
 from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
@@ -40,29 +41,24 @@ MOST_COPIES = 200
 MOST_CELLS = 40_000_000
 """Cells of all copies together that an audit holds in memory."""
 
-ATTACKS = (Attack.BE_DR, Attack.MIXTURE)
-
 
 @dataclass(frozen=True)
 class Wish:
-    """Which copies to audit, by which attacks, on how many rows."""
+    """Which copies to audit, on how many rows."""
 
     levels: tuple[str, ...] = ()
     noise_variances: tuple[float, ...] = ()
     issued: bool = False
-    attacks: tuple[Attack, ...] = ATTACKS
     most_rows: int = 10_000
-    seed: int = 0
 
 
 @dataclass(frozen=True)
 class WantedCopy:
-    """A copy to attack: its variance, its names, and its id if it was issued."""
+    """A copy to attack: its variance, its names, and its entry in the history if it was issued."""
 
     noise_variance: float
-    applied_variance: float
     levels: tuple[str, ...]
-    copy_id: str | None
+    entry: HistoryEntry | None
 
 
 def run_audit(
@@ -91,45 +87,72 @@ def _found(
     progress.tell("reading rows", 0, SHARES)
     with reading(resources.engine) as connection:
         dataset = owned(connection, ask, dataset_id)
-        copies = _wanted(resources, connection, dataset_id, wish)
+        wanted = _wanted(connection, dataset_id, wish)
         d = max(1, len(dataset.columns))
-        most_rows = max(2, min(wish.most_rows, MOST_CELLS // (d * len(copies))))
-        rows = audited_rows(resources, connection, dataset, most_rows)
-        attacked = rows_to_attack(resources, connection, dataset, rows.runs)
-    variances = tuple(copy.applied_variance for copy in copies)
-    simulated = any(copy.copy_id is None for copy in copies)
-    issued = () if simulated else tuple(str(copy.copy_id) for copy in copies)
-    asked = Attackers(
-        variances, min(copy.noise_variance for copy in copies), wish.attacks, wish.seed
-    )
-    reveal = revealed_elsewhere if resources.spread.elsewhere else revealed_here
-    found = reveal(resources, ask, rows, attacked, issued, asked, progress)
+        most_rows = max(2, min(wish.most_rows, MOST_CELLS // (d * len(wanted))))
+        rows = sampled_rows(resources, connection, dataset, most_rows)
+    entries = [one.entry for one in wanted if one.entry is not None]
+    variances = [one.noise_variance for one in wanted]
+    with progress.interruptible():
+        if len(entries) == len(wanted):
+            progress.tell("reading copies", 100, SHARES)
+            copies = [rows.issued(resources, ask, entry) for entry in entries]
+        else:
+            progress.tell("simulating copies", 100, SHARES)
+            simulated = dict(zip(sorted(variances), rows.simulated(sorted(variances)), strict=True))
+            copies = [simulated[variance] for variance in variances]
+        progress.tell("pooling copies", 200, SHARES)
+        alone = [pooled_left([copy]) for copy in copies]
+        by_copies = _by_copies(rows, variances, copies, alone)
+        progress.tell("attacking the least perturbed copy", 500, SHARES)
+        least = int(np.argmin(variances))
+        findings = rows.attacked(copies[least], variances[least])
     return Audit(
         id=new_id("au"),
         dataset=dataset_id,
         created_at=datetime.now(UTC),
-        seed=wish.seed,
-        rows=len(rows.values),
-        columns=rows.names,
-        measured_on="simulated copies" if simulated else "issued copies",
-        pooling_gain=found.by_copies[-1].best_alone - found.by_copies[-1].joint,
+        rows=len(rows.matrix),
+        columns=(*rows.numbers, *rows.values),
+        measured_on="issued copies" if len(entries) == len(wanted) else "simulated copies",
+        pooling_gain=by_copies[-1].best_alone - by_copies[-1].joint,
         copies=tuple(
             AuditedCopy(
-                noise_variance=copy.noise_variance,
-                levels=copy.levels,
-                copy_id=copy.copy_id,
+                noise_variance=one.noise_variance,
+                levels=one.levels,
+                copy_id=None if one.entry is None else one.entry.copy,
                 normalised_error=error,
                 # The normalised error that eq. 8 of li2012 expects of the copy alone.
-                privacy=copy.noise_variance / (1 + copy.noise_variance),
+                privacy=one.noise_variance / (1 + one.noise_variance),
             )
-            for copy, error in zip(copies, found.alone, strict=True)
+            for one, error in zip(wanted, alone, strict=True)
         ),
-        joint=found.joint,
-        independent=found.independent,
-        by_copies=found.by_copies,
-        verdict=verdict(found.findings),
-        findings=found.findings,
+        by_copies=by_copies,
+        verdict=Verdict.worst(one.verdict for one in findings),
+        summary=summary(findings),
+        findings=findings,
     )
+
+
+def _by_copies(
+    rows: SampledRows,
+    variances: Sequence[float],
+    copies: Sequence[ReleasedRows],
+    alone: Sequence[float],
+) -> tuple[AuditPoint, ...]:
+    """What the first copies leave, in the order in which they were drawn."""
+    applied = [rows.protections[min(rows.protections)].applied(variance) for variance in variances]
+    found = []
+    for count in counted(len(copies)):
+        least_first = sorted(range(count), key=lambda place: variances[place])
+        found.append(
+            AuditPoint(
+                copies=count,
+                joint=pooled_left([copies[place] for place in least_first]),
+                best_alone=alone[least_first[0]],
+                independent=1 / (1 + sum(1 / a for a in applied[:count])),
+            )
+        )
+    return tuple(found)
 
 
 def read_audit(resources: Resources, ask: Ask, dataset_id: str, audit_id: str) -> Audit:
@@ -158,9 +181,7 @@ def newest_audits(resources: Resources, ask: Ask, dataset_id: str, *, limit: int
         return results.newest_audits(resources, connection, dataset_id, limit=limit)
 
 
-def _wanted(
-    resources: Resources, connection: Connection, dataset_id: str, wish: Wish
-) -> list[WantedCopy]:
+def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedCopy]:
     """The copies to audit: issued ones in the order they were drawn, then the others."""
     drawn = history.of(connection, dataset_id)
     named = {level.name: level.noise_variance for level in levels.of(connection, dataset_id)}
@@ -183,14 +204,11 @@ def _wanted(
         raise InvalidParameter(
             f"an audit takes {MOST_COPIES} copies at most", parameter="noise_variances"
         )
-    first = first_protection(resources, connection, dataset_id)
     return [
         WantedCopy(
             variance,
-            # Of numbers alone before the first copy.
-            variance if first is None else first.applied(variance),
             tuple(name for name, v in named.items() if v == variance),
-            known[variance].copy if variance in known else None,
+            known.get(variance),
         )
         for variance in distinct
     ]
@@ -212,9 +230,7 @@ def ask_for_audit(resources: Resources, ask: Ask, dataset_id: str, wish: Wish) -
             payload={
                 "levels": wish.levels,
                 "issued": wish.issued,
-                "attacks": [attack.value for attack in wish.attacks],
                 "most_rows": wish.most_rows,
-                "seed": wish.seed,
             },
             caller=ask.caller,
             request_id=ask.request_id,
@@ -236,9 +252,7 @@ def _audit(resources: Resources, job: Job, progress: Progress) -> Outcome:
     wish = Wish(
         levels=tuple(given["levels"]),
         issued=given["issued"],
-        attacks=tuple(Attack(name) for name in given["attacks"]),
         most_rows=given["most_rows"],
-        seed=given["seed"],
     )
     return Outcome(subject=run_audit(resources, ask, job.subject, wish, progress).id)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from app.numerics.attacks.battery import Attack
-from app.numerics.attacks.releases.findings import Attacker, Finding
+from app.numerics.attacks.releases.findings import Finding, Verdict
 from app.numerics.attacks.score import TOLERANCES, Score
 
 
@@ -130,59 +130,34 @@ class AuditedCopy:
 
 @dataclass(frozen=True)
 class AuditPoint:
-    """Normalised errors from the first copies: measured, and by theorems 4 and 3 of li2012."""
+    """What the best linear attacker is left with of the first copies: of all together, of the best of them alone,
+    and by theorem 3 of li2012 had their noises been independent."""
 
     copies: int
     joint: float
-    expected_joint: float
     best_alone: float
     independent: float
-    expected_independent: float
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Copies attacked jointly, each alone, and as if their noises had been independent.
+    """Copies attacked together and alone, and the least perturbed of them by every attacker.
 
     where:
-        pooling_gain  the normalised error of the best copy alone, less that of all together
-        findings      every attacker on the least perturbed copy, numbers and categories jointly
-        verdict       these in one sentence
+        pooling_gain  what the best copy alone leaves, less what all together leave
+        summary       the findings in a sentence or two
+        findings      the worst of each target, the worst first
     """
 
     id: str
     dataset: str
     created_at: datetime
-    seed: int
     rows: int
     columns: tuple[str, ...]
     measured_on: Literal["issued copies", "simulated copies"]
     pooling_gain: float
     copies: tuple[AuditedCopy, ...]
     by_copies: tuple[AuditPoint, ...]
-    joint: tuple[AttackFinding, ...]
-    independent: tuple[AttackFinding, ...]
-    verdict: str
+    verdict: Verdict
+    summary: str
     findings: tuple[Finding, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing was found beyond what is promised, or known to lie outside of it."""
-        return all(one.holds or one.known_limit for one in self.findings)
-
-    @property
-    def worst_of_each(self) -> tuple[Finding, ...]:
-        """Of each attacker the finding that is nearest to a break: a break, then what is undecided or a limit."""
-
-        def order(one: Finding) -> tuple[bool, bool, bool, float]:
-            return not one.broken, not one.undecided, one.holds, one.left / one.promised
-
-        worst: dict[Attacker, Finding] = {}
-        for one in sorted(self.findings, key=order):
-            worst.setdefault(one.attacker, one)
-        return tuple(worst[attacker] for attacker in Attacker if attacker in worst)
-
-    @property
-    def broken(self) -> bool:
-        """Whether an attack broke the promise; where it neither is nor holds, that could not be decided."""
-        return any(one.broken for one in self.findings)

@@ -7,9 +7,8 @@ variance is drawn once whoever asks at once (invariant 3).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from sqlalchemy import Connection
@@ -18,7 +17,6 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.asking import Ask, grant_for, new_id, visible, work
-from app.service.copies.advice import Advice, advise_each
 from app.service.copies.chain import RECIPE, whole_chain
 from app.service.copies.freezing.freeze import freeze_dataset, measure_ahead, require_frozen
 from app.service.copies.freezing.protection import (
@@ -35,13 +33,11 @@ from app.service.copies.lookup import (
     refuse_auditors,
 )
 from app.service.datasets.levels import checked_variance
-from app.service.health import places_of
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
 
-log = logging.getLogger("cornerwave.copies")
 MOST_IN_A_BATCH = 1_000
 
 NEAREST = 2.0**-40
@@ -69,21 +65,15 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Issued:
-    """A copy, and whether this request was the first to ask for its variance.
-
-    where:
-        advice  for those who answer for the data set
-    """
+    """A copy, and whether this request was the first to ask for its variance."""
 
     copy: Copy
     first: bool
-    advice: Advice | None = None
 
 
 def issue_copy(resources: Resources, ask: Ask, dataset_id: str, wanted: Wanted) -> Issued:
     """The copy of a level or variance, drawn now if it never was."""
-    issued = _issue(resources, ask, dataset_id, [wanted], Algorithm.PARALLEL)
-    return _advised(resources, ask, dataset_id, issued)[0]
+    return _issue(resources, ask, dataset_id, [wanted], Algorithm.PARALLEL)[0]
 
 
 def issue_batch(
@@ -98,28 +88,7 @@ def issue_batch(
         raise InvalidParameter(
             f"a batch has 1 to {MOST_IN_A_BATCH} levels", parameter="levels", limit=MOST_IN_A_BATCH
         )
-    issued = _issue(resources, ask, dataset_id, wanted, algorithm)
-    return _advised(resources, ask, dataset_id, issued)
-
-
-def _advised(
-    resources: Resources, ask: Ask, dataset_id: str, issued: Sequence[Issued]
-) -> list[Issued]:
-    """The same, with advice for owners."""
-    with reading(resources.engine) as connection:
-        dataset, grant = visible(connection, ask, dataset_id)
-    if grant is not None:
-        return list(issued)
-    try:
-        advice = advise_each(resources, dataset, [one.copy.noise_variance for one in issued])
-    except Exception as error:
-        # The copies are there, and stay: their owner is told which they are, whatever fails about the advice.
-        said = {"request_id": ask.request_id, "failure": places_of(error)}
-        log.error("no advice", extra=said)
-        return list(issued)
-    if advice is None:
-        return list(issued)
-    return [replace(one, advice=of_it) for one, of_it in zip(issued, advice, strict=True)]
+    return _issue(resources, ask, dataset_id, wanted, algorithm)
 
 
 def _issue(

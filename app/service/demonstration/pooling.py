@@ -3,31 +3,23 @@
 The copies are those that were issued. Beside them the same rows get noise that is independent from copy to
 copy, drawn here at the same variances and thrown away: such copies are never issued.
 
-The attacker is told the true values of half of the rows, learns from them by least squares how to guess the
-others, and the other way round. It knows nothing of how noise is drawn, so it fares against either scheme as well as
-the copies allow.
+The attacker knows every mean and covariance of originals and copies, and guesses by least squares. It knows nothing of
+how noise is drawn, so it fares against either scheme as well as the copies allow.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.errors import InvalidParameter
-from app.numerics.arrays import Flags, FloatArray
-from app.numerics.attacks.releases.joint_linear import crossfitted, halves
+from app.numerics.arrays import FloatArray
+from app.numerics.attacks.releases.linear import fitted
 from app.numerics.attacks.score import score
 from app.service.asking import Ask, work
-from app.service.attacks.audited_rows import (
-    AuditedRows,
-    audited_rows,
-    issued_values,
-    simulated_values,
-)
-from app.service.copies.lookup import released_history
+from app.service.copies.preview.sample import SampledRows, sampled_rows
 from app.service.demonstration.making import Demonstration, Holder, the_demonstration
 from app.service.resources import Resources
 from app.store.database.engine import reading
@@ -73,39 +65,43 @@ def pool_copies(resources: Resources, ask: Ask, recipients: Sequence[str]) -> Po
     if not chosen:
         raise InvalidParameter("Choose one recipient at least.", parameter="recipient")
     with reading(resources.engine) as connection:
-        rows = audited_rows(resources, connection, shown.dataset, MOST_ROWS)
-        first, _ = released_history(resources, connection, shown.dataset.id)
-    variances = np.array([first.applied(one.entry.noise_variance) for one in shown.holders])
-    apart = simulated_values(rows, variances, _draws(shown), independent=True)
+        rows = sampled_rows(resources, connection, shown.dataset, MOST_ROWS)
+    apart = _independent(rows, shown)
     holders = [shown.holders[place] for place in chosen]
-    issued = [issued_values(resources, ask, one.entry.copy, rows) for one in holders]
+    issued = [rows.issued(resources, ask, one.entry).released for one in holders]
     with work(resources, ask) as under_way:
         under_way.record("demonstration.pool", shown.dataset.id, copies=len(holders))
-    folds = halves(len(rows.values), _draws(shown))
     return Pooled(
         holders=tuple(holders),
-        columns=rows.names,
-        truth=rows.values,
-        alone=tuple(_attacked(rows, [copy], folds).left[0] for copy in issued),
-        together=_attacked(rows, issued, folds),
-        independent=_attacked(rows, [apart[place] for place in chosen], folds),
+        columns=rows.numbers,
+        truth=rows.matrix,
+        alone=tuple(_attacked(rows, [copy]).left[0] for copy in issued),
+        together=_attacked(rows, issued),
+        independent=_attacked(rows, [apart[place] for place in chosen]),
     )
 
 
-def _attacked(rows: AuditedRows, copies: Sequence[FloatArray], folds: Flags) -> Attacked:
-    left, guesses = [], rows.values
+def _independent(rows: SampledRows, shown: Demonstration) -> list[FloatArray]:
+    """Copies at the same levels, each with noise of its own: the same draws whoever pools."""
+    rng, found = rows.rng(), []
+    for one in shown.holders:
+        copy = rows.matrix.copy()
+        for part, protection in rows.protections.items():
+            there = rows.parts == part
+            noise = rng.normal(size=(int(there.sum()), len(rows.numbers))) @ protection.factor.T
+            copy[there] += np.sqrt(protection.applied(one.entry.noise_variance)) * noise
+        found.append(copy)
+    return found
+
+
+def _attacked(rows: SampledRows, copies: Sequence[FloatArray]) -> Attacked:
+    left, guesses = [], rows.matrix
     for count in range(1, len(copies) + 1):
-        guesses = crossfitted(np.hstack(copies[:count]), rows.values, folds)
-        left.append(_left(rows.values, guesses))
+        guesses = fitted(np.hstack(copies[:count]), rows.matrix)
+        left.append(_left(rows.matrix, guesses))
     return Attacked(tuple(left), guesses)
 
 
 def _left(truth: FloatArray, guesses: FloatArray) -> float:
     """The share of the variance that guesses (n × d) leave, over all columns."""
     return score(truth, guesses, np.random.default_rng(0), resamples=2).overall_normalised_error
-
-
-def _draws(shown: Demonstration) -> np.random.Generator:
-    """The same draws whoever pools: what changes between two pictures is who pooled, not chance."""
-    digest = hashlib.sha256(shown.dataset.id.encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:8], "big"))

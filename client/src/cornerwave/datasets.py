@@ -297,7 +297,6 @@ class _Dataset:
         privacies: Sequence[float] = (),
         noise_variances: Sequence[float] = (),
         target: str | None = None,
-        seed: int | None = None,
     ) -> Flow[Preview]:
         """What levels would do, before one is issued: all that are defined, or those named, or others.
 
@@ -308,7 +307,6 @@ class _Dataset:
             "privacies": list(privacies) or None,
             "noise_variances": list(noise_variances) or None,
             "target": target,
-            "seed": seed,
         }
         if not (levels or privacies or noise_variances):
             defined: Answer = yield get("datasets", self.id, "levels")
@@ -324,22 +322,18 @@ class _Dataset:
         levels: Sequence[str] = (),
         noise_variances: Sequence[float] = (),
         issued: bool | None = None,
-        attacks: Sequence[str] | None = None,
         rows: int | None = None,
-        seed: int | None = None,
     ) -> Flow[Report]:
         """Attack copies, issued or simulated, and say what is left of the promise."""
         form = {
             "levels": list(levels) or None,
             "noise_variances": list(noise_variances) or None,
             "issued": issued,
-            "attacks": None if attacks is None else list(attacks),
             "rows": rows,
-            "seed": seed,
         }
         call = send("POST", "datasets", self.id, "audits", form=form)
         answer = yield from answered(replace(call, label="Auditing"))
-        return Report(answer.json("verdict", "findings"))
+        return Report(answer.json("verdict", "summary", "findings"))
 
     @operation
     def audits(self) -> Flow[list[Report]]:

@@ -11,7 +11,7 @@ from cornerwave.showing import html_table
 from cornerwave.values import Report
 from cornerwave.wire.progress import in_notebook
 
-HEAD = ("level", "privacy", "noise variance", "applied", "quality", "recovered", "verdict")
+HEAD = ("level", "privacy", "noise variance", "applied", "quality", "recovered", "findings")
 
 
 class Preview(Report):
@@ -58,7 +58,7 @@ def _row(level: Mapping[str, Any]) -> tuple[Any, ...]:
         level["advice"]["applied_variance"],
         level["utility"]["quality"],
         level["risk"]["recovered"],
-        level["risk"]["verdict"],
+        level["risk"]["summary"],
     )
 
 

@@ -175,7 +175,6 @@ class CopyInfo(Shown):
     sequence: int | None = None
     hash: str | None = None
     checksum: str | None = None
-    advice: Report | None = None
 
 
 @dataclass(frozen=True)

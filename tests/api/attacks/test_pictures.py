@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from app.api.attacks.routes import Audited
-from app.pictures.attacks import MEANING, STANDINGS, AttackerPoint, draw_audit
+from app.pictures.attacks import VERDICTS, FindingPoint, draw_audit
 from app.pictures.comparison import LevelPoint, draw_preview
 
 POINTS = [
-    AttackerPoint("best linear", "age", 0.5, 0.52, (0.5, 0.54), "holds"),
-    AttackerPoint("boosted trees", "gain $_{x", 0.5, 0.2, (0.1, 0.3), "outside the promise"),
-    AttackerPoint("insider who knows all other attributes", "pay", 0.5, 0.4, (0.2, 0.6), "undecided"),
-    AttackerPoint("smoother of neighbouring rows", "day", 0.5, 0.01, (0.0, 0.02), "broken"),
-]  # fmt: skip
+    FindingPoint("neighbouring rows", "day", 0.5, 0.01, (0.0, 0.02), "broken"),
+    FindingPoint("posterior mean", "gain $_{x", 0.5, 0.2, (0.1, 0.3), "attention"),
+    FindingPoint("best linear", "age", 0.5, 0.52, (0.5, 0.54), "ok"),
+]
 
 
 def drawn(counts: list[int], error: float) -> Figure:
     curves = {name: [error] * len(counts) for name in ("independent", "corner-wave", "best alone")}
-    misses = {f"{noise}, best linear": [1 / 60] * 60 for noise in ("corner-wave", "independent")}
-    figure = draw_audit(POINTS, counts, curves, misses)
+    figure = draw_audit(POINTS, counts, curves)
     figure.canvas.draw()
     return figure
 
 
-def test_every_attacker_is_a_mark_with_its_interval_beside_the_promise() -> None:
+def test_every_finding_is_a_mark_with_its_interval_beside_the_promise() -> None:
     axes = drawn([1, 2], 0.5).axes[0]
-    assert [text.get_text().split("\n")[0] for text in axes.get_yticklabels()] == [
+    assert [text.get_text().split("\n")[1] for text in axes.get_yticklabels()] == [
         one.attacker for one in POINTS
     ]
     for place, one in enumerate(POINTS):
@@ -39,12 +34,12 @@ def test_every_attacker_is_a_mark_with_its_interval_beside_the_promise() -> None
         mark = axes.lines[heights.index([place])]
         assert np.asarray(interval.get_xdata()).tolist() == list(one.interval)
         assert np.asarray(mark.get_xdata()).tolist() == [one.left]
-        assert (mark.get_color(), mark.get_marker()) == STANDINGS[one.standing]
-    assert len({colour for colour, _ in STANDINGS.values()}) == len(STANDINGS)
-    assert len({marker for _, marker in STANDINGS.values()}) == len(STANDINGS)
+        assert (mark.get_color(), mark.get_marker()) == VERDICTS[one.verdict]
+    assert len({colour for colour, _ in VERDICTS.values()}) == len(VERDICTS)
+    assert len({marker for _, marker in VERDICTS.values()}) == len(VERDICTS)
     legend = axes.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [*STANDINGS, "promised"]
+    assert [text.get_text() for text in legend.get_texts()] == [*VERDICTS, "promised"]
 
 
 @pytest.mark.parametrize(("counts", "error"), [([1], 1.0), ([1], 0.98), ([1, 2, 3], 1 / 3)])
@@ -59,7 +54,6 @@ def test_errors_against_copies_stay_inside_the_frame(counts: list[int], error: f
 
 def test_every_panel_says_what_its_lines_are() -> None:
     assert all(axes.get_legend() is not None for axes in drawn([1, 2], 0.5).axes)
-    assert MEANING.keys() == set(get_args(Audited))
 
 
 def test_what_a_preview_calls_lost_lies_where_it_is_drawn() -> None:

@@ -25,7 +25,7 @@ NUMBERS = ["age", "income", "score"]
 
 
 def previewed(client: TestClient, dataset: str, **form: Any) -> dict[str, Any]:
-    answer = client.post(f"/v1/datasets/{dataset}/preview", json={"seed": 1, **form})
+    answer = client.post(f"/v1/datasets/{dataset}/preview", json=form)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -37,9 +37,8 @@ def test_without_levels_seven_usual_ones_are_shown(admin: TestClient) -> None:
     assert [level["privacy"] for level in found["levels"]] == list(USUAL_PRIVACIES)
     assert found["rows"] == found["rows_compared"] == found["rows_attacked"] == 1_500
     for level in found["levels"]:
-        attackers = {one["attacker"] for one in level["risk"]["attackers"]}
-        assert {"best linear", "boosted trees", "worst direction"} <= attackers
-        assert level["risk"]["verdict"].startswith("The promise holds")
+        assert level["risk"]["verdict"] == "ok", level["risk"]["summary"]
+        assert len(level["risk"]["findings"]) == 5
         assert level["advice"]["applied_variance"] >= level["noise_variance"]
         assert [one["column"] for one in level["utility"]["means"]] == NUMBERS
         assert [one["column"] for one in level["utility"]["tables"]] == ["city"]
@@ -106,8 +105,8 @@ def test_figures_are_those_of_the_copies_issued_afterwards(admin: TestClient) ->
     dataset = register(admin, table, columns=columns)
     names = {"a": 0.25, "c": 1.0, "d": 4.0}
     found = previewed(admin, dataset, levels=list(names))
-    again = previewed(admin, dataset, levels=list(names), seed=2)
-    for level, other in zip(found["levels"], again["levels"], strict=True):
+    assert previewed(admin, dataset, levels=list(names)) == found
+    for level in found["levels"]:
         copy = issue(admin, dataset, level=level["levels"][0])
         assert level["advice"]["applied_variance"] == pytest.approx(copy["applied_variance"])
         issued = rows_of(admin, copy["id"])
@@ -132,9 +131,7 @@ def test_figures_are_those_of_the_copies_issued_afterwards(admin: TestClient) ->
         assert utility["tables"][0]["distance"] == pytest.approx(distance, abs=0.03)
         # Whatever is drawn, a model trained on it scores alike.
         for name in ("tree", "regression"):
-            first, second = utility[name], other["utility"][name]
-            assert first["target"] == second["target"]
-            assert first["trained_on_copy"] == pytest.approx(second["trained_on_copy"], abs=0.06)
+            first = utility[name]
             learnt = _learnt(table, issued, name, first["target"])
             assert first["trained_on_copy"] == pytest.approx(learnt, abs=0.06)
 

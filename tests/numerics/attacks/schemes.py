@@ -1,8 +1,6 @@
-"""Copies under the scheme of today, and under the one that it replaced, for attacks to be tried on.
+"""Copies by the law of those that are issued, and by schemes that leak, for attacks to be tried on.
 
-The old scheme shaped noise by the pairwise covariance, without its negative directions, as it was when
-the first copy was issued, and redrew every categorical column by itself with probability
-1 - (1+v)^(-1/2).
+Records are drawn here by the times of their events, not by the keystream's products: the law written again.
 """
 
 from __future__ import annotations
@@ -12,99 +10,91 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from app.numerics.attacks.releases.posterior_mean import NoiseLaw
 from app.numerics.attacks.releases.released_rows import ReleasedRows
-from app.numerics.copies.calibrating.applied import applied_variance
-from app.numerics.copies.calibrating.calibration import calibrated
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.numerics.copies.shapes.shape import covariance_shape, joined
-from app.numerics.moments import block_moments
+from app.numerics.copies.shapes.shape import covariance_shape
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-
-def old_shape(first_rows: Matrix) -> Matrix:
-    """K by pairs of columns, without the directions that are negative or hardly there."""
-    K = block_moments(first_rows).covariance()
-    unit = np.sqrt(np.diag(K))
-    values, U = np.linalg.eigh(K / np.outer(unit, unit))
-    there = values > 8 * len(K) * np.finfo(float).eps * values[-1]
-    root = unit[:, None] * U[:, there] * np.sqrt(values[there])
-    return np.asarray(root @ root.T)
+NO_RECORDS = np.empty((0, 0), np.int32)
 
 
-def new_shapes(parts: Sequence[Matrix]) -> list[Matrix]:
-    """A shape for every part, each after the first joined to those before."""
-    shapes = [covariance_shape(row_moments(parts[0]))]
-    for part in parts[1:]:
-        shapes.append(joined(shapes[-1], covariance_shape(row_moments(part))))
-    return shapes
+def jumped(codes: Codes, donors: Codes, variance: float, rng: np.random.Generator) -> Codes:
+    """Records at an applied variance: the latest event before s = ln(1+a), record events at rate 1, column events at ¼."""
+    n, c = codes.shape
+    s = np.log1p(variance)
+    record = rng.exponential(size=(n, 1))  # back from s to the latest event
+    column = rng.exponential(4.0, (n, c))
+    fresh = donors[rng.integers(len(donors), size=n)]
+    cells = donors[rng.integers(len(donors), size=(n, c)), np.arange(c)]
+    shown = np.where(record < s, fresh, codes)
+    return np.where((column < s) & (column < record), cells, shown).astype(np.int32)
 
 
-def numeric_copy(
-    parts: Sequence[Matrix],
-    shapes: Sequence[Matrix],
+def swapped(codes: Codes, _: Codes, variance: float, rng: np.random.Generator) -> Codes:
+    """Records kept whole or replaced by another person's: what was issued before donors came from a model."""
+    n = len(codes)
+    kept = rng.random((n, 1)) < 1 / (1 + variance)
+    return np.where(kept, codes, codes[rng.integers(n, size=n)])
+
+
+def released(
+    numbers: Matrix,
+    codes: Codes | None,
     variance: float,
     rng: np.random.Generator,
-) -> tuple[ReleasedRows, dict[int, Matrix]]:
-    """The parts with noise of these shapes, and the covariance of each part's noise."""
-    released, places = [], []
-    for place, (part, shape) in enumerate(zip(parts, shapes, strict=True)):
-        released.append(part + np.sqrt(variance) * normals(len(part), shape, rng))
-        places.append(np.full(len(part), place))
-    numbers = np.concatenate(parts)
-    nothing = np.empty((len(numbers), 0), np.int32)
-    names = tuple(f"x{j}" for j in range(numbers.shape[1]))
-    rows = ReleasedRows(
-        names, numbers, np.concatenate(released), (), nothing, nothing, np.concatenate(places), None
+    *,
+    records: object = jumped,
+    noise: float = 1.0,
+    draws: int = 1,
+    starts: Sequence[int] = (),
+) -> ReleasedRows:
+    """A copy at an applied variance, whose parts begin at the rows `starts`; donors have independent columns.
+
+    `noise` is what the standard deviation of the noise is times that of the law.
+    """
+    n, d = numbers.shape
+    codes = np.empty((n, 0), np.int32) if codes is None else codes
+    parts = np.searchsorted(np.array([0, *starts]), np.arange(n), side="right") - 1
+    shapes = [
+        covariance_shape(row_moments(numbers[parts == one])) for one in range(len(starts) + 1)
+    ]
+    donors = (
+        np.column_stack([rng.permutation(column) for column in codes.T])
+        if codes.size
+        else NO_RECORDS
     )
-    return rows, {place: variance * shape for place, shape in enumerate(shapes)}
-
-
-def normals(n: int, shape: Matrix, rng: np.random.Generator) -> Matrix:
-    """n rows of noise with this covariance, which may be singular."""
-    unit = np.sqrt(np.maximum(np.diag(shape), np.finfo(float).tiny))
-    values, U = np.linalg.eigh(shape / np.outer(unit, unit))
-    noise = (rng.normal(size=(n, len(shape))) * np.sqrt(np.maximum(values, 0.0))) @ U.T
-    return np.asarray(noise * unit)
-
-
-def old_mixed_copy(
-    numbers: Matrix, codes: Codes, variance: float, rng: np.random.Generator
-) -> ReleasedRows:
-    """Noise of the old shape, and every categorical column redrawn by itself."""
-    n, c = codes.shape
-    own = rng.random((n, c)) < (1 + variance) ** -0.5
-    redrawn = np.stack([rng.choice(column, n) for column in codes.T], axis=1)
-    released = numbers + np.sqrt(variance) * normals(n, old_shape(numbers), rng)
-    return _mixed(numbers, released, codes, np.where(own, codes, redrawn), None)
-
-
-def new_mixed_copy(
-    numbers: Matrix, codes: Codes, variance: float, rng: np.random.Generator
-) -> ReleasedRows:
-    """Noise at a(v), and whole records kept or replaced by a donor's."""
-    sizes = [int(column.max()) + 1 for column in codes.T]
-    calibration = calibrated(numbers, codes, sizes)
-    assert calibration.travelling == ()
-    a = applied_variance(calibration, variance)
-    kept = rng.random(len(codes)) < 1 / (1 + a)
-    shown = np.where(kept[:, None], codes, codes[rng.integers(len(codes), size=len(codes))])
-    shape = covariance_shape(row_moments(numbers))
-    released = numbers + np.sqrt(a) * normals(len(numbers), shape, rng)
-    return _mixed(numbers, released, codes, shown, kept)
-
-
-def _mixed(
-    numbers: Matrix, released: Matrix, codes: Codes, shown: Codes, kept: NDArray[np.bool_] | None
-) -> ReleasedRows:
+    laws = {part: NoiseLaw(variance, S, donors) for part, S in enumerate(shapes)}
+    own = np.tile(np.arange(n), draws)
+    added = np.empty((n * draws, d))
+    for part, S in enumerate(shapes):
+        there = parts[own] == part
+        added[there] = normals(int(there.sum()), variance * S, rng) * noise
+    replace = records if callable(records) else jumped
+    shown = replace(codes[own], donors, variance, rng) if codes.size else codes[own]
     return ReleasedRows(
-        tuple(f"x{j}" for j in range(numbers.shape[1])),
-        numbers,
-        released,
-        tuple(f"c{j}" for j in range(codes.shape[1])),
-        codes,
-        shown.astype(np.int32),
-        np.zeros(len(numbers), np.intp),
-        kept,
+        names=tuple(f"x{j}" for j in range(d)),
+        numbers=numbers,
+        category_names=tuple(f"c{j}" for j in range(codes.shape[1])),
+        categories=tuple(
+            tuple(f"value {code}" for code in range(int(column.max(initial=0)) + 1))
+            for column in codes.T
+        ),
+        codes=codes,
+        parts=parts,
+        laws=laws,
+        released=numbers[own] + added,
+        shown=shown,
+        own=own,
+        runs=np.zeros(n, np.intp),
     )
+
+
+def normals(n: int, covariance: Matrix, rng: np.random.Generator) -> Matrix:
+    """n rows of noise with this covariance, which may be singular."""
+    unit = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+    values, U = np.linalg.eigh(covariance / np.outer(unit, unit))
+    noise = (rng.normal(size=(n, len(covariance))) * np.sqrt(np.maximum(values, 0.0))) @ U.T
+    return np.asarray(noise * unit)

@@ -1,48 +1,76 @@
-"""What an attacker is left with, beside what was promised: one line of an audit.
+"""What an attacker is left with, beside what was promised: one line of an audit, and the verdict over all of them.
 
 | word | meaning |
 |---|---|
-| promised | e = v/(1+v): the share of variance that is to be left |
-| left | Σ error² over Σ deviation², the share that the attack did leave, measured on rows it did not learn from |
-| broken | left is below the promise by more than `STANDARD_ERRORS` of its standard errors |
-| undecided | it is not, but further below than `ALLOWED` of the promise: so few rows, or such uneven ones, tell nothing |
-| known limit | a guess of any kind at the column alone leaves less than is promised to linear ones |
-| holds | none of these |
+| promised | e = v/(1+v), the privacy of the level |
+| left | Σ error² over Σ deviation², the share of the variance that the attack leaves hidden |
+| success, guessing | share of right answers with the copy, and of the best guess without it |
+| advantage | (success - guessing)/(1 - guessing); an attack on answers leaves 1 - advantage |
+| ok | left is not below the promise by more than `STANDARD_ERRORS` of its standard errors |
+| attention | it is, for an attack that the promise does not cover: a guess that is not linear, or order, or linkage |
+| broken | it is, for a linear attack: the promise itself is not kept |
 
-One audit looks at a hundred numbers and more, so a promise counts as broken only where chance could
-hardly have made it look so: four standard errors are exceeded by one in 30,000. But a standard error that is large
-excuses anything, and what it excuses is not kept for that.
+An audit looks at a hundred numbers and more: four standard errors are exceeded by one in 30,000.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import Flags, FloatArray
 
 STANDARD_ERRORS = 4.0
 INTERVAL = 1.96
-ALLOWED = 0.1
-"""Share of the promise by which a measurement may miss it and count as one that holds, if chance can do that."""
-
 SLACK = 1e-9
 """What rounding may take from a promise that is kept exactly."""
+
+MOST_NAMED = 5
+
+
+class Risk(StrEnum):
+    """The three risks of anonymisation (Article 29 Working Party, opinion 05/2014)."""
+
+    INFERENCE = "inference"
+    SINGLING_OUT = "singling out"
+    LINKABILITY = "linkability"
 
 
 class Attacker(StrEnum):
     """Who attacks."""
 
     LINEAR = "best linear"
-    LINEAR_KEPT = "best linear that knows the kept rows"
-    TREES = "boosted trees"
-    ROUNDING = "rounding to the lattice"
-    DIRECTION = "worst direction"
-    INSIDER = "insider who knows all other attributes"
-    AVERAGER = "version averager"
-    NEIGHBOURS = "smoother of neighbouring rows"
+    POSTERIOR = "posterior mean"
+    NEIGHBOURS = "neighbouring rows"
+    VERSIONS = "mean of versions"
+    LINKAGE = "linkage"
+
+
+class Verdict(StrEnum):
+    """How a promise stands, from the best to the worst."""
+
+    OK = "ok"
+    ATTENTION = "attention"
+    BROKEN = "broken"
+
+    @classmethod
+    def worst(cls, verdicts: Iterable[Verdict]) -> Verdict:
+        """The worst of them."""
+        return max(verdicts, key=list(cls).index, default=cls.OK)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A measured share of what is hidden, with its standard error; where answers are counted, their shares."""
+
+    share: float
+    standard_error: float
+    success: float | None = None
+    guessing: float | None = None
 
 
 @dataclass(frozen=True)
@@ -50,52 +78,27 @@ class Finding:
     """One attack on one target.
 
     where:
-        target      a column, a category of one, or the part that a direction is of
-        interval    of `left`, 95 %
-        univariate  what the best guess of any kind from the column alone leaves, where it is a number
-        recovered   share of cells found exactly, for rounding
-        known_limit  a non-linear guess at a column whose own shape gives it away, as its univariate error
-                     tells, whether or not this attacker found it: outside the promise
-        undecided   `left` is more than a tenth below the promise, yet measured on rows too few or too
-                    uneven to say that the promise is broken
+        target    what was to be found: a column, a value of one, a difference, a row
+        columns   the columns that it is about
+        interval  of `left`, 95 %
+        remedy    what the owner can do; None where nothing is to be done
     """
 
+    risk: Risk
     attacker: Attacker
     target: str
+    columns: tuple[str, ...]
     promised: float
     left: float
     interval: tuple[float, float]
-    holds: bool
-    univariate: float | None = None
-    recovered: float | None = None
-    known_limit: bool = False
-    undecided: bool = False
-
-    @property
-    def standing(self) -> str:
-        """Which of the four it is, in a word or three."""
-        if self.holds:
-            return "holds"
-        if self.known_limit:
-            return "outside the promise"
-        return "undecided" if self.undecided else "broken"
-
-    @property
-    def broken(self) -> bool:
-        """Whether the promise is: it does not hold, and nothing else is to be said of that."""
-        return not (self.holds or self.known_limit or self.undecided)
-
-
-@dataclass(frozen=True)
-class Left:
-    """A measured share of variance with its standard error."""
-
-    share: float
-    standard_error: float
+    verdict: Verdict
+    success: float | None = None
+    guessing: float | None = None
+    remedy: str | None = None
 
 
 def measured_left(errors: FloatArray, deviations: FloatArray) -> Left:
-    """Σ error²/Σ deviation² over rows, both (n,), with the standard error of a ratio of means.
+    """Σ error²/Σ deviation² over rows, both (n,), with its standard error: rows are given, noise is what varies.
 
     An attacker worse than the mean could have guessed the mean: the share is at most 1. Without any
     deviation there is nothing to find, and all of it is left.
@@ -104,51 +107,95 @@ def measured_left(errors: FloatArray, deviations: FloatArray) -> Left:
     if not total > 0:
         return Left(1.0, 0.0)
     share = float((errors**2).mean()) / total
-    spread = float(np.std(errors**2 - share * deviations**2))
-    return Left(min(1.0, share), spread / total / np.sqrt(len(errors)))
+    spread = float(np.std(errors**2))
+    return Left(min(1.0, share), spread / total / math.sqrt(len(errors)))
+
+
+def answers_left(right: Flags, guessing: float) -> Left:
+    """What right answers (n,) leave, 1 - advantage over the best guess without a copy."""
+    success = float(right.mean())
+    room = max(1 - guessing, 1 / len(right))
+    # Plus one right and one wrong answer: of ten right ones it is not known that none can be wrong.
+    smoothed = (right.sum() + 1) / (len(right) + 2)
+    error = math.sqrt(smoothed * (1 - smoothed) / len(right)) / room
+    left = min(1.0, max(0.0, 1 - (success - guessing) / room))
+    return Left(left, error, success, guessing)
 
 
 def finding(
+    risk: Risk,
     attacker: Attacker,
     target: str,
+    columns: Sequence[str],
     promised: float,
     left: Left,
-    *,
-    univariate: float | None = None,
-    recovered: float | None = None,
+    remedy: str,
 ) -> Finding:
     """The line of an audit."""
     reach = INTERVAL * left.standard_error
     highest = left.share + STANDARD_ERRORS * left.standard_error
-    by_chance = bool(highest >= promised * (1 - SLACK))
-    known_limit = attacker is Attacker.TREES and _given_away(univariate, promised, by_chance)
-    undecided = by_chance and not known_limit and left.share < promised * (1 - ALLOWED)
+    verdict = Verdict.OK
+    if highest < promised * (1 - SLACK):
+        verdict = Verdict.BROKEN if attacker is Attacker.LINEAR else Verdict.ATTENTION
     return Finding(
+        risk,
         attacker,
         target,
+        tuple(columns),
         promised,
         left.share,
         (max(0.0, left.share - reach), min(1.0, left.share + reach)),
-        by_chance and not known_limit and not undecided,
-        univariate,
-        recovered,
-        known_limit,
-        undecided,
+        verdict,
+        left.success,
+        left.guessing,
+        None if verdict is Verdict.OK else remedy,
     )
 
 
-def _given_away(univariate: float | None, promised: float, by_chance: bool) -> bool:
-    """Whether the column alone explains that guesses at it go below the promise.
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Of each target of each risk the worst finding; the worst of these first."""
+    order = list(Verdict)
 
-    It does if the best of them goes clearly below, found or not: an attacker that learns from some rows is worse.
-    """
-    if univariate is None:
-        return False
-    return univariate < (promised * (1 - ALLOWED) if by_chance else promised)
+    def badness(one: Finding) -> tuple[int, float]:
+        return -order.index(one.verdict), one.left / one.promised
+
+    worst: dict[tuple[Risk, str], Finding] = {}
+    for one in sorted(findings, key=badness):
+        worst.setdefault((one.risk, one.target), one)
+    return tuple(worst.values())
 
 
-def averaged(promised: float, applied_variance: float, versions: int) -> Finding:
-    """The version averager: k versions of a row have the noise of a/k."""
-    left = applied_variance / (applied_variance + versions)
-    target = f"rows with {versions} versions" if versions > 1 else "rows"
-    return finding(Attacker.AVERAGER, target, promised, Left(left, 0.0))
+def summary(findings: Sequence[Finding]) -> str:
+    """All lines, the worst first, in one or two sentences."""
+    if not findings:
+        return "There was nothing to attack."
+    promised = f"{findings[0].promised:.3g}"
+    verdict = Verdict.worst(one.verdict for one in findings)
+    bad = [one for one in findings if one.verdict is verdict]
+    if verdict is Verdict.OK:
+        one = bad[0]
+        return (
+            f"None of {len(findings)} targets is left with less than the {promised} promised; the nearest is"
+            f" {one.target} with {one.left:.3g} ({one.attacker})."
+        )
+    named = ", ".join(f"{one.target} ({one.left:.3g}, {one.attacker})" for one in bad[:MOST_NAMED])
+    more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
+    if verdict is Verdict.BROKEN:
+        return f"The promise is broken: of {promised} promised, less is left of {named}{more}."
+    return (
+        f"The promise to linear attackers is kept; another attack leaves less than {promised} of"
+        f" {named}{more}."
+    )
+
+
+def averaged(promised: float, noise_variance: float, versions: int) -> Finding:
+    """The mean of k versions of a row, which has a k-th of the noise: v/(v+k) is left."""
+    return finding(
+        Risk.LINKABILITY,
+        Attacker.VERSIONS,
+        f"a person with {versions} rows" if versions > 1 else "a person with one row",
+        (),
+        promised,
+        Left(noise_variance / (noise_variance + versions), 0.0),
+        "Raise the privacy of the level, or keep one row of each person.",
+    )

@@ -1,111 +1,166 @@
-"""Rows of a copy beside the originals: what attacks on a release are given.
-
-| here | meaning |
-|---|---|
-| n, d, c | rows, numeric columns, categorical columns |
-| codes | a category's place in its column's list; a missing one is a category too |
-| kept | which records are shown as they are, where that is known |
-"""
+"""Rows of a copy beside the originals, and what attackers try to find in them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
-from app.numerics.arrays import Codes, Flags, FloatArray, Places
+from app.numerics.arrays import Codes, FloatArray, Places
+from app.numerics.attacks.releases.posterior_mean import NoiseLaw
 
 MOST_CATEGORIES = 30
-"""Categories of a column that are told apart, the most frequent; the rest are one."""
+"""Categories of a column that are attacked one by one, the most frequent; the rest are one target."""
 
-ATTACKED_CATEGORIES = 3
 FEWEST_ROWS = 20
-"""A category with fewer rows is not attacked: nothing could be measured."""
+"""A category with fewer rows is no target of its own: nothing could be measured."""
+
+STRONGLY_CORRELATED = 0.9
+MOST_PAIRS = 50
+SLOPES = 2_000
+"""Pairs of rows whose slopes are looked at."""
 
 
 @dataclass(frozen=True, repr=False)
 class ReleasedRows:
-    """The same n rows twice.
+    """Rows as they are and in a copy. Several released rows may be of one original: draws of a simulated copy.
 
     where:
-        numbers, released    (n, d), NaN where missing, in both alike
-        codes, shown         (n, c), of the original and of the copy
-        parts                (n,), the part of the data set that each row is of
-        kept                 (n,), or None where it is not known
-        runs                 (n,), the same for rows that follow each other in the table and came together; None
-                             where these are rows from here and there
+        numbers, codes    (n, d) with NaN where missing, and (n, c)
+        categories        the texts of the codes of each column; None for a missing one
+        parts             (n,), the part whose noise each row has
+        laws              part → its noise
+        released, shown   (m, d), (m, c)
+        own               (m,), the original of each released row
+        runs              (n,), the same for rows that follow each other in the table and came together
     """
 
     names: tuple[str, ...]
     numbers: FloatArray
-    released: FloatArray
     category_names: tuple[str, ...]
+    categories: tuple[tuple[str | None, ...], ...]
     codes: Codes
-    shown: Codes
     parts: Places
-    kept: Flags | None
-    runs: Places | None = None
+    laws: Mapping[int, NoiseLaw]
+    released: FloatArray
+    shown: Codes
+    own: Places
+    runs: Places
 
-    @property
-    def complete(self) -> Flags:
-        """Rows in which no number is missing, (n,)."""
-        return np.asarray(~np.isnan(self.numbers).any(axis=1))
+    def some(self, chosen: Places) -> ReleasedRows:
+        """The rows of these originals, ascending; a run ends where one is left out."""
+        places = np.full(len(self.numbers), -1)
+        places[chosen] = np.arange(len(chosen))
+        here = places[self.own] >= 0
+        apart = (np.diff(chosen) != 1) | (np.diff(self.runs[chosen]) != 0)
+        return replace(
+            self,
+            numbers=self.numbers[chosen],
+            codes=self.codes[chosen],
+            parts=self.parts[chosen],
+            released=self.released[here],
+            shown=self.shown[here],
+            own=places[self.own[here]],
+            runs=np.cumsum(np.append(0, apart))[: len(chosen)],
+        )
+
+    def in_units(self) -> ReleasedRows:
+        """The same with each number in units of its largest magnitude, so that squares are doubles."""
+        known = np.abs(np.nan_to_num(self.numbers)).max(axis=0, initial=0.0)
+        units = np.where(known > 0, known, 1.0)
+        laws = {
+            part: replace(law, shape=law.shape / units / units[:, None])
+            for part, law in self.laws.items()
+        }
+        return replace(
+            self, numbers=self.numbers / units, released=self.released / units, laws=laws
+        )
+
+    def each_part(self) -> Iterator[tuple[NoiseLaw, Places, Places]]:
+        """Of each part its noise, its originals, and the released rows of these."""
+        for part in np.unique(self.parts).tolist():
+            there = self.parts == part
+            yield self.laws[part], np.flatnonzero(there), np.flatnonzero(there[self.own])
 
 
 @dataclass(frozen=True, repr=False)
 class Target:
-    """Something to find: its values (n,), NaN where there is none, what the copy shows of it, (n,), and whether
-    it is of the record."""
+    """Something to find in each original, (n,), NaN where there is none.
+
+    where:
+        columns  names of the columns that it is about
+        numbers  places of those that are numbers; the record is what tells of the others
+        shown    (m,), what the copy shows of it
+    """
 
     name: str
     values: FloatArray
+    columns: tuple[str, ...]
+    numbers: tuple[int, ...]
     shown: FloatArray
-    of_record: bool
 
 
-def targets(rows: ReleasedRows) -> list[Target]:
-    """Every number, and of every categorical column the indicators of its commonest categories."""
+def targets(rows: ReleasedRows, rng: np.random.Generator) -> list[Target]:
+    """Every number, differences of strongly correlated numbers, every category, and rare ones as one."""
     found = [
-        Target(name, column, released, False)
-        for name, column, released in zip(rows.names, rows.numbers.T, rows.released.T, strict=True)
+        Target(name, values, (name,), (place,), rows.released[:, place])
+        for place, (name, values) in enumerate(zip(rows.names, rows.numbers.T, strict=True))
     ]
-    for name, column, shown in zip(rows.category_names, rows.codes.T, rows.shown.T, strict=True):
-        common, counts = _common(column)
-        for code, count in zip(common[:ATTACKED_CATEGORIES], counts, strict=False):
-            if FEWEST_ROWS <= count <= len(column) - FEWEST_ROWS:
-                indicator = (column == code).astype(np.float64)
-                seen = (shown == code).astype(np.float64)
-                found.append(Target(f"{name}, category {code}", indicator, seen, True))
+    found += [_difference(rows, j, k, rng) for j, k in correlated_pairs(rows.numbers)]
+    for place in range(len(rows.category_names)):
+        found += _categories(rows, place)
     return found
 
 
-def number_features(rows: ReleasedRows) -> FloatArray:
-    """The released numbers in units of their spread, gaps at the mean and marked, (n, p)."""
-    gaps = np.isnan(rows.released)
-    mean = np.nanmean(np.where(gaps.all(axis=0), 0.0, rows.released), axis=0)
-    spread = np.nanstd(np.where(gaps.all(axis=0), 0.0, rows.released), axis=0)
-    filled = np.where(gaps, 0.0, (rows.released - mean) / np.where(spread > 0, spread, 1.0))
-    return np.hstack([filled, gaps[:, gaps.any(axis=0)].astype(np.float64)])
+def correlated_pairs(numbers: FloatArray) -> list[tuple[int, int]]:
+    """Pairs of columns with a correlation of 0.9 and more over the rows that have both, the strongest first."""
+    there = ~np.isnan(numbers)
+    spread = np.array(
+        [
+            column[seen].std() if seen.any() else 0.0
+            for column, seen in zip(numbers.T, there.T, strict=True)
+        ]
+    )
+    mean = np.array(
+        [
+            column[seen].mean() if seen.any() else 0.0
+            for column, seen in zip(numbers.T, there.T, strict=True)
+        ]
+    )
+    scaled = np.where(there, numbers - mean, 0.0) / np.where(spread > 0, spread, 1.0)
+    squares = (scaled**2).T @ there
+    norms = np.sqrt(squares * squares.T)
+    rho = np.abs(np.divide(scaled.T @ scaled, norms, out=np.zeros_like(norms), where=norms > 0))
+    pairs = [pair for pair in combinations(range(len(rho)), 2) if rho[pair] >= STRONGLY_CORRELATED]
+    return sorted(pairs, key=lambda pair: -rho[pair])[:MOST_PAIRS]
 
 
-def category_features(rows: ReleasedRows, most: int) -> FloatArray:
-    """Indicators of the categories shown, all but one of each column, (n, p).
-
-    With `most` of them, or a few more, no further column is looked at.
-    """
-    columns = [np.empty((len(rows.numbers), 0))]
-    for column in rows.shown.T:
-        if sum(one.shape[1] for one in columns) >= most:
-            break
-        common, _ = _common(column)
-        kept = common[:MOST_CATEGORIES]
-        dropped = 1 if len(kept) == len(common) else 0
-        columns.append((column[:, None] == kept[dropped:]).astype(np.float64))
-    return np.hstack(columns)
+def _difference(rows: ReleasedRows, j: int, k: int, rng: np.random.Generator) -> Target:
+    """x_j - β·x_k with β the median slope between rows [Theil 1950; Sen 1968]: exact where most rows lie on a line."""
+    both = np.flatnonzero(~np.isnan(rows.numbers[:, [j, k]]).any(axis=1))
+    first, second = rng.choice(both, (2, SLOPES))
+    rise, run = (rows.numbers[first, place] - rows.numbers[second, place] for place in (j, k))
+    slopes = rise[run != 0] / run[run != 0]
+    slope = float(np.median(slopes)) if len(slopes) else 1.0
+    name = f"difference of {rows.names[j]} and {rows.names[k]}"
+    values, shown = (table[:, j] - slope * table[:, k] for table in (rows.numbers, rows.released))
+    return Target(name, values, (rows.names[j], rows.names[k]), (j, k), shown)
 
 
-def _common(column: Codes) -> tuple[Codes, Places]:
-    """The codes that occur, the most frequent first, and how often."""
-    codes, counts = np.unique(column, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return codes[order], counts[order]
+def _categories(rows: ReleasedRows, place: int) -> Iterator[Target]:
+    name, texts = rows.category_names[place], rows.categories[place]
+    own, shown = rows.codes[:, place], rows.shown[:, place]
+    counts = np.bincount(own, minlength=len(texts))
+    frequent = np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]
+    alone = [code for code in frequent.tolist() if counts[code] >= FEWEST_ROWS]
+    several = [
+        (f"{name} = {texts[code]}" if texts[code] is not None else f"{name} missing", [code])
+        for code in alone
+    ]
+    several.append((f"rare values of {name}", np.setdiff1d(np.arange(len(texts)), alone).tolist()))
+    for said, codes in several:
+        if FEWEST_ROWS <= counts[codes].sum() <= len(own) - FEWEST_ROWS:
+            values, seen = (np.isin(column, codes).astype(np.float64) for column in (own, shown))
+            yield Target(said, values, (name,), (), seen)

@@ -215,7 +215,6 @@ def freeze_dataset(
         secret = open_secret(resources, connection, dataset.id)
         measurement = measure_rows(resources, rows, secret)
     statistics = open_statistics(resources, connection, dataset.id)
-    _check_releasable(measurement.numeric, measurement.moments)
     _check_categories(dataset, statistics)
     protection = first_part(measurement, statistics.largest)
     kept = keep_protection(resources, connection, dataset.id, protection)
@@ -225,7 +224,8 @@ def freeze_dataset(
 
 
 def first_part(measurement: Measurement, largest: Mapping[str, float]) -> PartProtection:
-    """The protection of all rows that are there at the first copy."""
+    """The protection of all rows that are there at the first copy; NotReleasable where a column has no spread."""
+    _check_releasable(measurement.numeric, measurement.moments)
     return PartProtection(
         numeric=measurement.numeric,
         rows=measurement.moments.rows,

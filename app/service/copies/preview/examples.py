@@ -8,10 +8,9 @@ import numpy as np
 
 from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
-from app.service.attacks.released_sample import OriginalRows
 from app.service.copies.preview.report import Example
+from app.service.copies.preview.sample import SampledRows
 from app.service.copies.preview.utility import Side
-from app.tables.stream import category_text
 
 EXAMPLES = 3
 CELLS = 5
@@ -28,13 +27,13 @@ def example_columns(before: Side) -> tuple[str, ...]:
     return tuple(found[:EXAMPLES])
 
 
-def examples(original: OriginalRows, before: Side, after: Side) -> tuple[Example, ...]:
+def examples(rows: SampledRows, before: Side, after: Side) -> tuple[Example, ...]:
     """The example columns of a copy beside the original."""
-    columns = {column.name: column for column in original.columns}
+    columns = {column.name: column for column in rows.columns}
     return tuple(
         _number(columns[name], before, after)
         if name in before.numbers
-        else _category(original, name, before, after)
+        else _category(rows, name, before, after)
         for name in example_columns(before)
     )
 
@@ -56,13 +55,13 @@ def _number(column: Column, before: Side, after: Side) -> Example:
     )
 
 
-def _category(original: OriginalRows, name: str, before: Side, after: Side) -> Example:
+def _category(sample: SampledRows, name: str, before: Side, after: Side) -> Example:
     place = before.categories.index(name)
-    texts = category_text(original.table.column(name).combine_chunks())
-    words = texts.dictionary_encode(null_encoding="encode").dictionary.to_pylist()
+    words = sample.values[name].to_pylist()
     X, Y = (side.cells.codes[:, place] for side in (before, after))
     counts = [np.bincount(codes, minlength=len(words)).astype(np.float64) for codes in (X, Y)]
-    frequent = np.argsort(-counts[0], kind="stable")[:MOST_VALUES]
+    occurs = np.flatnonzero(counts[0] + counts[1])
+    frequent = occurs[np.argsort(-counts[0][occurs], kind="stable")][:MOST_VALUES]
     shares = [np.array(_shares(each)) for each in counts]
     rows = _rows(len(X))
     return Example(

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
-from app.numerics.attacks.releases.findings import Finding
+from app.numerics.attacks.releases.findings import MOST_NAMED, Finding, Verdict, summary
+from app.numerics.attacks.releases.findings import Risk as Risks
 from app.service.copies.advice import Advice
 
 
@@ -17,13 +19,27 @@ class Risk:
     """What the attackers of an audit find in a copy of the level.
 
     where:
-        recovered  the largest share of the variance of anything that one of them finds out
-        attackers  of each attacker the target that it leaves least of
+        summary    the findings in a sentence or two
+        recovered  the largest share of the variance of anything that is inferred
+        findings   the five worst
     """
 
-    verdict: str
+    verdict: Verdict
+    summary: str
     recovered: float
-    attackers: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, found: Sequence[Finding]) -> Self:
+        """The risk that findings, the worst first, tell of."""
+        return cls(
+            verdict=Verdict.worst(one.verdict for one in found),
+            summary=summary(found),
+            recovered=max(
+                (1 - one.left for one in found if one.risk is Risks.INFERENCE), default=0.0
+            ),
+            findings=tuple(found[:MOST_NAMED]),
+        )
 
 
 @dataclass(frozen=True)
@@ -154,7 +170,6 @@ class Preview:
     rows: int
     rows_compared: int
     rows_attacked: int
-    seed: int
     levels: tuple[LevelPreview, ...]
     recommendations: tuple[Recommendation, ...]
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from app.errors import InvalidParameter, NotFound, NotReleasable
-from app.model import Dataset
+from app.errors import InvalidParameter, NotFound
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.service.asking import Ask, owned, work
-from app.service.attacks.promise import rows_to_attack
-from app.service.copies.advice import Advice, advise_each
+from app.service.copies.advice import advice_on
 from app.service.copies.freezing.freeze import check_statistics
-from app.service.copies.freezing.rows import spread_runs
 from app.service.copies.preview.examples import examples
-from app.service.copies.preview.measuring import (
-    LevelTask,
-    Measured,
-    Rows,
-    measure,
-    measure_elsewhere,
-    rows_to_measure,
-    simulated,
+from app.service.copies.preview.report import LevelPreview, Preview, Risk, recommendations
+from app.service.copies.preview.sample import MOST_ATTACKED, SampledRows, sampled_rows
+from app.service.copies.preview.utility import (
+    Questions,
+    Side,
+    copied_side,
+    measured_utility,
+    original_side,
+    questions,
 )
-from app.service.copies.preview.report import LevelPreview, Preview, recommendations
-from app.service.copies.preview.utility import questions
 from app.service.datasets.levels import checked_variance, chosen_variance
 from app.service.datasets.secrets import open_statistics
 from app.service.jobs.progress import SILENT, Progress
@@ -36,13 +31,11 @@ from app.store.database.registered import levels
 
 USUAL_PRIVACIES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 MOST_LEVELS = 20
+ATTACKED_ROWS = 2_000
+"""Rows of the posterior mean, whose cost grows with their square: half as many as one level alone gets."""
 
-MOST_ROWS = 50_000
-MOST_CELLS = 5_000_000
-"""What is compared at most; of a larger table runs of rows spread over it."""
-
-ATTACKED_ROWS = 10_000
-ATTACKED_CELLS = 1_000_000
+SEED = 0
+"""Of the models that are learnt: what differs between levels, or calls, is not chance."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,6 @@ class Wish:
     privacies: tuple[float, ...] = ()
     noise_variances: tuple[float, ...] = ()
     target: str | None = None
-    seed: int = 0
 
 
 def preview_levels(
@@ -61,38 +53,36 @@ def preview_levels(
 ) -> Preview:
     """Levels side by side, for the data set's owner.
 
-    Nothing of it is kept but a line of the audit log that somebody looked.
+    Nothing of it is kept but a line of the audit log that somebody looked. NotReleasable when nothing could be released.
     """
     with reading(resources.engine) as connection:
         dataset = owned(connection, ask, dataset_id)
         wanted = _wanted(connection, dataset_id, wish)
         if not dataset.frozen:
             check_statistics(dataset, open_statistics(resources, connection, dataset_id))
+        progress.tell("looking at the rows", 0, len(wanted) + 1)
+        rows = sampled_rows(resources, connection, dataset)
     variances = sorted(wanted)
-    steps = len(variances) + 1
-    progress.tell("looking at the rows", 0, steps)
-    advice = advise_each(resources, dataset, variances)
-    if advice is None:
-        raise NotReleasable(
-            "There is nothing to preview: a copy needs two rows, and a numeric or a categorical column."
-        )
-    rows, tasks = _prepared(resources, dataset, wish, variances, advice)
+    progress.tell("trying levels", 1, len(wanted) + 1)
+    with progress.interruptible():
+        before = original_side(rows)
+        asked = questions(before, wish.target, dataset.released_rows, SEED)
     found = []
-    progress.tell("trying levels", 1, steps)
-    with closing(_measured(resources, rows, tasks, progress)) as measured:
-        for place, (task, outcome) in enumerate(zip(tasks, measured, strict=True)):
-            progress.tell("trying levels", place + 2, steps)
-            names = wanted[task.noise_variance]
-            found.append(_level(rows, task, outcome, names, advice[place]))
+    for place, (variance, copy) in enumerate(
+        zip(variances, rows.simulated(variances), strict=True)
+    ):
+        # In this thread, which can be interrupted in the middle of mathematics.
+        with progress.interruptible():
+            found.append(_level(rows, copy, before, asked, variance, wanted[variance]))
+        progress.tell("trying levels", place + 2, len(wanted) + 1)
     with work(resources, replace(ask, once=None)) as under_way:
         owned(under_way.connection, ask, dataset_id)
         under_way.record("preview.run", dataset_id, levels=len(variances))
     return Preview(
         dataset=dataset_id,
         rows=dataset.released_rows,
-        rows_compared=rows.before.cells.records,
-        rows_attacked=len(rows.chosen),
-        seed=wish.seed,
+        rows_compared=len(rows.matrix),
+        rows_attacked=min(len(rows.matrix), MOST_ATTACKED),
         levels=tuple(found),
         recommendations=recommendations(found),
     )
@@ -113,55 +103,22 @@ def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> dict[float, 
     return {v: tuple(name for name, own in named.items() if own == v) for v in set(variances)}
 
 
-def _prepared(
-    resources: Resources,
-    dataset: Dataset,
-    wish: Wish,
-    variances: Sequence[float],
-    advice: Sequence[Advice],
-) -> tuple[Rows, list[LevelTask]]:
-    """The rows, and what is to be measured on them."""
-    d = max(1, len(dataset.columns))
-    runs = spread_runs(dataset.rows, max(2, min(MOST_ROWS, MOST_CELLS // d)))
-    with reading(resources.engine) as connection:
-        attacked = rows_to_attack(resources, connection, dataset, runs)
-    most = max(2, min(ATTACKED_ROWS, ATTACKED_CELLS // d))
-    rows = rows_to_measure(attacked.original, most, wish.seed)
-    asked = questions(rows.before, wish.target, dataset.released_rows, wish.seed)
-    wanted = attacked.wanted
-    elsewhere = resources.spread.elsewhere
-    keys = resources.blobs.rows_of(wanted.blobs) if elsewhere else None
-    return rows, [
-        LevelTask(wanted, most, asked, attacked.versions, variance, one.applied_variance, keys)
-        for variance, one in zip(variances, advice, strict=True)
-    ]
-
-
-def _measured(
-    resources: Resources, rows: Rows, tasks: Sequence[LevelTask], progress: Progress
-) -> Generator[Measured, None, None]:
-    """What is found of each level: by the cluster where there is one, or else here."""
-    if resources.spread.elsewhere:
-        yield from resources.spread.over(measure_elsewhere, tasks, progress.look)
-        return
-    for task in tasks:
-        # One after the other in this thread, which can be interrupted in the middle of mathematics.
-        with progress.interruptible():
-            found = measure(rows, task)
-        yield found
-
-
 def _level(
-    rows: Rows, task: LevelTask, found: Measured, names: tuple[str, ...], advice: Advice
+    rows: SampledRows,
+    copy: ReleasedRows,
+    before: Side,
+    asked: Questions,
+    variance: float,
+    names: tuple[str, ...],
 ) -> LevelPreview:
-    variance = task.noise_variance
-    _, after = simulated(rows, task.applied)
+    after = copied_side(before, copy)
+    findings = rows.attacked(copy, variance, ATTACKED_ROWS)
     return LevelPreview(
         levels=names,
         noise_variance=variance,
         privacy=float(f"{variance / (1 + variance):.12g}"),  # 0.35 asked for is 0.35 said
-        advice=advice,
-        risk=found.risk,
-        utility=found.utility,
-        examples=examples(rows.original, rows.before, after),
+        advice=advice_on(rows, variance, findings),
+        risk=Risk.of(findings),
+        utility=measured_utility(before, after, {one.name: one for one in rows.columns}, asked),
+        examples=examples(rows, before, after),
     )

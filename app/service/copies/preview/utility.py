@@ -9,6 +9,7 @@ import numpy as np
 
 from app.errors import InvalidParameter
 from app.model import Column, Kind
+from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.tables import MixedTable
 from app.numerics.utility.analyses import (
     MOST_COMPARED,
@@ -30,14 +31,8 @@ from app.numerics.utility.models import (
 )
 from app.numerics.utility.prediction import Target
 from app.numerics.utility.quality import quality
-from app.service.attacks.released_sample import (
-    OriginalRows,
-    code_sizes,
-    number_matrix,
-    record_codes,
-)
-from app.service.attacks.simulated_copy import Simulated, numbers_released
 from app.service.copies.preview.report import ColumnMoved, Model, Pairs, TableMoved, Utility
+from app.service.copies.preview.sample import SampledRows
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,34 +44,18 @@ class Side:
     cells: MixedTable
 
 
-def original_side(original: OriginalRows) -> Side:
+def original_side(rows: SampledRows) -> Side:
     """The rows as they are; a missing category is a category."""
-    numbers = tuple(column.name for column in original.columns if column.kind.noised)
-    categories = tuple(c.name for c in original.columns if c.kind is Kind.CATEGORICAL)
-    codes = record_codes(original.table, categories).astype(np.intp)
-    cells = MixedTable(
-        number_matrix(original.table, numbers), codes, tuple(code_sizes(codes.astype(np.int32)))
-    )
-    return Side(numbers, categories, cells)
+    sizes = tuple(len(values) for values in rows.values.values())
+    cells = MixedTable(rows.matrix, rows.codes.astype(np.intp), sizes)
+    return Side(rows.numbers, tuple(rows.values), cells)
 
 
-def copied_side(original: OriginalRows, before: Side, simulated: Simulated) -> Side:
-    """The same rows in a copy: noised numbers as released, all else from the row whose record is shown."""
-    by_name = {column.name: column for column in original.columns}
-    released = simulated.copied.rows.released
-    columns = []
-    for place, name in enumerate(before.numbers):
-        if name in original.numbers:
-            columns.append(released[:, original.numbers.index(name)])
-        else:
-            shown = before.cells.numeric[simulated.sources, place]
-            columns.append(numbers_released(by_name[name], shown))
+def copied_side(before: Side, copy: ReleasedRows) -> Side:
+    """The same rows in a copy, by its first draw of them."""
     n = before.cells.records
-    numeric = np.stack(columns, axis=1) if columns else np.empty((n, 0))
-    codes = before.cells.codes[simulated.sources]
-    return Side(
-        before.numbers, before.categories, MixedTable(numeric, codes, before.cells.categories)
-    )
+    cells = MixedTable(copy.released[:n], copy.shown[:n].astype(np.intp), before.cells.categories)
+    return Side(before.numbers, before.categories, cells)
 
 
 @dataclass(frozen=True, repr=False)

@@ -73,11 +73,6 @@ def planned_files(
     return release, [_plan(release, pieces) for pieces in _cut(release)]
 
 
-def planned_rows(release: Release) -> FilePlan:
-    """All rows of a release as one plan, for whoever needs them without the files."""
-    return _plan(release, tuple(piece for batch in release.batches_of_rows for piece in batch))
-
-
 def first_plans(plans: Sequence[FilePlan], enough_rows: int) -> list[FilePlan]:
     """The fewest files from the first on that have so many rows together; all where they are too few."""
     taken: list[FilePlan] = []

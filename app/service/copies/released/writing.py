@@ -57,7 +57,7 @@ def write_file(task: FileTask) -> WrittenFile:
         task.file.opened() as (sink, written),
         pq.ParquetWriter(sink, schema, use_dictionary=text_columns(schema)) as writer,
     ):
-        for group in row_blocks(made_rows(task.plan, task.originals), rows_in_a_group(schema)):
+        for group in row_blocks(_made_rows(task.plan, task.originals), rows_in_a_group(schema)):
             require_wanted()
             # In one piece: where pieces meet would show in the pages.
             whole = group.combine_chunks()
@@ -68,7 +68,7 @@ def write_file(task: FileTask) -> WrittenFile:
     return WrittenFile(rows, written.size, written.sha256, statistics)
 
 
-def made_rows(plan: FilePlan, originals: BlobRows) -> Iterator[pa.RecordBatch]:
+def _made_rows(plan: FilePlan, originals: BlobRows) -> Iterator[pa.RecordBatch]:
     """The rows of a plan, perturbed, piece by piece."""
     held: tuple[tuple[str, int], pa.RecordBatch] | None = None
     for piece in plan.pieces:

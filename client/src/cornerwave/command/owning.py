@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -173,14 +172,11 @@ def preview(
     target: Annotated[
         str | None, typer.Option(help="The column that models shall predict.")
     ] = None,
-    seed: Annotated[int | None, typer.Option()] = None,
     as_json: Json = False,
 ) -> None:
     """What levels would do, before one is issued."""
     with speaking(as_json) as cw:
-        found = cw.dataset(dataset).preview(
-            level or (), privacies=privacy or (), target=target, seed=seed
-        )
+        found = cw.dataset(dataset).preview(level or (), privacies=privacy or (), target=target)
         if as_json:
             say_json(found)
         else:
@@ -192,32 +188,24 @@ def audit(
     level: Annotated[list[str] | None, typer.Option(help="A level; repeat it.")] = None,
     issued: Annotated[bool, typer.Option("--issued", help="Attack the issued copies.")] = False,
     rows: Annotated[int | None, typer.Option(help="At most so many rows.")] = None,
-    seed: Annotated[int | None, typer.Option()] = None,
     as_json: Json = False,
 ) -> None:
     """Attack the copies of a data set and say what is left of the promise."""
     with speaking(as_json) as cw:
-        found = cw.dataset(dataset).audit(
-            levels=level or (), issued=issued or None, rows=rows, seed=seed
-        )
+        found = cw.dataset(dataset).audit(levels=level or (), issued=issued or None, rows=rows)
         if as_json:
             say_json(found)
             return
-        print(found["verdict"])
+        print(f"{found['verdict']}: {found['summary']}")
         lines = [
-            (f["attacker"], f["target"], f["promised"], f["left"], _held(f))
+            (f["risk"], f["target"], f["attacker"], f["promised"], f["left"], f["verdict"])
             for f in found["findings"]
         ]
-        say_table(("attacker", "target", "promised", "left", "holds"), lines, None, as_json=False)
-
-
-def _held(finding: Mapping[str, Any]) -> str:
-    """Whether a promise held; an older service does not say that it could not be decided."""
-    if finding["holds"]:
-        return "yes"
-    if finding["known_limit"]:
-        return "outside the promise"
-    return "undecided" if finding.get("undecided") else "NO"
+        heads = ("risk", "target", "attacker", "promised", "left", "verdict")
+        say_table(heads, lines, None, as_json=False)
+        for one in found["findings"][:5]:
+            if one["remedy"]:
+                print(f"{one['target']}: {one['remedy']}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.numerics.attacks.releases.findings import Verdict
 from app.service.copies.advice import Advice
 from app.service.copies.preview.report import (
     ColumnMoved,
@@ -21,7 +22,7 @@ def level(privacy: float, *, within: float, gap: float, tree: float) -> LevelPre
         noise_variance=privacy / (1 - privacy),
         privacy=privacy,
         advice=Advice(1.0, (), (), ()),
-        risk=Risk("", 0.5, ()),
+        risk=Risk(Verdict.OK, "", 0.5, ()),
         utility=Utility(
             quality=0.9,
             means=(ColumnMoved("age", 40.0, 0.1, 0.2, "mean", within, 1.0),),

@@ -1,1 +1,0 @@
-"""The applied variance a(v), and what rows tell of numbers and categories together."""
