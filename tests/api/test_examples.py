@@ -20,6 +20,15 @@ def shape(value: Any) -> Any:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
+def alike(one: Any, other: Any) -> bool:
+    """Whether two shapes are the same; of an empty list nothing is known of the items."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(alike(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return not one or not other or alike(one[0], other[0])
+    return bool(one == other)
+
+
 def test_the_examples_are_current_on_each_database(
     database_url: str, start_service: Callable[..., Service]
 ) -> None:
@@ -34,4 +43,4 @@ def test_the_examples_are_current_on_each_database(
     }
     assert set(now) == set(committed) == operations, "python -m tests.api.story"
     for name, example in now.items():
-        assert shape(example) == shape(committed[name]), f"python -m tests.api.story: {name}"
+        assert alike(shape(example), shape(committed[name])), f"python -m tests.api.story: {name}"

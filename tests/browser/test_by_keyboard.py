@@ -268,7 +268,7 @@ def test_copies_are_audited_and_a_found_table_traced(
     follow(keys, "Audits", "Have copies attacked")
     keys.to("button", "Begin")
     keys.press("Enter")
-    visitor.page.get_by_role("heading", name="The promise").wait_for()
+    visitor.page.get_by_role("heading", name="The copies").wait_for()
     # What the picture shows stands in a table too.
     keys.to("DisclosureTriangle", "The figures")
     keys.press("Enter")

@@ -136,7 +136,7 @@ def test_an_audit_runs_as_a_job_and_has_a_picture_and_a_verdict(
     page = visitor.page
     visitor.sign_in(owner.key, f"/portal/owned/{dataset}/audits")
     page.get_by_role("button", name="Begin").click()
-    page.get_by_role("heading", name="The promise").wait_for()
+    page.get_by_role("heading", name="The copies").wait_for()
     audit = visitor.path().rpartition("/")[2]
     with owner.client(live.url) as client:
         kept = client.get(f"/v1/datasets/{dataset}/audits/{audit}").json()

@@ -278,3 +278,16 @@ def test_progress_is_told_level_by_level(service: Service) -> None:
     told.end(Cancelled)
     with pytest.raises(Cancelled):
         preview_levels(service.app.state.resources, ask, dataset, wish, told)
+
+
+def test_a_level_is_the_same_alone_and_among_others(service: Service) -> None:
+    owner = service.client()
+    rng = np.random.default_rng(5)
+    age = rng.normal(40, 10, 400)
+    band = np.where(age < 40, "young", "old")
+    dataset = register(owner, pa.table({"age": age, "band": band}), columns=None)
+    url = f"/v1/datasets/{dataset}/preview"
+    alone = owner.post(url, json={"privacies": [0.5]}).json()["levels"]
+    among = owner.post(url, json={"privacies": [0.2, 0.5, 0.8]}).json()["levels"]
+    assert alone == [among[1]]
+    assert alone[0]["risk"] != among[0]["risk"]

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from app.numerics.attacks.releases.findings import MOST_NAMED, Finding, Verdict, summary
-from app.numerics.attacks.releases.findings import Risk as Risks
+from app.numerics.attacks.releases.findings import MOST_NAMED, Finding, Risk, Verdict, summary
 from app.service.copies.advice import Advice
 
 
 @dataclass(frozen=True)
-class Risk:
+class LevelRisk:
     """What the attackers of an audit find in a copy of the level.
 
     where:
@@ -36,7 +35,7 @@ class Risk:
             verdict=Verdict.worst(one.verdict for one in found),
             summary=summary(found),
             recovered=max(
-                (1 - one.left for one in found if one.risk is Risks.INFERENCE), default=0.0
+                (1 - one.left for one in found if one.risk is Risk.INFERENCE), default=0.0
             ),
             findings=tuple(found[:MOST_NAMED]),
         )
@@ -137,7 +136,7 @@ class LevelPreview:
     noise_variance: float
     privacy: float
     advice: Advice
-    risk: Risk
+    risk: LevelRisk
     utility: Utility
     examples: tuple[Example, ...]
 

@@ -12,7 +12,7 @@ from app.service.asking import Ask, owned, work
 from app.service.copies.advice import advice_on
 from app.service.copies.freezing.freeze import check_statistics
 from app.service.copies.preview.examples import examples
-from app.service.copies.preview.report import LevelPreview, Preview, Risk, recommendations
+from app.service.copies.preview.report import LevelPreview, LevelRisk, Preview, recommendations
 from app.service.copies.preview.sample import MOST_ATTACKED, SampledRows, sampled_rows
 from app.service.copies.preview.utility import (
     Questions,
@@ -68,9 +68,9 @@ def preview_levels(
         before = original_side(rows)
         asked = questions(before, wish.target, dataset.released_rows, SEED)
     found = []
-    for place, (variance, copy) in enumerate(
-        zip(variances, rows.simulated(variances), strict=True)
-    ):
+    for place, variance in enumerate(variances):
+        # Each level by itself: what is found at it does not depend on which others are asked for.
+        (copy,) = rows.simulated([variance])
         # In this thread, which can be interrupted in the middle of mathematics.
         with progress.interruptible():
             found.append(_level(rows, copy, before, asked, variance, wanted[variance]))
@@ -118,7 +118,7 @@ def _level(
         noise_variance=variance,
         privacy=float(f"{variance / (1 + variance):.12g}"),  # 0.35 asked for is 0.35 said
         advice=advice_on(rows, variance, findings),
-        risk=Risk.of(findings),
+        risk=LevelRisk.of(findings),
         utility=measured_utility(before, after, {one.name: one for one in rows.columns}, asked),
         examples=examples(rows, before, after),
     )

@@ -7,10 +7,10 @@ from app.service.copies.advice import Advice
 from app.service.copies.preview.report import (
     ColumnMoved,
     LevelPreview,
+    LevelRisk,
     Model,
     Pairs,
     Recommendation,
-    Risk,
     Utility,
     recommendations,
 )
@@ -22,7 +22,7 @@ def level(privacy: float, *, within: float, gap: float, tree: float) -> LevelPre
         noise_variance=privacy / (1 - privacy),
         privacy=privacy,
         advice=Advice(1.0, (), (), ()),
-        risk=Risk(Verdict.OK, "", 0.5, ()),
+        risk=LevelRisk(Verdict.OK, "", 0.5, ()),
         utility=Utility(
             quality=0.9,
             means=(ColumnMoved("age", 40.0, 0.1, 0.2, "mean", within, 1.0),),
