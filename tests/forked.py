@@ -94,7 +94,8 @@ class ForkServer:
 
         The server's own time, which is the loading of the service, belongs to no test.
         """
-        self._running = [one for one in self._running if one.poll() is None]
+        # Not `poll`: it waits by the clock, which the test that just ran may have stopped.
+        self._running = [one for one in self._running if psutil.pid_exists(one.pid)]
         server: int | None = getattr(forkserver._forkserver, "_forkserver_pid", None)
         if server is None:
             return 0.0

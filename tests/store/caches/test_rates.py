@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from redis import Redis
 
@@ -52,7 +54,9 @@ def test_a_redis_that_fails_is_left_alone_longer_each_time_and_tried_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = 0.0
-    monkeypatch.setattr("app.store.caches.guarded_redis.time.monotonic", lambda: clock)
+    # The module's clock alone: the test run has uses for the real one.
+    stopped = SimpleNamespace(monotonic=lambda: clock)
+    monkeypatch.setattr("app.store.caches.guarded_redis.time", stopped)
     asked: list[float] = []
 
     def failing(_: Redis) -> None:
