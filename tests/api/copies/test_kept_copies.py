@@ -184,7 +184,7 @@ def test_a_row_group_is_kept_until_the_last_of_its_rows_has_left(making: Service
     client = making.client()
     rng = np.random.default_rng(1)
     table = pa.table({f"x{number}": rng.normal(size=20_000) for number in range(40)})
-    dataset = register(client, table, columns=None)
+    dataset = register(client, table, columns=None, levels=False)
     copy = issue(client, dataset, noise_variance=0.5)["id"]
     whole = pa.ipc.open_stream(content(client, copy).content).read_all()
     assert whole.column(0).num_chunks == 3
@@ -202,7 +202,7 @@ def test_a_copy_that_does_not_fit_leaves_the_room_to_those_that_do(
     for rows, columns in ((1_000, 3), (3 * BLOCK_ROWS, 11)):  # the second takes 17.3 MB of 16.8
         rng = np.random.default_rng(rows)
         table = pa.table({f"x{number}": rng.normal(size=rows) for number in range(columns)})
-        dataset = register(kept, table, name=f"rows-{rows}", columns=None)
+        dataset = register(kept, table, name=f"rows-{rows}", columns=None, levels=False)
         copies.append(issue(kept, dataset, noise_variance=0.5)["id"])
     small, large = copies
     held = keeping.app.state.resources.copies

@@ -48,8 +48,8 @@ def test_a_table_registered_four_times_is_refused_three_times(admin: TestClient)
         )
         assert again.status_code == (201 if time == 0 else 409)
         # By the owner's word it is taken, and four noises are averaged: 0.5 becomes 0.2.
-        dataset = register(admin, table, columns=None, name=f"meant {time}")
-        copies.append(matrix(rows_of(admin, issue(admin, dataset, level="c")["id"])))
+        dataset = register(admin, table, columns=None, name=f"meant {time}", levels=False)
+        copies.append(matrix(rows_of(admin, issue(admin, dataset, noise_variance=1.0)["id"])))
     assert again.json()["type"] == "/problems/rows-overlap"
     assert left(x, copies[0]) > SAMPLING * 0.5
     assert left(x, np.mean(copies, axis=0)) == pytest.approx(0.2, abs=0.03)
