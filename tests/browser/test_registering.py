@@ -10,7 +10,7 @@ import numpy as np
 import openpyxl
 import pyarrow as pa
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from app.tables.media import MediaType
 from app.tables.writing import write_table
@@ -81,6 +81,19 @@ def test_a_file_from_excel_is_looked_at_corrected_and_kept(
     assert kinds == {"Alter": "numeric", "Stadt": "identifier", "Miete": "numeric"}
     whole = {column["name"]: column["round_to_integer"] for column in kept["columns"]}
     assert whole == {"Alter": True, "Stadt": False, "Miete": False}
+
+
+def test_a_file_chosen_before_the_script_has_run_is_taken(owner: Person, visit: Visit) -> None:
+    visitor = visit()
+    visitor.sign_in(owner.key, "/portal/owned")
+    held: list[Route] = []
+    visitor.page.route("**/registering.js*", lambda route: held.append(route))  # noqa: PLW0108  # playwright marks the handler
+    visitor.page.goto(f"{visitor.url}/portal/owned/new", wait_until="commit")
+    choose(visitor, "Mieten.csv", from_excel(0).encode("windows-1252"))
+    while not held:
+        visitor.page.wait_for_timeout(10)
+    held[0].continue_()
+    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
 
 
 @pytest.mark.parametrize("media_type", [MediaType.XLSX, MediaType.ARROW, MediaType.JSON])

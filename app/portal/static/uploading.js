@@ -20,11 +20,13 @@ export function takeFiles(box, take) {
     over(false)(event);
     if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
   });
-  input.addEventListener("change", () => {
+  const chosen = () => {
     const [file] = input.files;
     input.value = ""; // so that the same file can be chosen again
     if (file) take(file);
-  });
+  };
+  input.addEventListener("change", chosen);
+  queueMicrotask(chosen); // a file may be chosen before this script has run
 }
 
 // fetch() tells nothing of how much was sent; XMLHttpRequest does.

@@ -166,6 +166,7 @@ function send() {
 for (const input of form.querySelectorAll("[data-file]")) {
   const place = input.closest("[data-drop]");
   input.addEventListener("change", () => look(input));
+  queueMicrotask(() => look(input)); // a file may be chosen before this script has run
   for (const kind of ["dragover", "dragleave", "drop"]) {
     place.addEventListener(kind, (event) => {
       event.preventDefault();
