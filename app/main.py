@@ -46,9 +46,9 @@ from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import answers, document, problems
 from app.api.transport.downloads import Ranges
+from app.api.transport.incoming.body_spool import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.request_body import SlowClientMiddleware
-from app.api.transport.incoming.spooling import SpoolQuota
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.api.transport.observing import Observing
 from app.errors import ClusterUnavailable

@@ -19,8 +19,8 @@ from starlette.concurrency import run_in_threadpool
 from app.api.jobs.replaying import KEPT_HEADERS, answer_of
 from app.api.jobs.schemas import JobView
 from app.api.transport.dependencies import Later, key_of
+from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
-from app.api.transport.incoming.spooling import received_body
 from app.api.transport.incoming.tables import FORM, require_form
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable

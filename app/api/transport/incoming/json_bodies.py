@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.forms import DataForm
-from app.api.transport.incoming.spooling import received_body
+from app.api.transport.incoming.body_spool import received_body
 from app.errors import TooLarge
 from app.tables.bodies.json_outline import extent
 

@@ -24,10 +24,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, replay_of
+from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.request_body import incoming_body_of
-from app.api.transport.incoming.spooling import received_body
 from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.asking import Ask
 from app.service.jobs.progress import Progress
