@@ -52,7 +52,11 @@ RETIRED = (
     Retired(r"\bGuardedRedis\b", "CircuitBreaker", CODE),
     Retired(r"\bprogress\.(look|tell)\b", "progress.raise_if_cancelled, progress.report", CODE),
     Retired(r"\bspread\.over\b|\bspreading\b", "Executor.map, executor", CODE),
-    Retired(r"\b(hire|only_one|tried_apart|far_apart)\b", "register_job_handlers, dedup_key, sandbox, zip_bomb", CODE),
+    Retired(
+        r"\b(hire|only_one|tried_apart|far_apart)\b",
+        "register_job_handlers, dedup_key, sandbox, zip_bomb",
+        CODE,
+    ),
     Retired(
         r"\bclass (Ask|Once|Work|Spread|Patience|Turns|Room|Door|Look|Seen|Told|Made|Shown|Later"
         r"|Drained|Shedding)\b",
