@@ -49,7 +49,7 @@ def paragraphs(text: str) -> Iterator[str]:
 def sentences(text: str) -> list[str]:
     """Split a page's prose into sentences."""
     split = [part for each in paragraphs(text) for part in SENTENCE_END.split(each)]
-    return [sentence.strip() for sentence in split if words(sentence)]
+    return [" ".join(sentence.split()) for sentence in split if words(sentence)]
 
 
 def words(sentence: str) -> int:

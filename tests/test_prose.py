@@ -28,7 +28,7 @@ echo "Not prose. Not at all."
 def test_sentences_leave_out_headings_labels_tables_and_code() -> None:
     assert sentences(PAGE) == [
         "Two sentences, of four words.",
-        "One has `code_with_spaces` (eqs. 5\nand 6)!",
+        "One has `code_with_spaces` (eqs. 5 and 6)!",
         "an item; still the same sentence",
     ]
     assert [words(sentence) for sentence in sentences(PAGE)] == [5, 7, 6]
