@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
 
-from app.service.clusters import Cluster
+from app.service.dask_executor import Cluster
 from app.service.executor import Executor, Threads
 from app.store.database import tables
 from app.store.database.engine import writing
@@ -193,7 +193,7 @@ def _on_cluster(
 
 def _made_ready(_: int) -> None:
     """A worker compiles before its first task; this has it import what it needs, too."""
-    import app.service.copies.released.writing  # noqa: F401
+    import app.service.copies.files.file_writer  # noqa: F401
 
     time.sleep(0.2)
 

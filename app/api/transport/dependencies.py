@@ -19,10 +19,10 @@ from starlette.requests import ClientDisconnect
 
 from app.api.transport.incoming.request_body import incoming_body_of
 from app.model import Binding, Principal
+from app.service.authentication import authenticate, count_request
 from app.service.context import RequestContext
 from app.service.jobs.progress import SHARES, Progress, Silent
 from app.service.logs import NOBODY
-from app.service.permission import authenticate, count_request
 from app.service.resources import Resources
 from app.store.database.sharing.principals import public_id
 from app.tables.bodies.encoding import Readable

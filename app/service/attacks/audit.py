@@ -24,8 +24,8 @@ from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
 from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
+from app.service.copies.levels import checked_variance
 from app.service.copies.preview.sample import SampledRows, sampled_rows
-from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.progress import SHARES, SILENT, Progress
@@ -33,9 +33,9 @@ from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database import receipts
 from app.store.database.copies import history
+from app.store.database.datasets import levels
 from app.store.database.engine import reading
 from app.store.database.jobs import Job
-from app.store.database.registered import levels
 from app.store.database.sharing import principals
 
 MOST_COPIES = 200

@@ -25,7 +25,7 @@ from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
 from app.service.context import seed_or_new
 from app.service.jobs.progress import SHARES, SILENT, Progress
-from app.service.synthesis.making import Made, fallbacks, make
+from app.service.synthesis.generation import Made, fallbacks, make
 from app.service.synthesis.report import (
     Comparison,
     LeakageReport,

@@ -20,9 +20,9 @@ from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.webhooks.outbox import Event, tell
+from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
-from app.store.database.registered import datasets
 from app.store.database.sharing import agreements, deliveries
 from app.store.database.sharing.deliveries import PlannedDelivery
 
