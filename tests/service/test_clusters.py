@@ -22,7 +22,7 @@ from app.service.copies.released import files as released
 from app.service.copies.released import plans
 from app.service.copies.released.writing import FileTask
 from app.service.executor import Executor, Threads, require_wanted
-from app.service.jobs.progress import Cancelled
+from app.service.progress import Cancelled
 from app.store.database import tables
 from app.store.database.engine import writing
 from tests.api.conftest import MASTER_KEY, Service

@@ -19,7 +19,7 @@ from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.making.release import Selection
 from app.service.copies.released.files import released_files
 from app.service.copies.released.links import SignedFiles, sign_files
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import (
     SharedTable,
