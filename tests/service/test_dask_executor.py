@@ -22,7 +22,7 @@ from app.service.dask_executor import Cluster
 from app.service.datasets.protection import row_sample
 from app.service.datasets.protection.freeze import Measurement, measure_ahead
 from app.service.executor import Executor, Threads, require_wanted
-from app.service.jobs.progress import Cancelled
+from app.service.progress import Cancelled
 from app.store.database import tables
 from app.store.database.engine import writing
 from tests.api.conftest import MASTER_KEY, Service

@@ -46,7 +46,7 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import rows_came
 from app.service.unit_of_work import unit_of_work
@@ -103,7 +103,7 @@ def append_rows(
     *,
     allow_versions: bool = False,
     allow_overlap: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Appended:
     """Store the rows and commit them as the next part, or as pending rows.
 

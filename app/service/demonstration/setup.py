@@ -23,7 +23,7 @@ from app.service.copies.levels import put_level
 from app.service.datasets.registration.register import check_name, register_dataset
 from app.service.datasets.registry import describe_dataset, remove_dataset
 from app.service.jobs.enqueue import INTERNAL
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.sharing.grants import put_grant
 from app.service.sharing.principals import create_principal
@@ -103,7 +103,7 @@ class Demonstration:
 
 
 def make_demonstration(
-    resources: Resources, context: RequestContext, progress: Progress = SILENT
+    resources: Resources, context: RequestContext, progress: Progress = NO_PROGRESS
 ) -> None:
     """Make the principal's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
     require(context, Role.OWNER)

@@ -22,7 +22,7 @@ from app.model import BLOCK_ROWS, Column, ColumnWish, Kind, Limits, Storage
 from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.tables.columns import (
     ColumnLook,
     LookedAt,
@@ -155,7 +155,7 @@ def ingest(
     wishes: Mapping[str, ColumnWish],
     sink: RowSink,
     limits: Limits,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Ingested:
     """Pass all rows of `stream` on to `sink` and say what they are.
 

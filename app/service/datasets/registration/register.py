@@ -28,7 +28,7 @@ from app.service.datasets.secrets import (
     seal_statistics,
     sealed_secret,
 )
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate, unit_of_work
 from app.store.blobs.store import Upload
@@ -90,7 +90,7 @@ def register_dataset(
     dates: DateOrder | None = None,
     allow_versions: bool = False,
     allow_overlap: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """Store the rows, then commit the data set; without the commit nothing of either remains.
 
@@ -164,7 +164,7 @@ def try_table(
     *,
     key_column: str | None,
     dates: DateOrder | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """All that a registration would find in the table, with nothing stored: the data set has no id."""
     require(context, Role.OWNER)

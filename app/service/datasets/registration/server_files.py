@@ -16,7 +16,7 @@ import pyarrow as pa
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits, Notice, Role, Storage
 from app.service.context import RequestContext, require
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.store.blobs.store import row_blocks
 from app.store.import_roots import SourceFile
@@ -32,7 +32,7 @@ def imported(
     *,
     wished: Mapping[str, Storage] = NO_WISHES,
     wishes: ReadingWishes = FOUND_OUT,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> TableStream:
     """The table of a source, for those who may register one.
 

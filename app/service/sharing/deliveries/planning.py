@@ -16,7 +16,7 @@ from app.agreement import ON_APPEND, ONCE, Agreement, Item, State, Terms, is_in_
 from app.service.context import new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.webhooks.outbox import Event, tell

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.service.jobs import progress as timing
-from app.service.jobs.progress import SHARES, SILENT, Cancelled, Interrupted, Progress
+from app.service import progress as timing
+from app.service.progress import NO_PROGRESS, SCALE, Cancelled, Interrupted, Progress
 
 
 @given(st.lists(st.tuples(st.integers(-5, 50), st.integers(0, 40)), max_size=20))
@@ -22,7 +22,7 @@ def test_the_share_done_never_shrinks_and_never_exceeds_the_whole(
     progress, before = Progress(), 0.0
     for done, total in told:
         progress.report("x", done, total)
-        _, kept, whole = progress.told
+        _, kept, whole = progress.current
         share = kept / whole if whole else 0.0
         assert before <= share <= 1
         before = share
@@ -30,20 +30,20 @@ def test_the_share_done_never_shrinks_and_never_exceeds_the_whole(
 
 def test_shares_of_work_add_up() -> None:
     progress = Progress()
-    first, second = progress.share(0, 250), progress.share(250, SHARES)
+    first, second = progress.subrange(0, 250), progress.subrange(250, SCALE)
     first.report("reading", 1, 2)
-    assert progress.told == ("reading", 125, SHARES)
-    second.share(0, 500).report("making", 3, 3)
-    assert progress.told == ("making", 625, SHARES)
+    assert progress.current == ("reading", 125, SCALE)
+    second.subrange(0, 500).report("making", 3, 3)
+    assert progress.current == ("making", 625, SCALE)
     second.report("writing", 7, 7)
-    assert progress.told == ("writing", SHARES, SHARES)
+    assert progress.current == ("writing", SCALE, SCALE)
 
 
 def test_telling_is_looking_in_every_part() -> None:
     progress = Progress()
-    part = progress.share(0, 10).share(0, 10)
-    progress.end(Cancelled)
-    progress.end(Interrupted)  # the first reason stands
+    part = progress.subrange(0, 10).subrange(0, 10)
+    progress.stop(Cancelled)
+    progress.stop(Interrupted)  # the first reason stands
     for one in (progress, part):
         with pytest.raises(Cancelled):
             one.report("x", 1, 2)
@@ -52,8 +52,8 @@ def test_telling_is_looking_in_every_part() -> None:
 
 
 def test_nobody_listens_to_silent_progress() -> None:
-    SILENT.share(0, 1).report("x", 1, 2)
-    assert SILENT.told == ("", 0, 0)
+    NO_PROGRESS.subrange(0, 1).report("x", 1, 2)
+    assert NO_PROGRESS.current == ("", 0, 0)
 
 
 def test_an_end_that_was_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_an_end_that_was_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) 
     worker = threading.Thread(target=work)
     worker.start()
     while worker.is_alive():
-        progress.end(Cancelled)
+        progress.stop(Cancelled)
         worker.join(0.02)
     assert swallowed.is_set()
     assert ended.is_set()
@@ -86,7 +86,7 @@ def test_an_end_that_was_swallowed_comes_again(monkeypatch: pytest.MonkeyPatch) 
 CALLED_OFF = """
 import resource
 import threading
-from app.service.jobs.progress import Cancelled, Progress
+from app.service.progress import Cancelled, Progress
 
 resource.setrlimit(resource.RLIMIT_CPU, (60, 60))  # a thread that turns in circles ends the process
 progress = Progress()

@@ -1,7 +1,7 @@
-"""How far long work is, and whether it shall go on.
+"""Progress of long work, and its cancellation.
 
-Functions that can last take a `progress` and tell it of every step; SILENT listens to nobody. Telling
-is also looking: the one who works learns that the job was cancelled by the exception that `tell` raises.
+Functions that can last take a `progress` and report every step to it; NO_PROGRESS ignores reports. `report`
+also raises Cancelled or Interrupted once the work is to stop.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 from app.numerics.threads import starting
 
-SHARES = 1_000
-"""Into how many shares work is divided whose parts count in units of their own."""
+SCALE = 1_000
+"""Units of work whose parts count in units of their own."""
 
 RAISE_AGAIN_SECONDS = 2.0
 """Long enough for the work to leave by the first exception, with all its `finally`."""
@@ -34,37 +34,37 @@ End = type[Cancelled] | type[Interrupted]
 
 
 class Progress:
-    """What a job tells of itself. It never goes back, not even when it is begun again."""
+    """Step and units done of a job; the fraction never decreases, not even in a second attempt."""
 
     def __init__(self, step: str = "", done: int = 0, total: int = 0) -> None:
         # No lock: the one who works may be interrupted anywhere, also with a lock in its hands.
-        self._told = (step, done, total)
+        self._current = (step, done, total)
         self._end: End | None = None
         self._gate = threading.Lock()
         self._within: int | None = None
         self._raised = -math.inf
 
     def report(self, step: str, done: int, total: int) -> None:
-        """Say what is being done, and how much of all there is to do is done.
+        """Set the current step and the units done; raise as `raise_if_cancelled` does.
 
-        `step` is a few words of ours, never of the data. Raises what `look` raises.
+        `step` is a constant text without data values.
         """
         self.raise_if_cancelled()
-        _, before, of = self._told
+        _, before, of = self._current
         # A step that counts anew, or in other units, must not look like a step back.
         forward = total > 0 and done * max(of, 1) >= before * total
-        self._told = (step, min(done, total), total) if forward else (step, before, of)
+        self._current = (step, min(done, total), total) if forward else (step, before, of)
 
     def raise_if_cancelled(self) -> None:
-        """Cancelled or Interrupted, once the work shall end."""
+        """Raise Cancelled or Interrupted if the work is to stop."""
         if self._end is not None:
             raise self._end
 
-    def share(self, first: int, last: int) -> Progress:
-        """Progress for a part of the work, which takes the shares `first` to `last` of SHARES."""
-        return Share(self, first, last)
+    def subrange(self, first: int, last: int) -> Progress:
+        """Return the progress of a part of the work: the units `first` to `last` of SCALE."""
+        return ProgressRange(self, first, last)
 
-    def end(self, why: End) -> None:
+    def stop(self, why: End) -> None:
         """Have the work end; the first reason stands.
 
         Said again some time later, it is raised again: an exception from outside is lost where it
@@ -105,13 +105,13 @@ class Progress:
         self.raise_if_cancelled()
 
     @property
-    def told(self) -> tuple[str, int, int]:
-        """The step, what is done, and all there is to do."""
-        return self._told
+    def current(self) -> tuple[str, int, int]:
+        """The step, the units done and the total."""
+        return self._current
 
 
-class Share(Progress):
-    """A part of other work."""
+class ProgressRange(Progress):
+    """Progress of a part, as units of the whole."""
 
     def __init__(self, whole: Progress, first: int, last: int) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class Share(Progress):
     def report(self, step: str, done: int, total: int) -> None:
         part = done / total if total > 0 else 0.0
         at = self._first + round(min(part, 1.0) * (self._last - self._first))
-        self._whole.report(step, at, SHARES)
+        self._whole.report(step, at, SCALE)
 
     def raise_if_cancelled(self) -> None:
         self._whole.raise_if_cancelled()
@@ -131,8 +131,8 @@ class Share(Progress):
             yield
 
 
-class Silent(Progress):
-    """Progress of work that nobody watches."""
+class NullProgress(Progress):
+    """Progress that ignores reports and is never cancelled."""
 
     def report(self, step: str, done: int, total: int) -> None:
         pass
@@ -140,7 +140,7 @@ class Silent(Progress):
     def raise_if_cancelled(self) -> None:
         pass
 
-    def share(self, first: int, last: int) -> Progress:
+    def subrange(self, first: int, last: int) -> Progress:
         return self
 
     @contextmanager
@@ -148,7 +148,7 @@ class Silent(Progress):
         yield
 
 
-SILENT: Progress = Silent()
+NO_PROGRESS: Progress = NullProgress()
 
 
 class _CalledOff(BaseException):
