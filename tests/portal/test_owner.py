@@ -234,7 +234,7 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     # Kept once more as a later one, it is the first that its owner and an auditor are shown.
     later = replace(kept[0], id="au_later", summary="It came last.")
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, context, later)
+        results.keep_result(resources, connection, context, later.id, later, later.dataset)
     newest = newest_audits(resources, context, dataset, limit=10)
     assert [one.id for one in newest] == ["au_later", kept[0].id]
     auditor = signed_in(service, made(service, "auditor", "auditor")["key"])
@@ -285,7 +285,7 @@ def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
         findings=findings,
     )
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, context, kept)
+        results.keep_result(resources, connection, context, kept.id, kept, kept.dataset)
     page = office.get(f"/portal/owned/{dataset}/audits/au_1").text
     assert page.count(f">{verdict}<") == (2 if verdict == "ok" else 1)
     assert ("Leave &lt;it&gt; out." in page) is (verdict != "ok")

@@ -41,7 +41,7 @@ from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind, Storage
 from app.service.context import RequestContext
-from app.service.copies import levels
+from app.service.copies import levels, removal
 from app.service.datasets import columns, pending_rows, registry, rows
 from app.service.datasets.registration import register
 from app.service.datasets.registration.server_files import imported
@@ -183,7 +183,7 @@ def put_columns(
 @router.delete("/{dataset_id}", status_code=204)
 def remove_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a data set for good: no copy of it can be had again."""
-    registry.remove_dataset(resources, context, dataset_id)
+    removal.remove_dataset(resources, context, dataset_id)
 
 
 def _wishes(text: str | None) -> dict[str, ColumnWish]:

@@ -24,9 +24,9 @@ from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
 from app.portal.visits import SESSION_COOKIE, Page, cookie_of
-from app.service.authentication import StillPermitted, require_still_permitted
 from app.service.context import RequestContext
 from app.service.copies import issue, levels, lookup
+from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading

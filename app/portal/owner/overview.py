@@ -17,7 +17,7 @@ from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service import logs
 from app.service.context import RequestContext
-from app.service.copies import levels
+from app.service.copies import levels, removal
 from app.service.datasets import columns as saying
 from app.service.datasets import registry
 from app.service.resources import Resources
@@ -123,7 +123,7 @@ def correct_columns(
 @router.post(f"{ONE}/remove")
 def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Forget a data set for good."""
-    registry.remove_dataset(resources, context, dataset.id)
+    removal.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 
 

@@ -35,8 +35,8 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
+from app.service.events import RowsAppended, publish
 from app.service.resources import Resources
-from app.service.sharing.deliveries.planning import rows_came
 from app.service.unit_of_work import UnitOfWork, unit_of_work
 from app.store.database.datasets import datasets, pending_rows
 from app.store.database.datasets.pending_rows import PendingBatch
@@ -182,7 +182,7 @@ def add_protected_part(
         dataset.id,
         [batch.sketches for batch in new.batches if batch.id in stored],
     )
-    rows_came(resources, connection, dataset.id)
+    publish(resources, connection, RowsAppended(dataset.id))
     return part
 
 

@@ -46,9 +46,9 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
+from app.service.events import RowsAppended, publish
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
-from app.service.sharing.deliveries.planning import rows_came
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import datasets, orphaned_blobs, pending_rows
 from app.store.database.datasets.pending_rows import PendingBatch
@@ -286,7 +286,7 @@ class _Arrived:
         refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
         sealed = seal_statistics(resources, dataset.id, together)
         datasets.set_statistics(connection, dataset.id, sealed)
-        rows_came(resources, connection, dataset.id)
+        publish(resources, connection, RowsAppended(dataset.id))
         return part
 
 

@@ -20,8 +20,9 @@ from app.model import Dataset, Grant, HistoryEntry, Level, Role
 from app.service.context import RequestContext, require
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.levels import put_level
+from app.service.copies.removal import remove_dataset
 from app.service.datasets.registration.register import check_name, register_dataset
-from app.service.datasets.registry import describe_dataset, remove_dataset
+from app.service.datasets.registry import describe_dataset
 from app.service.jobs.enqueue import INTERNAL
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
