@@ -55,7 +55,7 @@ def summary_document(summary: CopySummary) -> Response:
         "associations": {
             "names": told.names,
             "released": _matrix(told.released),
-            "corrected": _matrix(told.corrected),
+            "corrected": None if told.corrected is None else _matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
