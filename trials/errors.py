@@ -1,13 +1,13 @@
-"""What a trial says when a promise was broken."""
+"""Violated invariants of the service under trial."""
 
 from __future__ import annotations
 
 
-class Broken(Exception):
-    """A promise was broken: one sentence that says which, and where to look."""
+class InvariantViolation(Exception):
+    """An invariant does not hold; the message says which, and where."""
 
 
 def expect(holds: bool, otherwise: str) -> None:
-    """Broken, with this sentence, unless it holds."""
+    """Raise InvariantViolation with this message unless the condition holds."""
     if not holds:
-        raise Broken(otherwise)
+        raise InvariantViolation(otherwise)

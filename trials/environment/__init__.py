@@ -1,1 +1,1 @@
-"""What trials are played on: installations, servers, wires, and libraries that lie to them."""
+"""Processes, servers and faults that the trials control."""
