@@ -220,7 +220,7 @@ def _registered(client: TestClient, truth: Matrix) -> str:
 
 def _recipient(client: TestClient, dataset: str, number: int) -> tuple[str, TestClient]:
     """Create a recipient with a traceable agreement in force; the administrator acts as owner."""
-    made = client.post("/v1/recipients", json={"name": f"recipient {number}"}).json()
+    made = client.post("/v1/principals", json={"name": f"recipient {number}"}).json()
     own = TestClient(client.app, headers={"Authorization": f"Bearer {made['key']}"})
     form = {
         "recipient": made["id"],

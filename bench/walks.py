@@ -68,7 +68,7 @@ def changes_of_layer(modules: list[str]) -> int:
 
 def share_dataset(owner: TestClient, dataset: str) -> list[str]:
     """Agree on a Delta share of the level `partners` and read it; return the modules."""
-    made = owner.post("/v1/recipients", json={"name": "newspaper"}).json()
+    made = owner.post("/v1/principals", json={"name": "newspaper"}).json()
     recipient = TestClient(owner.app, headers={"Authorization": f"Bearer {made['key']}"})
     form = {
         "recipient": made["id"],

@@ -155,7 +155,7 @@ def check_keys(client: httpx2.Client, ledger: Ledger) -> None:
             )
         if known.key is None:
             # Whichever key is valid, a new one can be issued.
-            made = client.post(f"/v1/recipients/{known.id}/keys")
+            made = client.post(f"/v1/principals/{known.id}/keys")
             expect(made.status_code == 201, f"{known.id} cannot get a key ({made.status_code})")
             known.key = made.json()["key"]
 

@@ -197,7 +197,7 @@ class Workload:
         before, principal.key = principal.key, None
         try:
             answer = self._request(
-                "rotate", client, "POST", f"{url}/v1/recipients/{principal.id}/keys"
+                "rotate", client, "POST", f"{url}/v1/principals/{principal.id}/keys"
             )
             if answer.status_code == 201:
                 principal.key, principal.revoked = answer.json()["key"], before or principal.revoked
@@ -210,7 +210,7 @@ class Workload:
     def create_principal(self, client: httpx2.Client, url: str) -> None:
         name = f"recipient-{next(self._names)}-{self._rng.randrange(10**9)}"
         answer = self._request(
-            "recipient", client, "POST", f"{url}/v1/recipients", json={"name": name}
+            "recipient", client, "POST", f"{url}/v1/principals", json={"name": name}
         )
         if answer.status_code == 201:
             said = answer.json()

@@ -38,7 +38,7 @@ def create_fixtures(url: str, rng: random.Random) -> Fixtures:
     with ExitStack() as opened:
         owner = opened.enter_context(admin_client(url))
         name = f"met-{rng.randrange(10**12)}"
-        made = _made(owner, "/v1/recipients", json={"name": name})
+        made = _made(owner, "/v1/principals", json={"name": name})
         recipient = opened.enter_context(admin_client(url))
         recipient.headers["Authorization"] = f"Bearer {made['key']}"
         ids = _dataset(owner, name, made["id"], rng)
@@ -98,7 +98,7 @@ def _shared(
     rule = {"dataset": ids["dataset_id"], "least_privacy": 0.01, "longest_days": 366}
     rule_id = _made(owner, "/v1/agreement-rules", json=rule)["id"]
     participant = {"participant_id": f"did:web:{ids['recipient']}.example"}
-    at = f"/v1/recipients/{ids['recipient']}/participant"
+    at = f"/v1/principals/{ids['recipient']}/participant"
     owner.put(at, json=participant).raise_for_status()
     held = agreed(recipient, dataset=ids["dataset_id"], callback=NOBODY)
     transfer = requested(recipient, held, "transfer", callback=NOBODY)
