@@ -56,9 +56,9 @@ from app.portal import answers as portal_answers
 from app.portal import rooms
 from app.portal.workbench import working as workbench
 from app.service.attacks import audit
-from app.service.clusters import Cluster, ClusterNotInstalled
-from app.service.copies.compiling import compile_ahead
-from app.service.copies.making.scheduling import Downloads
+from app.service.copies.compilation import compile_ahead
+from app.service.dask_executor import Cluster, ClusterNotInstalled
+from app.service.download_scheduler import Downloads
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
@@ -69,14 +69,14 @@ from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.identity import Provider
 from app.service.sharing.webhooks import outbox
-from app.service.starting.installation import (
+from app.service.startup.installation import (
     claim_store,
     ensure_administrator,
     has_administrator,
     known_installation,
     opened_vault,
 )
-from app.service.starting.sweeping import sweep
+from app.service.startup.orphaned_blobs import sweep
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
@@ -84,10 +84,10 @@ from app.store.blobs.store import BlobStore, Place, place_at
 from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
-from app.store.caches.rates import RateCounter
+from app.store.caches.rate_counter import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
 from app.store.database.migrations import migrate
-from app.store.sources import ImportRoots
+from app.store.import_roots import ImportRoots
 from app.store.vault import MASTER_KEY_BYTES, Vault
 from app.version import VERSION
 

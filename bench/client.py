@@ -43,7 +43,7 @@ def main() -> None:
 
 def measured(rows: int) -> Measured:
     # Imported here: the measured processes must hold the client alone.
-    from app.service.copies.compiling import compile_now
+    from app.service.copies.compilation import compile_now
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
 
-from app.service.clusters import Cluster
+from app.service.dask_executor import Cluster
 from app.service.executor import Executor, Threads
 from app.store.database import tables
 from app.store.database.engine import writing
@@ -196,7 +196,7 @@ def _on_cluster(
 
 def _warm_up(_: int) -> None:
     """Import everything that a first task needs."""
-    import app.service.copies.released.writing  # noqa: F401
+    import app.service.copies.files.file_writer  # noqa: F401
 
     time.sleep(0.2)
 

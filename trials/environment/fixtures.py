@@ -71,6 +71,7 @@ def _dataset(owner: httpx2.Client, name: str, recipient: str, rng: random.Random
         "dataset_id": dataset,
         "level": "met",
         "recipient": recipient,
+        "principal_id": recipient,
         "copy_id": copy,
         "batch_id": pending,
     }

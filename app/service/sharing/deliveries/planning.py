@@ -16,13 +16,13 @@ from app.agreement import ON_APPEND, ONCE, Agreement, Item, State, Terms, is_in_
 from app.service.context import new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.webhooks.outbox import Event, tell
+from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
-from app.store.database.registered import datasets
 from app.store.database.sharing import agreements, deliveries
 from app.store.database.sharing.deliveries import PlannedDelivery
 
