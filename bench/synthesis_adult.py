@@ -1,4 +1,4 @@
-"""What synthesis costs on a real table of mixed columns (adult), beside the fit of a Gaussian copula."""
+"""Cost of synthesis on a real table of mixed columns (adult), against the fit of a Gaussian copula."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.tables.arrays.mixed import encoded
 from app.tables.reading import read_table
 from bench.measure import Ratio, record
 from bench.synthesis_peers import fitted_copula, table_named
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 
 WISHES = Wishes(seed=1)
 SECONDS = {"stratified": 10, "its report": 10, "comparing all methods": 40}
@@ -56,7 +56,7 @@ def main() -> None:
             for name, most in SECONDS.items()
         ],
         notes=[
-            f"`copulas` fits the same table in {took['copulas']:.1f} s. Times of that: "
+            f"`copulas` fits the same table in {took['copulas']:.1f} s. As multiples of that: "
             + ", ".join(f"{name} {took[name] / took['copulas']:.2f}" for name in SECONDS)
             + "."
         ],

@@ -28,7 +28,7 @@ from app.service.distributions.copy_summary import (
     summarise_copy,
 )
 from app.service.resources import Resources
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import as_parquet, mixed_table
 from tests.example_tables import as_csv, census

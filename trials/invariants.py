@@ -1,14 +1,14 @@
-"""What must hold after every fault, looked at from outside while the crowd pauses.
+"""Invariants checked from outside after every fault, while the workload pauses.
 
-| promise | how it is looked at |
+| invariant | check |
 |---|---|
 | nothing acknowledged is lost | data sets, rows, copies and keys of the ledger, over HTTP |
-| what was not acknowledged is whole or nothing | names and row counts |
-| no byte of a copy left without its history entry | copies whose bytes came, against the history |
-| all copies come out bit for bit | every copy downloaded again, SHA-256; fragments are beginnings |
-| all is whole | `verify`, with every blob read to its end |
-| no orphan after the sweep | files of store and spool against the blobs that `verify` knows |
-| nothing leaked | threads, open files, connections of every process |
+| unacknowledged operations are atomic | names and row counts |
+| no released byte without its history entry | received copies against the history |
+| copies never change | every copy downloaded again, SHA-256; fragments are prefixes |
+| integrity | `verify`, every blob read to its end |
+| no orphans after a start | files of store and spool against the blobs of `verify` |
+| no leaks | threads, open files, connections of every process |
 """
 
 from __future__ import annotations
@@ -25,45 +25,46 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from app.store.blobs.folder import ASIDE, LOCK, PARTIAL, STORED
-from trials.crowd import CSV, principal
+from trials.environment.installation import Installation, Process
+from trials.errors import InvariantViolation, expect
 from trials.ledger import KnownDataset, Ledger
-from trials.stage.installation import Installation, Process
-from trials.verdicts import Broken, expect
+from trials.workload import CSV, admin_client
 
 MOST_FILES, MOST_THREADS = 80, 100
 UNTOUCHED = 3
-"""Copies that are compared although nobody touched them since they last were."""
+"""Copies compared although untouched since the last check."""
 
 CONNECTIONS = 8 + 1
-"""Of a process to its database: its pool, and a look of /ready."""
+"""Connections of a process to its database: its pool, and one for /ready."""
 
 
-def check(installation: Installation, ledger: Ledger, url: str, *, fully: bool = True) -> int:
-    """Broken unless every promise holds; how many copies were compared bit for bit.
+def check_invariants(
+    installation: Installation, ledger: Ledger, url: str, *, fully: bool = True
+) -> int:
+    """Check every invariant and return the number of copies compared bit for bit.
 
-    Not `fully`: of the copies that nobody touched since the last look only a few, by chance, are
-    compared, and `verify` opens blobs without reading them to their end.
+    Unless `fully`, only a few untouched copies are compared, and `verify` opens blobs without reading them.
     """
-    expect(not ledger.surprises, "; ".join(ledger.surprises[:3]))
-    with principal(url) as client:
-        datasets_are_kept(client, ledger)
-        copies_are_in_the_history(client, ledger)
-        compared = copies_are_the_same(client, ledger, fully=fully)
-        keys_are_what_was_said(client, ledger)
-    no_orphans(installation, verify_is_content(installation, fully=fully))
-    nothing_leaked(installation)
+    expect(not ledger.unexpected, "; ".join(ledger.unexpected[:3]))
+    with admin_client(url) as client:
+        check_datasets(client, ledger)
+        check_history(client, ledger)
+        compared = check_copies(client, ledger, fully=fully)
+        check_keys(client, ledger)
+    check_orphans(installation, check_verify(installation, fully=fully))
+    check_leaks(installation)
     return compared
 
 
-def datasets_are_kept(client: httpx2.Client, ledger: Ledger) -> None:
-    there = {one["id"]: one for one in pages(client, "/v1/datasets", "datasets")}
+def check_datasets(client: httpx2.Client, ledger: Ledger) -> None:
+    there = {one["id"]: one for one in paginated(client, "/v1/datasets", "datasets")}
     names = {one["name"]: one for one in there.values()}
     for known in ledger.datasets.values():
         expect(known.id in there, f"data set {known.id} was acknowledged and is gone")
         found = there[known.id]
-        known.rows = settled_rows(known, found["rows"] + found["pending_rows"])
-        known.perhaps.clear()
-    for name, rows in ledger.perhaps_registered.items():
+        known.rows = consistent_rows(known, found["rows"] + found["pending_rows"])
+        known.uncertain.clear()
+    for name, rows in ledger.uncertain_registrations.items():
         if name in names:
             found = names[name]
             expect(
@@ -71,30 +72,30 @@ def datasets_are_kept(client: httpx2.Client, ledger: Ledger) -> None:
                 f"data set {name} is there with a part of its rows",
             )
             ledger.datasets[found["id"]] = KnownDataset(found["id"], rows)
-    ledger.perhaps_registered.clear()
+    ledger.uncertain_registrations.clear()
     known_ids = ledger.datasets.keys()
     expect(
         there.keys() <= known_ids, f"data sets that nobody registered: {there.keys() - known_ids}"
     )
 
 
-def settled_rows(known: KnownDataset, found: int) -> int:
-    """The rows that are there, if some of the unanswered appends and no parts of them explain it."""
+def consistent_rows(known: KnownDataset, found: int) -> int:
+    """Return the rows found, if whole unanswered appends explain them."""
     sums = {known.rows}
-    for rows in known.perhaps:
+    for rows in known.uncertain:
         sums |= {one + rows for one in sums}
     expect(
         found in sums,
-        f"data set {known.id} has {found} rows; acknowledged are {known.rows}, and perhaps"
-        f" {known.perhaps}",
+        f"data set {known.id} has {found} rows; acknowledged are {known.rows}, uncertain"
+        f" {known.uncertain}",
     )
     return found
 
 
-def copies_are_in_the_history(client: httpx2.Client, ledger: Ledger) -> None:
+def check_history(client: httpx2.Client, ledger: Ledger) -> None:
     drawn: set[str] = set()
     for known in ledger.datasets.values():
-        entries = list(pages(client, f"/v1/datasets/{known.id}/history", "entries"))
+        entries = list(paginated(client, f"/v1/datasets/{known.id}/history", "entries"))
         drawn |= {entry["copy_id"] for entry in entries}
     missing = ledger.copies.keys() - drawn
     expect(not missing, f"copies were acknowledged and are not in the history: {sorted(missing)}")
@@ -102,13 +103,13 @@ def copies_are_in_the_history(client: httpx2.Client, ledger: Ledger) -> None:
     expect(not left, f"bytes left of copies that the history lacks: {sorted(left)}")
 
 
-def copies_are_the_same(client: httpx2.Client, ledger: Ledger, *, fully: bool) -> int:
-    """The copies once more, in each format that was had before."""
+def check_copies(client: httpx2.Client, ledger: Ledger, *, fully: bool) -> int:
+    """Download copies again in each format used before and compare them."""
     compared = 0
     whole: dict[tuple[str, str], bytes] = {}
     wanted = {(copy, accept) for copy, accept, _ in ledger.fragments}
     untouched = sorted(ledger.copies.keys() - ledger.touched)
-    chosen = ledger.touched | set(untouched if fully else some(untouched, UNTOUCHED))
+    chosen = ledger.touched | set(untouched if fully else sampled(untouched, UNTOUCHED))
     ledger.touched.clear()
     for copy in (ledger.copies[one] for one in sorted(chosen)):
         for accept in sorted(copy.digests) or [CSV]:
@@ -125,13 +126,13 @@ def copies_are_the_same(client: httpx2.Client, ledger: Ledger, *, fully: bool) -
             whole[copy_id, accept] = downloaded(client, copy_id, rows, accept)
         expect(
             whole[copy_id, accept].startswith(begun),
-            f"what had come of copy {copy_id} when it was cut off is not its beginning ({accept})",
+            f"the interrupted download of copy {copy_id} is not a prefix of it ({accept})",
         )
     ledger.fragments.clear()
     return compared
 
 
-def some(names: list[str], most: int) -> list[str]:
+def sampled(names: list[str], most: int) -> list[str]:
     return random.sample(names, min(most, len(names)))
 
 
@@ -142,7 +143,7 @@ def downloaded(client: httpx2.Client, copy: str, rows: int, accept: str) -> byte
     return answer.content
 
 
-def keys_are_what_was_said(client: httpx2.Client, ledger: Ledger) -> None:
+def check_keys(client: httpx2.Client, ledger: Ledger) -> None:
     for known in ledger.principals.values():
         for key, status in ((known.key, 200), (known.revoked, 401)):
             if key is None:
@@ -153,25 +154,25 @@ def keys_are_what_was_said(client: httpx2.Client, ledger: Ledger) -> None:
                 f"a key of {known.id} is answered with {answer.status_code}, not {status}",
             )
         if known.key is None:
-            # Whichever key won, a new one can be made: nobody is locked out.
+            # Whichever key is valid, a new one can be issued.
             made = client.post(f"/v1/principals/{known.id}/keys")
             expect(made.status_code == 201, f"{known.id} cannot get a key ({made.status_code})")
             known.key = made.json()["key"]
 
 
-def verify_is_content(installation: Installation, *, fully: bool) -> int:
-    """How many blobs `verify` knows, when it finds nothing wrong."""
+def check_verify(installation: Installation, *, fully: bool) -> int:
+    """Return the number of blobs that `verify` knows, when it finds nothing wrong."""
     said = installation.command("verify", "--json", *([] if fully else ["--quick"]))
     try:
         found: dict[str, Any] = json.loads(said[said.index("{") :])
     except ValueError:
-        raise Broken(f"verify did not answer: {said[-500:]}") from None
+        raise InvariantViolation(f"verify did not answer: {said[-500:]}") from None
     expect(bool(found["whole"]), f"verify finds {found['findings'][:3]}")
     expect(found["unknown_blobs"] == 0, f"{found['unknown_blobs']} blobs are nobody's")
     return int(found["blobs"])
 
 
-def no_orphans(installation: Installation, known_blobs: int) -> None:
+def check_orphans(installation: Installation, known_blobs: int) -> None:
     store, spool = installation.home / "blobs", installation.home / "spool"
     files = [path for path in store.glob("*") if path.is_file()]
     endings = [path.suffix for path in files]
@@ -186,10 +187,10 @@ def no_orphans(installation: Installation, known_blobs: int) -> None:
     expect(not aside, f"strange files in quarantine: {aside[:5]}")
 
 
-def nothing_leaked(installation: Installation) -> None:
+def check_leaks(installation: Installation) -> None:
     for process in installation.processes:
-        no_more_than(process, "open files", process.open_files(), MOST_FILES)
-        no_more_than(process, "threads", process.threads(), MOST_THREADS)
+        check_limit(process, "open files", process.open_files(), MOST_FILES)
+        check_limit(process, "threads", process.threads(), MOST_THREADS)
     url = installation.settings.get("DATABASE_URL", "")
     if url.startswith("postgresql"):
         held, idle = database_sessions(url)
@@ -198,12 +199,12 @@ def nothing_leaked(installation: Installation) -> None:
         expect(idle == 0, f"{idle} transactions were left open")
 
 
-def no_more_than(process: Process, what: str, found: int, most: int) -> None:
+def check_limit(process: Process, what: str, found: int, most: int) -> None:
     expect(found <= most, f"process {process.pid} has {found} {what}, more than {most}")
 
 
 def database_sessions(url: str) -> tuple[int, int]:
-    """Connections to the database, and how many of them sit in a transaction, doing nothing."""
+    """Return the connections to the database, and how many idle in a transaction."""
     plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(plain) as connection:
         found = connection.execute(
@@ -216,7 +217,7 @@ def database_sessions(url: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-def pages(client: httpx2.Client, path: str, key: str) -> Iterator[dict[str, Any]]:
+def paginated(client: httpx2.Client, path: str, key: str) -> Iterator[dict[str, Any]]:
     params: dict[str, str] = {"limit": "500"}
     while True:
         answer = client.get(path, params=params)

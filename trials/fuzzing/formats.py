@@ -1,4 +1,4 @@
-"""Tables as bodies to begin with, in every format that is read, and how each is changed."""
+"""Valid tables in every supported format, and how to mutate each."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.tables.old_workbook import old_workbook
 from trials.fuzzing.mutations import mutated, mutated_archive
 
 
-def tables() -> list[pa.Table]:
-    """Small ones of many kinds."""
+def sample_tables() -> list[pa.Table]:
+    """Return small tables of many types."""
     people = pa.table(
         {
             "person": [f"p{row}" for row in range(12)],
@@ -56,23 +56,23 @@ def as_csv(table: pa.Table) -> list[bytes]:
 
 
 def as_parquet(table: pa.Table) -> list[bytes]:
-    written = []
+    bodies = []
     for options in ({"compression": "none"}, {"compression": "snappy"}, {"row_group_size": 2}):
         sink = io.BytesIO()
         pq.write_table(table, sink, **options)
-        written.append(sink.getvalue())
-    return written
+        bodies.append(sink.getvalue())
+    return bodies
 
 
 def as_arrow(table: pa.Table) -> list[bytes]:
-    written = []
+    bodies = []
     for compression in (None, "lz4", "zstd"):
         sink = io.BytesIO()
         options = pa.ipc.IpcWriteOptions(compression=compression)
         with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
             stream.write_table(table, max_chunksize=5)
-        written.append(sink.getvalue())
-    return written
+        bodies.append(sink.getvalue())
+    return bodies
 
 
 def as_xlsx(table: pa.Table) -> list[bytes]:
@@ -108,7 +108,7 @@ SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 
 
 def as_ods(table: pa.Table) -> list[bytes]:
-    """By hand: no library here writes one."""
+    """Write ODS by hand, as no installed library does."""
     rows = "".join(
         "<table:table-row>" + "".join(map(_ods_cell, row)) + "</table:table-row>"
         for row in _lines(table)
@@ -159,7 +159,7 @@ def _cells(table: pa.Table) -> Cells:
 
 
 def _lines(table: pa.Table) -> list[list[float | str | None]]:
-    """Names, then rows, of numbers and texts."""
+    """Return the header and the rows, as numbers and texts."""
     plain = [
         [cell if cell is None else float(cell) if isinstance(cell, int | float) else str(cell)]
         for column in table.columns
@@ -176,9 +176,9 @@ def _lines(table: pa.Table) -> list[list[float | str | None]]:
 
 
 def by_pyreadstat(write: str) -> Callable[[pa.Table], list[bytes]]:
-    """As a file of a statistics package."""
+    """Return a writer for a format of a statistics package."""
 
-    def written(table: pa.Table) -> list[bytes]:
+    def as_file(table: pa.Table) -> list[bytes]:
         import polars as pl
         import pyreadstat
 
@@ -189,7 +189,7 @@ def by_pyreadstat(write: str) -> Callable[[pa.Table], list[bytes]]:
             getattr(pyreadstat, write)(frame, file)
             return [file.read_bytes()]
 
-    return written
+    return as_file
 
 
 Mutate = Callable[[bytes, random.Random, list[bytes]], bytes]
@@ -197,17 +197,17 @@ Mutate = Callable[[bytes, random.Random, list[bytes]], bytes]
 
 @dataclass(frozen=True)
 class Format:
-    """How a table is written, said and changed."""
+    """Media type, writer and mutator of a format."""
 
     media_type: str
-    written: Callable[[pa.Table], list[bytes]]
+    write: Callable[[pa.Table], list[bytes]]
     mutate: Mutate = mutated
 
 
-UNSAID = "application/octet-stream"
-"""The first bytes tell."""
+GENERIC_TYPE = "application/octet-stream"
+"""Recognised by the first bytes."""
 
-SENT = {
+HTTP_FORMATS = {
     "CSV": Format("text/csv", as_csv),
     "Parquet": Format("application/vnd.apache.parquet", as_parquet),
     "Arrow": Format("application/vnd.apache.arrow.stream", as_arrow),
@@ -217,15 +217,15 @@ SENT = {
         mutated_archive,
     ),
 }
-"""What is also sent over HTTP."""
+"""Formats also sent over HTTP."""
 
-FORMATS = SENT | {
+FORMATS = HTTP_FORMATS | {
     "Arrow file": Format("application/vnd.apache.arrow.file", as_arrow_file),
     "JSON": Format("application/json", as_json),
     "xls": Format("application/vnd.ms-excel", as_xls),
-    "xlsb": Format(UNSAID, as_xlsb, mutated_archive),
+    "xlsb": Format(GENERIC_TYPE, as_xlsb, mutated_archive),
     "ods": Format(SPREADSHEET, as_ods, mutated_archive),
-    "Stata": Format(UNSAID, by_pyreadstat("write_dta")),
-    "SPSS": Format(UNSAID, by_pyreadstat("write_sav")),
-    "SAS transport": Format(UNSAID, by_pyreadstat("write_xport")),
+    "Stata": Format(GENERIC_TYPE, by_pyreadstat("write_dta")),
+    "SPSS": Format(GENERIC_TYPE, by_pyreadstat("write_sav")),
+    "SAS transport": Format(GENERIC_TYPE, by_pyreadstat("write_xport")),
 }

@@ -1,7 +1,6 @@
-"""A library, compiled here, that makes a disk full at random writes and a clock wrong.
+"""A preloaded library that makes writes fail with ENOSPC and shifts the clock.
 
-It is preloaded into the forker, and so into the services it forks; what it does is said in a small
-file that both sides have in memory.
+It is compiled on demand, preloaded into the fork server, and controlled through a memory-mapped file.
 """
 
 from __future__ import annotations
@@ -12,37 +11,37 @@ import struct
 import subprocess
 from pathlib import Path
 
-SOURCE = Path(__file__).with_name("faults.c")
-FORM = struct.Struct("=qqq")
+SOURCE = Path(__file__).with_suffix(".c")
+LAYOUT = struct.Struct("=qqq")
 
 
 class NoCompiler(Exception):
-    """There is no C compiler on this machine."""
+    """This machine has no C compiler."""
 
 
-class Wishes:
-    """What the preloaded library does, from now on."""
+class FaultInjector:
+    """Controls of the preloaded library."""
 
     def __init__(self, folder: Path) -> None:
-        self.file, self.library = folder / "wishes", folder / "faults.so"
+        self.file, self.library = folder / "faults", folder / "fault_injection.so"
         compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
         if compiler is None:
             raise NoCompiler("no C compiler is here, so disks do not fill and clocks stay right")
         options = ["-O2", "-shared", "-fPIC", "-o", str(self.library), str(SOURCE), "-ldl"]
         subprocess.run([compiler, *options], check=True)
-        self.file.write_bytes(bytes(FORM.size))
+        self.file.write_bytes(bytes(LAYOUT.size))
         self._opened = self.file.open("r+b")
-        self._seen = mmap.mmap(self._opened.fileno(), FORM.size)
+        self._seen = mmap.mmap(self._opened.fileno(), LAYOUT.size)
 
     @property
     def environment(self) -> dict[str, str]:
-        """With what a process must be started."""
-        return {"LD_PRELOAD": str(self.library), "TRIALS_WISHES": str(self.file)}
+        """Environment variables for an affected process."""
+        return {"LD_PRELOAD": str(self.library), "TRIALS_FAULTS": str(self.file)}
 
     @property
     def failed(self) -> int:
-        """Writes that failed so far."""
-        return int(FORM.unpack(self._seen[:])[2])
+        """Number of failed writes."""
+        return int(LAYOUT.unpack(self._seen[:])[2])
 
     def fail_writes(self, per_million: int) -> None:
         self._seen[0:8] = struct.pack("=q", per_million)

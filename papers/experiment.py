@@ -1,8 +1,7 @@
-"""What one reproduced experiment yields, and how it is declared.
+"""Declaration and result of a reproduced experiment.
 
-A module `papers/<key>.py` ends in `EXPERIMENTS`, a tuple of `Experiment`. Each runs on its own, from
-a seed, at full size or quick, and returns a `Finding`; nothing in it is typed by hand that could be
-computed, and a remark that depends on a number is written by code that looks at the number.
+A module `papers/<key>.py` ends in `EXPERIMENTS`. Each runs on its own from a seed, at full size or quick, and returns a `Result`. Every number
+is computed, and remarks are derived from the numbers.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-"""Public data sets beside the checkout; an experiment that needs one says so in `needs`."""
+"""Public data sets beside the checkout; an experiment lists those it needs in `needs`."""
 
 Cell = str | int | float
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a header; a column of the paper's figures stands beside the column of ours."""
+    """A table; figures of the paper stand beside ours."""
 
     caption: str
     header: Sequence[str]
@@ -33,7 +32,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure as PNG, named within its experiment."""
+    """A PNG, named within its experiment."""
 
     name: str
     caption: str
@@ -41,8 +40,8 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Everything an experiment has to say; `numbers` is what the tests assert on."""
+class Result:
+    """Output of an experiment; tests assert on `numbers`."""
 
     numbers: dict[str, float]
     settings: dict[str, Cell] = field(default_factory=dict)
@@ -57,13 +56,13 @@ class Experiment:
 
     name: str
     title: str
-    run: Callable[[bool, int], Finding]
+    run: Callable[[bool, int], Result]
     needs: Sequence[str] = ()
     seed: int = 20120901
 
 
-def drawn(name: str, caption: str, figure: Figure) -> Picture:
-    """The figure as a picture; bytes depend on the figure alone (no date, no version in it)."""
+def render(name: str, caption: str, figure: Figure) -> Picture:
+    """Render the figure; its bytes depend on the figure alone (no date, no version)."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
     return Picture(name, caption, buffer.getvalue())

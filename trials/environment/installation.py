@@ -1,4 +1,4 @@
-"""An installation of the service that trials may do anything to: its state, processes, commands."""
+"""An installation under trial: its state, processes and commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.binaries import free_port
-from trials.verdicts import Broken
+from trials.errors import InvariantViolation
 
 ROOT = Path(__file__).resolve().parents[2]
 ADMIN_KEY = "trials-know-this-key-0123456789abcdef"
@@ -29,7 +29,7 @@ START_SECONDS = 120.0
 
 @dataclass
 class Process:
-    """A process that we started, held by a descriptor: its number cannot mean another one."""
+    """A started process, held by a pidfd so that its id cannot be reused."""
 
     pid: int
     descriptor: int
@@ -44,12 +44,12 @@ class Process:
         signal.pidfd_send_signal(self.descriptor, number)
 
     def end(self, number: int = signal.SIGKILL) -> None:
-        """Send the signal and wait for the end."""
+        """Send the signal and wait for the exit."""
         with suppress(ProcessLookupError):
             self.send(number)
         select.select([self.descriptor], [], [], 60)
         os.close(self.descriptor)
-        with suppress(ChildProcessError):  # the forker's children are not ours to wait for
+        with suppress(ChildProcessError):  # a child of the fork server
             os.waitpid(self.pid, 0)
 
     def open_files(self) -> int:
@@ -64,12 +64,12 @@ class Process:
 
 
 class Forker:
-    """Starts commands from a process that has loaded the service (`trials.stage.forking`)."""
+    """Client of the fork server (`trials.environment.fork_server`)."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         COMPILED.mkdir(exist_ok=True)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "trials.stage.forking"],
+            [sys.executable, "-m", "trials.environment.fork_server"],
             cwd=ROOT,
             env={**os.environ, "NUMBA_CACHE_DIR": str(COMPILED), "OMP_NUM_THREADS": "1"}
             | dict(environment or {}),
@@ -98,7 +98,7 @@ class Forker:
 
 @dataclass
 class Installation:
-    """State under `home`, a database, and processes that serve them."""
+    """State under `home`, a database, and the processes that serve them."""
 
     home: Path
     forker: Forker
@@ -128,7 +128,7 @@ class Installation:
         }
 
     def begin(self, *, whole: bool = False) -> Process:
-        """A process that is about to serve; `whole` starts it from nothing, imports and all."""
+        """Start a process without waiting for it; `whole` executes instead of forking."""
         self.home.mkdir(parents=True, exist_ok=True)
         port = free_port()
         log = self.home.with_name(f"{self.home.name}.{next(self._numbers)}.log")
@@ -139,7 +139,7 @@ class Installation:
         return process
 
     def start(self, *, whole: bool = False) -> Process:
-        """A process that is ready."""
+        """Start a process and wait until it is ready."""
         process = self.begin(whole=whole)
         self.wait_until_ready(process)
         return process
@@ -153,18 +153,18 @@ class Installation:
                     return
             except OSError:
                 if not process.alive():
-                    raise Broken(f"a start failed: {last_lines(process.log)}") from None
+                    raise InvariantViolation(f"a start failed: {last_lines(process.log)}") from None
             time.sleep(0.01)
-        raise Broken(f"a start did not become ready: {last_lines(process.log)}")
+        raise InvariantViolation(f"a start did not become ready: {last_lines(process.log)}")
 
     def kill(self, process: Process) -> None:
-        """SIGKILL, and nothing before it."""
+        """Kill the process without warning."""
         process.ready = False
         process.end(signal.SIGKILL)
         self.processes.remove(process)
 
     def urls(self) -> list[str]:
-        """Where processes serve that were ready once."""
+        """Return the URLs of processes that have been ready."""
         return [process.url for process in list(self.processes) if process.ready]
 
     def stop(self) -> None:
@@ -172,14 +172,14 @@ class Installation:
             self.kill(process)
 
     def command(self, *arguments: str) -> str:
-        """What one of the other commands prints; it runs beside the service."""
+        """Return the output of another command, run beside the service."""
         log = self.home.with_name(f"{self.home.name}.{next(self._numbers)}.out")
         wanted = {"arguments": arguments, "environment": self.environment(), "log": str(log)}
         pid = self.forker.fork(wanted)
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
-            pass  # it has ended already
+            pass  # already exited
         else:
             select.select([descriptor], [], [], 300)
             os.close(descriptor)

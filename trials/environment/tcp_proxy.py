@@ -1,4 +1,4 @@
-"""A proxy for TCP that cuts connections when it is told to: abruptly, or by falling silent."""
+"""TCP proxy that can reset its connections on demand."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER with no time: closing sends a reset."""
+"""SO_LINGER of zero: closing sends a reset."""
 
 
 @dataclass
-class Wire:
-    """Connections from principals to a service, by way of us."""
+class TcpProxy:
+    """Connections from clients to a service."""
 
     target: str
     port: int = 0
@@ -30,7 +30,7 @@ class Wire:
         return f"http://127.0.0.1:{self.port}"
 
     def cut(self) -> None:
-        """Every connection ends with a reset, and no new one gets through."""
+        """Reset every connection and refuse new ones."""
         with self._lock:
             self.up = False
             ends, self._ends = self._ends, []
@@ -41,28 +41,28 @@ class Wire:
             end.close()
         self.cuts += len(ends) // 2
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         self.up = True
 
     def serve(self, server: socket.socket) -> None:
         while True:
             try:
-                principal = server.accept()[0]
+                caller = server.accept()[0]
             except OSError:
                 return
             try:
                 service = socket.create_connection(("127.0.0.1", urlsplit(self.target).port or 80))
             except OSError:
-                principal.close()
+                caller.close()
                 continue
             with self._lock:
                 if self.up:
-                    self._ends += [principal, service]
+                    self._ends += [caller, service]
                 else:
-                    principal.close()
+                    caller.close()
                     service.close()
                     continue
-            for one, other in ((principal, service), (service, principal)):
+            for one, other in ((caller, service), (service, caller)):
                 threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
 
     def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
@@ -75,15 +75,15 @@ class Wire:
 
 
 @contextmanager
-def wire_to(target: str) -> Iterator[Wire]:
-    """A wire to the service at that URL."""
+def tcp_proxy(target: str) -> Iterator[TcpProxy]:
+    """Run a proxy to the service at that URL."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        wire = Wire(target, server.getsockname()[1])
-        thread = threading.Thread(target=wire.serve, args=(server,), daemon=True)
+        proxy = TcpProxy(target, server.getsockname()[1])
+        thread = threading.Thread(target=proxy.serve, args=(server,), daemon=True)
         thread.start()
         try:
-            yield wire
+            yield proxy
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join()
-            wire.cut()
+            proxy.cut()

@@ -1,6 +1,5 @@
-/* Preloaded into the service by trials/preload.py: a disk that is full at random writes, and a clock
- * that was moved. What it does is read from a file of two numbers that the trials change meanwhile:
- * writes of a million that fail, and seconds by which the clock is wrong. */
+/* Preloaded into the service by trials/environment/fault_injection.py: ENOSPC at random writes and a shifted clock.
+ * A memory-mapped file holds the controls: failing writes per million, seconds of clock shift, failed writes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,28 +13,28 @@
 #include <time.h>
 #include <unistd.h>
 
-struct wishes { volatile int64_t failing_per_million; volatile int64_t clock_seconds; volatile int64_t failed; };
-static struct wishes none, *wishes = &none;
+struct faults { volatile int64_t failing_per_million; volatile int64_t clock_seconds; volatile int64_t failed; };
+static struct faults none, *faults = &none;
 static __thread uint64_t chance;
 
 __attribute__((constructor)) static void begin(void) {
-    const char *path = getenv("TRIALS_WISHES");
+    const char *path = getenv("TRIALS_FAULTS");
     int file = path ? open(path, O_RDWR) : -1;
     if (file < 0) return;
-    void *seen = mmap(NULL, sizeof *wishes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    void *seen = mmap(NULL, sizeof *faults, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (seen != MAP_FAILED) wishes = seen;
+    if (seen != MAP_FAILED) faults = seen;
 }
 
-/* Standard output and error are no data; sockets and pipes are no disk. */
+/* Standard streams, sockets and pipes are exempt. */
 static int full(int file) {
     struct stat what;
-    if (!wishes->failing_per_million || file <= 2) return 0;
+    if (!faults->failing_per_million || file <= 2) return 0;
     if (fstat(file, &what) || !S_ISREG(what.st_mode)) return 0;
     if (!chance) chance = (uintptr_t)&chance ^ (uint64_t)getpid() << 32 ^ (uint64_t)clock();
     chance ^= chance << 13; chance ^= chance >> 7; chance ^= chance << 17;
-    if ((int64_t)(chance % 1000000) >= wishes->failing_per_million) return 0;
-    __sync_fetch_and_add(&wishes->failed, 1);
+    if ((int64_t)(chance % 1000000) >= faults->failing_per_million) return 0;
+    __sync_fetch_and_add(&faults->failed, 1);
     errno = ENOSPC;
     return 1;
 }
@@ -54,12 +53,12 @@ int posix_fallocate(int file, off_t at, off_t size) { return full(file) ? ENOSPC
 
 int clock_gettime(clockid_t which, struct timespec *now) {
     int failed = REAL(clock_gettime)(which, now);
-    if (!failed && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE)) now->tv_sec += wishes->clock_seconds;
+    if (!failed && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE)) now->tv_sec += faults->clock_seconds;
     return failed;
 }
 int gettimeofday(struct timeval *now, void *zone) {
     int failed = REAL(gettimeofday)(now, zone);
-    if (!failed) now->tv_sec += wishes->clock_seconds;
+    if (!failed) now->tv_sec += faults->clock_seconds;
     return failed;
 }
 time_t time(time_t *kept) {

@@ -1,7 +1,7 @@
-"""Principals that register, append, issue, download and rotate keys, all at once, until told to pause.
+"""Client threads that register, append, issue, download and rotate keys until paused.
 
-Each writes down what was acknowledged (`trials.ledger`). What a fault may answer is given: beside
-success, refusals that the deeds themselves bring about, and the statuses of the fault.
+Acknowledged operations are recorded in `trials.ledger`. Beside success, a client accepts refusals of its own making and the
+statuses that the fault explains.
 """
 
 from __future__ import annotations
@@ -17,46 +17,46 @@ from typing import Any
 
 import httpx2
 
+from trials.environment.installation import ADMIN_KEY
 from trials.ledger import KnownCopy, KnownDataset, KnownPrincipal, Ledger
-from trials.stage.installation import ADMIN_KEY
 
 CSV, ARROW = "text/csv", "application/vnd.apache.arrow.stream"
 ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 ROWS = 60
 DATASETS, PRINCIPALS = 3, 3
 COLUMNS = '{"person": "identifier", "batch": "passthrough"}'
-REFUSED = {409, 422}
-"""An append that its noise would not hide, a rotation that was made with a key seen before."""
+OWN_REFUSALS = {409, 422}
+"""Too few rows in an append to protect them, or a key rotated with an older one."""
 
-PLAIN = ssl.create_default_context()
-"""Made once: no principal speaks TLS here, and making one takes longer than a request."""
+TLS_CONTEXT = ssl.create_default_context()
+"""Shared TLS context: no client uses TLS, and creating one takes longer than a request."""
 
-Deed = Callable[[httpx2.Client, str], None]
+Operation = Callable[[httpx2.Client, str], None]
 
 
-class Crowd:
-    """Threads that do one deed after the other; a context manager that begins paused."""
+class Workload:
+    """Threads that run random operations; starts paused."""
 
     def __init__(
         self,
         ledger: Ledger,
         urls: Callable[[], list[str]],
         *,
-        members: int = 4,
+        threads: int = 4,
         seed: int = 0,
-        excused: frozenset[int] = frozenset(),
+        tolerated: frozenset[int] = frozenset(),
     ) -> None:
         self.ledger = ledger
-        self.excused = excused
+        self.tolerated = tolerated
         self._urls = urls
         self._names = count()
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._go, self._over = threading.Event(), threading.Event()
         self._busy = 0
         self._idle = threading.Condition()
-        self._threads = [threading.Thread(target=self._live, daemon=True) for _ in range(members)]
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads)]
 
-    def __enter__(self) -> Crowd:
+    def __enter__(self) -> Workload:
         for thread in self._threads:
             thread.start()
         return self
@@ -71,23 +71,23 @@ class Crowd:
         self._go.set()
 
     def pause(self) -> None:
-        """Return when every deed that was begun has come to its end."""
+        """Wait until all running operations have ended."""
         self._go.clear()
         with self._idle:
             self._idle.wait_for(lambda: self._busy == 0)
 
-    def settle(self, url: str, least: int = 2) -> None:
-        """Have so many data sets, principals and copies, before anything goes wrong."""
-        with principal() as client:
+    def prepare(self, url: str, least: int = 2) -> None:
+        """Create a minimum of data sets, principals and copies before any fault."""
+        with admin_client() as client:
             while len(self.ledger.datasets) < least:
                 self.register(client, url)
             while len(self.ledger.principals) < least:
-                self.new_principal(client, url)
+                self.create_principal(client, url)
             while len(self.ledger.copies) < least:
                 self.issue(client, url)
 
-    def _live(self) -> None:
-        client = principal()
+    def _run(self) -> None:
+        client = admin_client()
         while not self._over.is_set():
             self._go.wait()
             with self._idle:
@@ -97,76 +97,76 @@ class Crowd:
             try:
                 urls = self._urls()
                 if urls:
-                    self._deed()(client, self._chance.choice(urls))
+                    self._choose_operation()(client, self._rng.choice(urls))
                 else:
                     time.sleep(0.01)
             except httpx2.TransportError:
                 client.close()
-                client = principal()
-                time.sleep(0.02)  # as a principal would that cannot get through
-            except Exception as error:  # a principal that dies would be silent for ever
-                self.ledger.surprise(f"a principal failed: {type(error).__name__}: {error}")
+                client = admin_client()
+                time.sleep(0.02)
+            except Exception as error:  # a dead thread would go unnoticed
+                self.ledger.add_unexpected(f"a client failed: {type(error).__name__}: {error}")
             finally:
                 with self._idle:
                     self._busy -= 1
                     self._idle.notify_all()
         client.close()
 
-    def _deed(self) -> Deed:
-        weights: dict[Deed, int] = {
+    def _choose_operation(self) -> Operation:
+        weights: dict[Operation, int] = {
             self.issue: 4,
             self.download: 3,
             self.append: 3,
             self.rotate: 2,
             self.register: 2 if len(self.ledger.datasets) < DATASETS else 1,
         }
-        return self._chance.choices(list(weights), list(weights.values()))[0]
+        return self._rng.choices(list(weights), list(weights.values()))[0]
 
-    # The deeds
+    # Operations
 
     def register(self, client: httpx2.Client, url: str) -> None:
-        rows = ROWS + self._chance.randrange(20)
-        name = f"data-{next(self._names)}-{self._chance.randrange(10**9)}"
+        rows = ROWS + self._rng.randrange(20)
+        name = f"data-{next(self._names)}-{self._rng.randrange(10**9)}"
         params = {"name": name, "columns": COLUMNS, "allow_overlap": "true"}
-        body = table(self._chance, rows)
-        content = slowly(body) if self._chance.random() < 0.3 else body.encode()
+        body = table(self._rng, rows)
+        content = slow_body(body) if self._rng.random() < 0.3 else body.encode()
         with self.ledger.lock:
-            self.ledger.perhaps_registered[name] = rows
-        answer = self._asked(
+            self.ledger.uncertain_registrations[name] = rows
+        answer = self._request(
             "register", client, "POST", f"{url}/v1/datasets", params=params, content=content
         )
         with self.ledger.lock:
-            del self.ledger.perhaps_registered[name]
+            del self.ledger.uncertain_registrations[name]
             if answer.status_code == 201:
                 known = KnownDataset(answer.json()["id"], rows)
                 self.ledger.datasets[known.id] = known
 
     def append(self, client: httpx2.Client, url: str) -> None:
-        known = self._one_of(self.ledger.datasets)
+        known = self._pick(self.ledger.datasets)
         if known is None:
             return
-        rows = 1 + self._chance.randrange(4)
+        rows = 1 + self._rng.randrange(4)
         with self.ledger.lock:
-            known.perhaps.append(rows)
-        answer = self._asked(
+            known.uncertain.append(rows)
+        answer = self._request(
             "append",
             client,
             "POST",
             f"{url}/v1/datasets/{known.id}/rows",
             params={"allow_overlap": "true"},
-            content=table(self._chance, rows).encode(),
+            content=table(self._rng, rows).encode(),
         )
         with self.ledger.lock:
-            known.perhaps.remove(rows)
+            known.uncertain.remove(rows)
             if answer.status_code == 201:
                 known.rows += rows
 
     def issue(self, client: httpx2.Client, url: str) -> None:
-        known = self._one_of(self.ledger.datasets)
+        known = self._pick(self.ledger.datasets)
         if known is None:
             return
-        wanted = {"noise_variance": round(self._chance.uniform(0.1, 10), 6)}
-        answer = self._asked(
+        wanted = {"noise_variance": round(self._rng.uniform(0.1, 10), 6)}
+        answer = self._request(
             "issue", client, "POST", f"{url}/v1/datasets/{known.id}/copies", json=wanted
         )
         if answer.status_code not in (200, 201):
@@ -178,7 +178,7 @@ class Crowd:
         self._fetch(client, url, copy)
 
     def download(self, client: httpx2.Client, url: str) -> None:
-        copy = self._one_of(self.ledger.copies)
+        copy = self._pick(self.ledger.copies)
         if copy is not None:
             self._fetch(client, url, copy)
 
@@ -188,15 +188,15 @@ class Crowd:
                 principal = None
             else:
                 principal = self.ledger.principals.pop(
-                    self._chance.choice(list(self.ledger.principals))
+                    self._rng.choice(list(self.ledger.principals))
                 )
         if principal is None:
-            self.new_principal(client, url)
+            self.create_principal(client, url)
             return
-        # Nobody else rotates this one meanwhile: it is out of the ledger until it is known again.
+        # Out of the ledger until its key is known again: no other thread rotates it.
         before, principal.key = principal.key, None
         try:
-            answer = self._asked(
+            answer = self._request(
                 "rotate", client, "POST", f"{url}/v1/principals/{principal.id}/keys"
             )
             if answer.status_code == 201:
@@ -207,9 +207,9 @@ class Crowd:
             with self.ledger.lock:
                 self.ledger.principals[principal.id] = principal
 
-    def new_principal(self, client: httpx2.Client, url: str) -> None:
-        name = f"principal-{next(self._names)}-{self._chance.randrange(10**9)}"
-        answer = self._asked(
+    def create_principal(self, client: httpx2.Client, url: str) -> None:
+        name = f"recipient-{next(self._names)}-{self._rng.randrange(10**9)}"
+        answer = self._request(
             "recipient", client, "POST", f"{url}/v1/principals", json={"name": name}
         )
         if answer.status_code == 201:
@@ -218,8 +218,8 @@ class Crowd:
                 self.ledger.principals[said["id"]] = KnownPrincipal(said["id"], said["key"])
 
     def _fetch(self, client: httpx2.Client, url: str, copy: KnownCopy) -> None:
-        """Download the copy, and hold it to the bytes that were had before."""
-        accept = self._chance.choice([CSV, ARROW])
+        """Download the copy and compare it with earlier downloads."""
+        accept = self._rng.choice([CSV, ARROW])
         with self.ledger.lock:
             self.ledger.touched.add(copy.id)
         received = bytearray()
@@ -238,59 +238,61 @@ class Crowd:
                 with self.ledger.lock:
                     self.ledger.fragments.append((copy.id, accept, bytes(received)))
             raise
-        self._judge("download", answer.status_code, bytes(received))
+        self._check_status("download", answer.status_code, bytes(received))
         if answer.status_code == 200:
             digest = hashlib.sha256(received).hexdigest()
             with self.ledger.lock:
                 if copy.digests.setdefault(accept, digest) != digest:
-                    self.ledger.surprise(f"copy {copy.id} came out with other bytes ({accept})")
+                    self.ledger.add_unexpected(
+                        f"copy {copy.id} came out with other bytes ({accept})"
+                    )
 
-    def _asked(
-        self, deed: str, client: httpx2.Client, method: str, url: str, **request: Any
+    def _request(
+        self, operation: str, client: httpx2.Client, method: str, url: str, **request: Any
     ) -> httpx2.Response:
         if "content" in request:
             request["headers"] = {"Content-Type": CSV}
         try:
             answer = client.request(method, url, **request)
         except httpx2.TransportError:
-            self.ledger.count(deed, "cut")
+            self.ledger.count(operation, "cut")
             raise
-        self._judge(deed, answer.status_code, answer.content)
+        self._check_status(operation, answer.status_code, answer.content)
         return answer
 
-    def _judge(self, deed: str, status: int, body: bytes) -> None:
-        self.ledger.count(deed, status)
-        if status in self.excused:
-            time.sleep(0.05)  # as if it had heard of Retry-After
-        if status >= 300 and status not in REFUSED | self.excused:
+    def _check_status(self, operation: str, status: int, body: bytes) -> None:
+        self.ledger.count(operation, status)
+        if status in self.tolerated:
+            time.sleep(0.05)  # a short Retry-After
+        if status >= 300 and status not in OWN_REFUSALS | self.tolerated:
             said = body[:300].decode(errors="replace")
-            self.ledger.surprise(f"{deed} was answered with {status}: {said}")
+            self.ledger.add_unexpected(f"{operation} was answered with {status}: {said}")
 
-    def _one_of(self, known: dict[str, Any]) -> Any:
+    def _pick(self, known: dict[str, Any]) -> Any:
         with self.ledger.lock:
-            return self._chance.choice(list(known.values())) if known else None
+            return self._rng.choice(list(known.values())) if known else None
 
 
-def principal(url: str = "") -> httpx2.Client:
-    """A client with the administrator's key."""
-    return httpx2.Client(base_url=url, headers=ADMIN, timeout=60, verify=PLAIN)
+def admin_client(url: str = "") -> httpx2.Client:
+    """Return a client with the administrator's key."""
+    return httpx2.Client(base_url=url, headers=ADMIN, timeout=60, verify=TLS_CONTEXT)
 
 
-def table(chance: random.Random, rows: int) -> str:
-    """People with three numbers and a city, of a distribution that never changes."""
+def table(rng: random.Random, rows: int) -> str:
+    """Return CSV of people with three numbers and a city, always of the same distribution."""
     lines = ["person,age,income,score,city,batch"]
     for row in range(rows):
-        age = chance.randint(18, 89)
-        income = 1_000 + 30 * age + chance.gauss(0, 300)
-        score = chance.gauss(age / 50, 1)
-        city = chance.choice(("Rome", "Rome", "Oslo", "Bern"))
-        person = f"p{chance.randrange(10**12)}"
+        age = rng.randint(18, 89)
+        income = 1_000 + 30 * age + rng.gauss(0, 300)
+        score = rng.gauss(age / 50, 1)
+        city = rng.choice(("Rome", "Rome", "Oslo", "Bern"))
+        person = f"p{rng.randrange(10**12)}"
         lines.append(f"{person},{age},{income:.2f},{score:.4f},{city},{row % 7}")
     return "\n".join(lines) + "\n"
 
 
-def slowly(body: str) -> Iterator[bytes]:
-    """The body in pieces with pauses, so that faults meet uploads that are under way."""
+def slow_body(body: str) -> Iterator[bytes]:
+    """Yield the body in pieces with pauses, so that faults meet running uploads."""
     encoded = body.encode()
     for start in range(0, len(encoded), 700):
         yield encoded[start : start + 700]

@@ -1,4 +1,4 @@
-"""The process that forks the service has none of the threads that a child would wait for."""
+"""The fork server has no thread that a child would wait for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 from pathlib import Path
-from trials.stage.forking import load
+from trials.environment.fork_server import load
 
 def threads():
     tasks = Path("/proc/self/task").iterdir()
@@ -23,10 +23,10 @@ threads()
 """
 
 
-def test_polars_pool_is_not_begun_before_the_fork() -> None:
-    told = subprocess.run(
+def test_polars_starts_no_thread_before_the_fork() -> None:
+    done = subprocess.run(
         [sys.executable, "-c", SCRIPT], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    loaded, begun = (set(line.split(",")) for line in told.stdout.splitlines())
-    assert "polars-0" in begun  # so is the pool called that no child would have
+    loaded, begun = (set(line.split(",")) for line in done.stdout.splitlines())
+    assert "polars-0" in begun  # the pool's name
     assert "polars-0" not in loaded

@@ -1,4 +1,4 @@
-"""Things to be asked for, made anew in a service: one of every kind that an address can name."""
+"""Resources for fuzzed requests: one of every kind that a path parameter can name."""
 
 from __future__ import annotations
 
@@ -11,52 +11,50 @@ from typing import Any
 import httpx2
 
 from tests.api.dsp.told import agreed, requested
-from trials.crowd import COLUMNS, CSV, principal, table
-from trials.verdicts import expect
+from trials.errors import expect
+from trials.workload import COLUMNS, CSV, admin_client, table
 
 SETTINGS = {"WEBHOOK_NETWORKS": "127.0.0.0/8"}
-"""What a service is started with in which everything can be made."""
+"""Settings under which every resource can be created."""
 
 NOBODY = "https://127.0.0.1:9/told"
-"""Where webhooks and callbacks go: no one listens there."""
+"""Unreachable target of webhooks and callbacks."""
 
 ROWS = 100
 STEPS = ("accept", "agree", "verify", "finalize")
-"""An offer until it holds; the recipient's word and the owner's in turn."""
+"""Messages of a negotiation, by recipient and owner in turn."""
 
 
 @dataclass(frozen=True)
-class Furnished:
-    """Ids by the names of path parameters, and the key of the recipient among them."""
+class Fixtures:
+    """Ids by path parameter, and the recipient's key."""
 
     ids: Mapping[str, str]
     recipient_key: str
 
 
-def furnished(url: str, chance: random.Random) -> Furnished:
-    """A data set with a level, a copy and all that can hang on them, and a recipient who may have it."""
+def create_fixtures(url: str, rng: random.Random) -> Fixtures:
+    """Create a data set with a level, a copy, everything that depends on them, and a recipient with access."""
     with ExitStack() as opened:
-        owner = opened.enter_context(principal(url))
-        name = f"met-{chance.randrange(10**12)}"
+        owner = opened.enter_context(admin_client(url))
+        name = f"met-{rng.randrange(10**12)}"
         made = _made(owner, "/v1/principals", json={"name": name})
-        recipient = opened.enter_context(principal(url))
+        recipient = opened.enter_context(admin_client(url))
         recipient.headers["Authorization"] = f"Bearer {made['key']}"
-        ids = _dataset(owner, name, made["id"], chance)
+        ids = _dataset(owner, name, made["id"], rng)
         at = f"/v1/datasets/{ids['dataset_id']}"
-        ids |= _shared(owner, recipient, ids, chance)
-        ids |= _asked_for(owner, at, ids["copy_id"], chance)
+        ids |= _shared(owner, recipient, ids, rng)
+        ids |= _asked_for(owner, at, ids["copy_id"], rng)
         ids["key_id"] = made["key"].split("_")[1]
-    return Furnished({**ids, "method": "primp"}, made["key"])
+    return Fixtures({**ids, "method": "primp"}, made["key"])
 
 
-def _dataset(
-    owner: httpx2.Client, name: str, recipient: str, chance: random.Random
-) -> dict[str, str]:
+def _dataset(owner: httpx2.Client, name: str, recipient: str, rng: random.Random) -> dict[str, str]:
     dataset = _made(
         owner,
         "/v1/datasets",
         params={"name": name, "columns": COLUMNS, "allow_overlap": "true", "key_column": "person"},
-        content=table(chance, ROWS).encode(),
+        content=table(rng, ROWS).encode(),
         headers={"Content-Type": CSV},
     )["id"]
     at, level = f"/v1/datasets/{dataset}", {"noise_variance": 1, "offered": True}
@@ -65,7 +63,7 @@ def _dataset(
     owner.put(f"{at}/levels/met", json=level).raise_for_status()
     owner.put(f"{at}/grants/{recipient}", json={"level": "met"}).raise_for_status()
     copy = _made(owner, f"{at}/copies", json={"level": "met"})["id"]
-    few, csv = table(chance, 3).encode(), {"Content-Type": CSV}
+    few, csv = table(rng, 3).encode(), {"Content-Type": CSV}
     pending = _made(
         owner, f"{at}/rows", params={"allow_overlap": "true"}, content=few, headers=csv
     )["pending"]
@@ -73,15 +71,16 @@ def _dataset(
         "dataset_id": dataset,
         "level": "met",
         "recipient": recipient,
+        "principal_id": recipient,
         "copy_id": copy,
         "batch_id": pending,
     }
 
 
 def _shared(
-    owner: httpx2.Client, recipient: httpx2.Client, ids: dict[str, str], chance: random.Random
+    owner: httpx2.Client, recipient: httpx2.Client, ids: dict[str, str], rng: random.Random
 ) -> dict[str, str]:
-    """An offer that has come so far or so far, and a transfer under an agreement by rule."""
+    """Create an offer in a random state, and a transfer under an agreement made by rule."""
     terms = {
         "items": [{"dataset": ids["dataset_id"], "level": "met"}],
         "purpose": "research",
@@ -90,10 +89,10 @@ def _shared(
         "recipient": ids["recipient"],
     }
     agreement = _made(owner, "/v1/agreements", json=terms)["id"]
-    for number, step in enumerate(STEPS[: chance.randrange(len(STEPS) + 1)]):
+    for number, step in enumerate(STEPS[: rng.randrange(len(STEPS) + 1)]):
         who = owner if number % 2 else recipient
         who.post(f"/v1/agreements/{agreement}/{step}", json={}).raise_for_status()
-    # Those of earlier times would be told of all that follows, again and again.
+    # Earlier webhooks would receive all later events.
     for earlier in owner.get("/v1/webhooks").raise_for_status().json()["webhooks"]:
         owner.delete(f"/v1/webhooks/{earlier['id']}").raise_for_status()
     hook = _made(owner, "/v1/webhooks", json={"url": NOBODY})["id"]
@@ -114,9 +113,9 @@ def _shared(
     }
 
 
-def _asked_for(owner: httpx2.Client, at: str, copy: str, chance: random.Random) -> dict[str, str]:
-    """What methods leave behind: an audit, a report, a job, a survey, a file."""
-    rows = table(chance, ROWS).encode()
+def _asked_for(owner: httpx2.Client, at: str, copy: str, rng: random.Random) -> dict[str, str]:
+    """Create an audit, a report, a job, a survey and a file."""
+    rows = table(rng, ROWS).encode()
     as_csv, later = {"Content-Type": CSV}, {"Prefer": "respond-async"}
     audit = _made(owner, f"{at}/audits", json={"levels": ["met"]})["id"]
     synthetic = owner.post("/v1/synthesis/primp", content=rows, headers=as_csv).raise_for_status()
@@ -124,7 +123,7 @@ def _asked_for(owner: httpx2.Client, at: str, copy: str, chance: random.Random) 
     address = "/v1/identifiability?confidential=city"
     job = _made(owner, address, content=rows, headers=as_csv | later)["id"]
     survey = {
-        "name": f"met-{chance.randrange(10**12)}",
+        "name": f"met-{rng.randrange(10**12)}",
         "categories": ["yes", "no"],
         "perturbation": {"kind": "poisson", "rate": 2, "gamma": 1},
     }

@@ -1,10 +1,8 @@
-"""Requests that nobody meant well, over all operations of the document.
+"""Fuzzed requests over all operations of the OpenAPI document.
 
-schemathesis draws cases, some that fit the document and some that do not. Each drawn case is sent, and
-then variants of it (`trials.fuzzing.variants`), about things that are made anew for every turn of an
-operation: whatever it removes or ends, the next one meets a whole world. Drawing takes ten times as long
-as sending, so there are many variants, and the next cases are drawn while others are under way. No answer
-may be a 5xx, or one that the document does not know.
+schemathesis draws valid and invalid cases. Each is sent, followed by variants of it (`trials.fuzzing.variants`) that refer to
+resources created anew for each turn. Drawing takes ten times as long as sending, so the next cases are drawn meanwhile. No answer
+may be a 5xx or undocumented.
 """
 
 from __future__ import annotations
@@ -25,26 +23,26 @@ import requests
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.e2e.test_contract import CASES, OPERATIONS
-from trials.crowd import ADMIN
+from trials.environment.fixtures import create_fixtures
+from trials.errors import expect
 from trials.fuzzing.variants import Message, different
-from trials.stage.furnishing import furnished
-from trials.verdicts import expect
+from trials.workload import ADMIN
 
 DRAWN, VARIANTS, SENDERS = 10, 119, 4
 
-Tell = Callable[[Counter[str]], None]
+Report = Callable[[Counter[str]], None]
 
 
 @dataclass
 class Answers:
-    """What came back: counts, and the messages that no service should answer so."""
+    """Counts of answers, and descriptions of the wrong ones."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, status: int | None, wrong: str | None) -> None:
-        """An answer, or that there was none, and what is wrong with it."""
+        """Record an answer, or its absence, and what is wrong with it."""
         with self.lock:
             self.counts["cases"] += 1
             self.counts["no answer" if status is None else f"status {status}"] += 1
@@ -57,29 +55,29 @@ def fuzz(
     url: str,
     cases: int,
     chosen_seed: int,
-    tell: Tell,
+    report: Report,
     so_far: Mapping[str, int] | None = None,
 ) -> Answers:
-    """At least so many cases, operation after operation; first those that had the fewest so far."""
-    chance, answers = random.Random(chosen_seed), Answers()
+    """Send at least so many cases, starting with the operations tried least."""
+    rng, answers = random.Random(chosen_seed), Answers()
     had = Counter({label: (so_far or {}).get(f"turns of {label}", 0) for label in CASES})
     with ExitStack() as opened:
         senders = opened.enter_context(ThreadPoolExecutor(SENDERS))
         sessions = [opened.enter_context(requests.Session()) for _ in range(SENDERS)]
-        drawn = next_drawn(had, chance)
+        drawn = draw_next(had, rng)
         while answers.counts["cases"] < cases:
             label, before = drawn[0].label, answers.counts.copy()
             try:
-                present = furnished(url, chance)
+                fixtures = create_fixtures(url, rng)
             except httpx2.TransportError as gone:
-                answers.note(None, f"nothing can be made any more ({type(gone).__name__})")
+                answers.note(None, f"no resources can be created any more ({type(gone).__name__})")
                 break
-            several = different(drawn, VARIANTS, present, chance)
+            several = different(drawn, VARIANTS, fixtures, rng)
             shares = [several[number::SENDERS] for number in range(SENDERS)]
-            uow = senders.map(partial(send_all, url, answers), sessions, shares)
+            under_way = senders.map(partial(send_all, url, answers), sessions, shares)
             had[label] += 1
-            number, drawn = len(drawn), next_drawn(had, chance)
-            list(uow)
+            number, drawn = len(drawn), draw_next(had, rng)
+            list(under_way)
             sent = answers.counts["cases"] - before["cases"]
             answers.counts += Counter(
                 {
@@ -89,18 +87,18 @@ def fuzz(
                     f"turns of {label}": 1,
                 }
             )
-            tell(answers.counts - before)
+            report(answers.counts - before)
     return answers
 
 
-def next_drawn(had: Counter[str], chance: random.Random) -> list[Message]:
-    """Cases of one of the operations that had the fewest."""
-    label = min(CASES, key=lambda one: (had[one], chance.random()))
-    return drawn_messages(label, chance.randrange(2**32))
+def draw_next(had: Counter[str], rng: random.Random) -> list[Message]:
+    """Draw cases of one of the operations tried least."""
+    label = min(CASES, key=lambda one: (had[one], rng.random()))
+    return draw_messages(label, rng.randrange(2**32))
 
 
-def drawn_messages(label: str, chosen_seed: int) -> list[Message]:
-    """Cases of one operation, drawn by schemathesis."""
+def draw_messages(label: str, chosen_seed: int) -> list[Message]:
+    """Draw cases of one operation by schemathesis."""
     drawn: list[Message] = []
 
     @seed(chosen_seed)
@@ -140,20 +138,20 @@ def drawn_messages(label: str, chosen_seed: int) -> list[Message]:
 
 
 def send_all(
-    url: str, answers: Answers, session: requests.Session, messages: list[Message]
+    url: str, answers: Answers, session: requests.Session, http_requests: list[Message]
 ) -> None:
-    for message in messages:
+    for message in http_requests:
         address = f"{url}{message.path}" + (f"?{message.query}" if message.query else "")
         try:
             prepared = requests.Request(
                 message.method, address, headers=message.headers, data=message.body
             ).prepare()
-            prepared.url = address  # as it was drawn: not tidied
+            prepared.url = address  # as drawn, not normalised
             answer = session.send(prepared, timeout=120, allow_redirects=False)
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader):
-            continue  # the library will not send it
+            continue  # cannot be sent
         except requests.exceptions.RequestException as gone:
-            answers.note(None, told(message, f"had no answer ({type(gone).__name__})"))
+            answers.note(None, described(message, f"had no answer ({type(gone).__name__})"))
             continue
         judge(message, answer, answers)
 
@@ -163,26 +161,28 @@ def judge(message: Message, answer: requests.Response, answers: Answers) -> None
     known = (
         str(answer.status_code) in documented
         or "x-request-id" not in answer.headers
-        # With a slash at its end it is the address of no operation, and led to that without.
+        # A trailing slash redirects to the path without it.
         or (answer.status_code == 307 and unquote(message.path).endswith("/"))
     )
     wrong = None
     if answer.status_code >= 500 or not known:
         request_id = answer.headers.get("x-request-id")
-        wrong = told(message, f"was answered with {answer.status_code} (request id {request_id})")
+        wrong = described(
+            message, f"was answered with {answer.status_code} (request id {request_id})"
+        )
     answers.note(answer.status_code, wrong)
 
 
-def told(message: Message, what: str) -> str:
-    """What became of a message, by what its operation is first, and then by the message."""
+def described(message: Message, what: str) -> str:
+    """Describe a message and its outcome, beginning with its operation."""
     return (
         f"{message.label} {what}; path {message.path[:200]!r}, query {message.query[:300]!r},"
         f" headers {message.headers!r}, body {message.body[:600]!r}"
     )
 
 
-def nothing_wrong(answers: Answers) -> None:
-    """Broken when there was an answer that should not have been; one of every kind is told."""
+def expect_no_wrong_answers(answers: Answers) -> None:
+    """Raise InvariantViolation with one wrong answer of every kind."""
     kinds = {one.partition("(")[0]: one for one in reversed(answers.wrong)}
     found = "\n".join(sorted(kinds.values()))
     expect(not answers.wrong, f"{len(answers.wrong)} wrong answers, such as: {found}")

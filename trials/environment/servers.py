@@ -1,4 +1,4 @@
-"""A PostgreSQL or a Redis that trials may end, and have again on the same port with the same data."""
+"""PostgreSQL and Redis servers that can be stopped and restarted with the same port and data."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tests.binaries import (
 from tests.databases import sqlalchemy_url
 
 DURABLE = {"synchronous_commit": "on"}
-"""What was committed must outlive the server, as it would where it is run in earnest."""
+"""Commits must survive a kill, as in production."""
 
 ATTEMPTS = 10
-"""Of a start after a kill: the server's own children may be about to end."""
+"""Attempts to start after a kill, while the server's children are still ending."""
 
 
 @dataclass
 class Server:
-    """The server, while it runs."""
+    """A running server."""
 
     name: str
     home: Path
@@ -43,7 +43,7 @@ class Server:
         self.process.wait()
 
     def begin(self) -> None:
-        """Start again where it was."""
+        """Restart on the same port."""
         for attempt in range(ATTEMPTS):
             try:
                 self.process, _ = started(_start(self.name, urlsplit(self.url).port), self.home)
@@ -56,7 +56,7 @@ class Server:
 
 @contextmanager
 def server(name: str) -> Iterator[Server]:
-    """A `postgres` or a `redis` in a temporary folder."""
+    """Run `postgres` or `redis` in a temporary folder."""
     home = temporary_home(name)
     try:
         process, url = started(_start(name, None), home)

@@ -1,10 +1,9 @@
-"""A process that has loaded the service once and forks it: a start without the imports.
+"""Fork server: a process with the service loaded, forked per command to skip imports.
 
-Most of a start are imports, and most of the rest is making routes. The forker does both, opens nothing,
-starts no thread, and forks a child for every line on its standard input. The child then runs the command whole, as a shell would have it
-run: settings, database, sweep, port. Children die with the forker, and the forker with its parent.
+It opens nothing and starts no thread. Each line on standard input forks a child that runs the whole command: settings, database,
+clean-up, port. Children die with the fork server, and it dies with its parent.
 
-    python -m trials.stage.forking      {"arguments", "environment", "log", "errors", "address_space"} a line
+    python -m trials.environment.fork_server      {"arguments", "environment", "log", "errors", "address_space"} a line
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     die_with_the_parent()
     load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that children leave nothing behind
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     print("loaded", flush=True)
     for line in sys.stdin:
         child = os.fork()
@@ -38,10 +37,9 @@ def main() -> None:
 
 
 def load() -> None:
-    """Import all that serving imports, early or late, and have compiled what it compiles.
+    """Import and compile everything that serving needs.
 
-    Compiled lines are compared with those of polars by each child: polars' threads, once begun here,
-    would be in no child, which would wait for them.
+    Polars is not used: its threads, once started here, would be missing in every child.
     """
     for late in ("pandas", "polars", "uvicorn", "anyio._backends._asyncio", "encodings.cp437"):
         with suppress(ImportError):
@@ -49,15 +47,15 @@ def load() -> None:
     from app.main import openapi_document
     from app.numerics.copies.noise.steps import compile_steps
 
-    openapi_document()  # what is made of the routes on the way is kept by the libraries
+    openapi_document()  # fills caches of the libraries
     make_routes()
     compile_steps()
     importlib.import_module("app.numerics.digits.kernels")
-    gc.freeze()  # what children never write to is theirs without being copied
+    gc.freeze()  # shared with children copy-on-write
 
 
 def make_routes() -> None:
-    """Have an app with its routes and nothing else; a child that wants one, once, takes this."""
+    """Build the application with its routes once, for a child to take."""
     from app import main
 
     made = main._bare_app(None)
@@ -71,7 +69,7 @@ def make_routes() -> None:
 
 
 def run(wanted: dict[str, Any]) -> None:
-    """Become the command; never returns."""
+    """Run the command in this process; never returns."""
     from app.cli import main as command
 
     die_with_the_parent()
@@ -103,7 +101,7 @@ def run(wanted: dict[str, Any]) -> None:
 
 
 def die_with_the_parent() -> None:
-    """Whatever ends the parent ends this process too."""
+    """Have the kernel kill this process when its parent ends."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
