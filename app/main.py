@@ -37,8 +37,9 @@ from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
 from app.api.jobs.replaying import request_kind
+from app.api.serving.load_shedding import LoadSheddingMiddleware
 from app.api.serving.metrics import Metrics
-from app.api.serving.refusing import Drained, Draining, Shedding
+from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import offers, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
@@ -166,6 +167,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        app.state.shutdown.handle_signals(settings.drain_seconds)
         compile_ahead(settings.home)
         runner = Runner(resources, settings.job_threads) if settings.job_threads else None
         if runner is not None:
@@ -192,11 +194,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.first_start = not has_administrator(resources)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
-    app.state.draining = Draining()
+    app.state.shutdown = Shutdown()
     app.state.probes = Probes.of(resources)
     app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
-    app.add_middleware(Shedding)
-    app.add_middleware(Drained, draining=app.state.draining)
+    app.add_middleware(LoadSheddingMiddleware)
+    app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
     app.add_middleware(
         Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
     )
