@@ -143,7 +143,7 @@ def demonstrate(settings: Settings) -> None:
 def _listen(settings: Settings) -> socket.socket:
     """Bind the socket first of all: a start that fails here has not replaced or spent the administrator's key."""
     from app.api.serving.server import listening_socket
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
 
     listening = listening_socket(settings.host, settings.port)
     log_as_json()
@@ -154,7 +154,7 @@ def _serve(settings: Settings, listening: socket.socket, *, demonstration: bool 
     """Serve in this process."""
     from uvicorn import Server
 
-    from app.service.demonstration.making import ensure_demonstration
+    from app.service.demonstration.setup import ensure_demonstration
     from app.service.sharing.sessions import make_administrators_link
 
     app = _create_app(settings)
@@ -174,7 +174,7 @@ def _supervise(settings: Settings, listening: socket.socket) -> None:
     """Serve in worker processes, after preparing what they would race for."""
     from app.api.serving.metrics import share_metrics
     from app.api.serving.server import Supervisor
-    from app.service.starting.installation import ensure_administrator
+    from app.service.startup.installation import ensure_administrator
 
     with resources_of(settings) as resources:
         key = ensure_administrator(resources, settings.admin_key)
@@ -187,7 +187,7 @@ def _supervise(settings: Settings, listening: socket.socket) -> None:
 def create_worker() -> FastAPI:
     """Create the app of a worker process."""
     from app.api.serving.server import stop_with_supervisor
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
 
     log_as_json()
     stop_with_supervisor()
@@ -235,7 +235,7 @@ def work(settings: Settings) -> None:
     import signal
     import threading
 
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
     from app.main import register_job_handlers
     from app.service.jobs.runner import Runner
 
@@ -265,7 +265,7 @@ def migrate(settings: Settings) -> None:
 
 def change_master_key(settings: Settings) -> None:
     """wrap all keys by CORNERWAVE_MASTER_KEY in place of CORNERWAVE_OLD_MASTER_KEY"""
-    from app.service.starting import installation
+    from app.service.startup import installation
     from app.store.blobs.store import place_at
 
     if settings.master_key is None or settings.old_master_key is None:
@@ -296,7 +296,7 @@ def verify_log(settings: Settings) -> None:
 
 def compile_code(settings: Settings) -> None:
     """compile the noise, the lines of CSV and the moments of rows ahead of a start"""
-    from app.service.copies.compiling import compile_now
+    from app.service.copies.compilation import compile_now
 
     if not compile_now(settings.home):
         sys.exit(
@@ -324,8 +324,8 @@ def openapi(settings: Settings) -> None:
 
 def verify(settings: Settings, *, as_json: bool, quick: bool) -> None:
     """check blobs, history, shapes and audit log against each other; the service may run"""
-    from app.service.upkeep import verify as verifying
-    from app.service.upkeep.progress import progress
+    from app.service.maintenance import verify as verifying
+    from app.service.maintenance.progress_bar import progress
     from app.store.database.migrations import refuse_unused
 
     refuse_unused(settings.database_url)
@@ -358,8 +358,8 @@ def _exit_now(status: int) -> NoReturn:
 
 def backup(settings: Settings, folder: Path) -> None:
     """write database and blobs as of one moment into a new folder; the service may run"""
-    from app.service.upkeep.backup import back_up
-    from app.service.upkeep.progress import progress
+    from app.service.maintenance.backup import back_up
+    from app.service.maintenance.progress_bar import progress
     from app.store.blobs.store import place_at
     from app.store.database.migrations import refuse_unused
 
@@ -375,8 +375,8 @@ def backup(settings: Settings, folder: Path) -> None:
 def restore(settings: Settings, folder: Path) -> None:
     """fill an empty database and an empty blob store from a backup"""
     from app.main import master_key_of
-    from app.service.upkeep import restore as restoring
-    from app.service.upkeep.progress import progress
+    from app.service.maintenance import restore as restoring
+    from app.service.maintenance.progress_bar import progress
     from app.store.blobs.store import place_at
 
     if settings.master_key is None and not settings.master_key_file.exists():

@@ -140,38 +140,38 @@ FORMULAS = [
 # Missing permission checks
 RIGHTS = [
     Mutation(
-        "service/asking.py",
-        "if ask.caller.role not in (Role.ADMIN, *roles):",
-        "if ask.caller.role is Role.RECIPIENT and Role.RECIPIENT not in roles:",
+        "service/context.py",
+        "if ask.principal.role not in (Role.ADMIN, *roles):",
+        "if ask.principal.role is Role.RECIPIENT and Role.RECIPIENT not in roles:",
     ),
     Mutation(
-        "service/asking.py",
+        "service/context.py",
         "if by_hand is not None and (by_hand.expires_at is None or by_hand.expires_at > now):",
         "if by_hand is not None:",
     ),
     Mutation(
-        "service/asking.py",
+        "service/context.py",
         "if variances.get(grant.level, math.inf) <= noise_variance",
         "if variances.get(grant.level, math.inf) >= noise_variance",
     ),
     Mutation(
-        "service/asking.py",
-        "if grant is not None or ask.caller.role is Role.AUDITOR:",
+        "service/context.py",
+        "if grant is not None or ask.principal.role is Role.AUDITOR:",
         "if grant is not None:",
     ),
     Mutation(
-        "service/permission.py",
-        "if caller.agreement is not None and bound not in bindings:",
-        "if caller.agreement is not None and not bindings:",
+        "service/authentication.py",
+        "if principal.agreement is not None and bound not in bindings:",
+        "if principal.agreement is not None and not bindings:",
     ),
     Mutation(
-        "service/permission.py",
+        "service/authentication.py",
         "if not allowed.issuperset(columns) or first_row < grant.first_row:",
         "if not allowed.issuperset(columns):",
     ),
     Mutation(
-        "service/permission.py",
-        "if holder(connection) != ask.caller:",
+        "service/authentication.py",
+        "if holder(connection) != ask.principal:",
         "if holder(connection) is None:",
     ),
     Mutation(
@@ -191,8 +191,8 @@ RIGHTS = [
     ),
     Mutation(
         "service/distributions/surveys.py",
-        "if ask.caller.role is not Role.ADMIN and survey.owner != ask.caller.id:",
-        "if ask.caller.role is Role.RECIPIENT and survey.owner != ask.caller.id:",
+        "if ask.principal.role is not Role.ADMIN and survey.owner != ask.principal.id:",
+        "if ask.principal.role is Role.RECIPIENT and survey.owner != ask.principal.id:",
     ),
     Mutation("service/distributions/surveys.py", "    _require_reader(ask, survey)\n", ""),
     Mutation(
@@ -202,14 +202,14 @@ RIGHTS = [
         """    with snapshot(resources.engine) as connection:""",
     ),
     Mutation(
-        "service/copies/released/links.py",
+        "service/copies/files/signed_urls.py",
         "if withdrawn != file.retired:",
         "if withdrawn < file.retired:",
     ),
     Mutation(
-        "service/copies/released/links.py",
-        "content = [self.file, self.caller, self.key or NO_KEY, str(self.expires), READ]",
-        "content = [self.file, self.caller, str(self.expires), READ]",
+        "service/copies/files/signed_urls.py",
+        "content = [self.file, self.principal, self.key or NO_KEY, str(self.expires), READ]",
+        "content = [self.file, self.principal, str(self.expires), READ]",
     ),
     Mutation(
         "service/sharing/agreements/terms.py",
@@ -223,12 +223,12 @@ RIGHTS = [
     ),
     Mutation(
         "service/sharing/agreements/negotiating.py",
-        "if record is None or record.revoked_at or record.caller.role is not Role.RECIPIENT:",
-        "if record is None or record.caller.role is not Role.RECIPIENT:",
+        "if record is None or record.revoked_at or record.principal.role is not Role.RECIPIENT:",
+        "if record is None or record.principal.role is not Role.RECIPIENT:",
     ),
     Mutation(
         "service/sharing/agreements/negotiating.py",
-        "        callers.revoke_share_keys(connection, agreement.id, moment(connection))\n",
+        "        principals.revoke_share_keys(connection, agreement.id, moment(connection))\n",
         "        pass\n",
     ),
     Mutation(
@@ -239,7 +239,7 @@ RIGHTS = [
 ]
 # Lost commits, races, seals
 STATE = [
-    Mutation("service/asking.py", "            under_way.keep()\n", "            pass\n"),
+    Mutation("service/context.py", "            under_way.keep()\n", "            pass\n"),
     Mutation(
         "store/database/audit_log.py",
         "at = now if newest.at is None else max(now, newest.at)",
@@ -280,10 +280,12 @@ STATE = [
         "while len(self._held) >= CHUNK_BYTES:",
     ),
     Mutation(
-        "store/caches/rates.py", "pipeline.expire(key, 2 * WINDOW_SECONDS)", "pipeline.persist(key)"
+        "store/caches/rate_counter.py",
+        "pipeline.expire(key, 2 * WINDOW_SECONDS)",
+        "pipeline.persist(key)",
     ),
     Mutation(
-        "store/caches/rates.py",
+        "store/caches/rate_counter.py",
         "return 0  # not of this service, or not of this minute",
         "return 1",
     ),
@@ -293,12 +295,12 @@ STATE = [
         "                raise\n",
     ),
     Mutation(
-        "api/transport/once.py",
+        "api/transport/route.py",
         "if receipt.fingerprint != once.fingerprint():",
         "if receipt.status is None and receipt.fingerprint != once.fingerprint():",
     ),
     Mutation(
-        "api/transport/once.py",
+        "api/transport/route.py",
         'shown_once = "no-store" in response.headers.get("cache-control", "")',
         "shown_once = False",
     ),
@@ -344,12 +346,12 @@ OUTSIDE = [
         "refuse_swollen(len(packed), len(content), UNPACKED_BYTES)",
     ),
     Mutation(
-        "api/transport/observing.py",
+        "api/transport/access_log.py",
         'route = getattr(scope.get("route"), "path", "unmatched")',
         'route = scope["path"]',
     ),
     Mutation(
-        "api/transport/observing.py",
+        "api/transport/access_log.py",
         'extra={"request_id": request_id, "failure": places_of(error)})',
         'extra={"request_id": request_id, "failure": str(error)})',
     ),

@@ -29,8 +29,8 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from app.errors import Busy, StorageFull, Unavailable
 from app.service.resources import Resources
 from app.store.database import installation
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading, writing
-from app.store.database.registered import datasets
 from app.store.vault import SealBroken
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -63,7 +63,7 @@ DISK = "There is no room left where the service keeps its data; nothing was chan
 
 
 def outage_of(error: BaseException) -> Unavailable | Busy | None:
-    """What to tell the caller, when the failure is one of the database's or the disk's."""
+    """What to tell the principal, when the failure is one of the database's or the disk's."""
     if isinstance(error, NoConnectionFree):
         return Busy("Every connection to the database is at work.", seconds=2)
     if isinstance(error, DBAPIError):

@@ -12,20 +12,20 @@ import pyarrow as pa
 from sqlalchemy import Engine
 
 from app.model import Limits
-from app.service.copies.making.scheduling import Downloads
+from app.service.download_scheduler import Downloads
+from app.service.executor import Executor
 from app.service.jobs.job_types import Jobs
-from app.service.spreading import Spread
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
-from app.store.caches.rates import RateCounter
-from app.store.sources import ImportRoots
+from app.store.caches.rate_counter import RateCounter
+from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.chain import Chain
+    from app.service.copies.history_chain import Chain
     from app.service.distributions.copy_summary import CopySummary
 
 
@@ -68,10 +68,10 @@ class Resources:
     probing: Engine
     blobs: BlobStore
     released: ReleasedStore
-    spread: Spread
+    executor: Executor
     imports: ImportRoots
     vault: Vault
-    redis: GuardedRedis | None
+    redis: CircuitBreaker | None
     rates: RateCounter
     noise: NoiseCache
     copies: HotBlocks[pa.RecordBatch]

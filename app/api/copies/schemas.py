@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
+from app.service.copies.generation.release import Selection
 from app.service.copies.issue import Algorithm
-from app.service.copies.making.release import Selection
 
 
 class CopyForm(Form):
@@ -125,7 +125,7 @@ class HistoryEntryView(BaseModel):
     previous_hash: str
     hash: str
     at: datetime
-    caller: str
+    principal: str
 
     @classmethod
     def of(cls, entry: HistoryEntry) -> Self:
@@ -139,7 +139,7 @@ class HistoryEntryView(BaseModel):
             previous_hash=entry.previous_hash,
             hash=entry.hash,
             at=entry.at,
-            caller=entry.caller,
+            principal=entry.principal,
         )
 
 

@@ -14,18 +14,18 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
 from app.service.copies.advice import Advice
-from app.service.datasets.arriving.report import ColumnReport, TableReport
-from app.service.datasets.pending import PendingRows
+from app.service.datasets.pending_rows import PendingRows
+from app.service.datasets.registration.report import ColumnReport, TableReport
 from app.tables.stream import Decimal, Header
 
-AllowVersionsHere = Annotated[
+AllowVersionsDep = Annotated[
     bool,
     Query(
         description="Accept keys that have a row already, and without a key column rows: k versions of a row leave v/k"
         " of a level's variance."
     ),
 ]
-AllowOverlapHere = Annotated[
+AllowOverlapDep = Annotated[
     bool,
     Query(description="Accept that most of the rows are in another data set too."),
 ]

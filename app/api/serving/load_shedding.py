@@ -15,7 +15,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.transport.observing import PROBES
+from app.api.transport.access_log import PROBES
 from app.api.transport.problems import problem_of
 from app.errors import Busy
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars, pictures_beside
-from app.service.distributions.side_by_side import side_by_side
+from app.service.distributions.comparison import side_by_side
 from app.service.jobs.progress import SHARES, Progress
 from app.service.synthesis.report import InnerName, MethodName, SynthesisReport, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
@@ -64,7 +64,7 @@ def run_synthesis(
     """A synthetic table."""
     (table,) = tables["table"]
     made = synthesise(table, form.method, form.wishes(), limits, progress.share(0, 900))
-    progress.tell("drawing", 900, SHARES)
+    progress.report("drawing", 900, SHARES)
     beside = side_by_side(table, made.first)
     return Finished(
         made.first,

@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.transport import downloads
-from app.service.copies.released import links, plans
+from app.service.copies.files import file_plan, signed_urls
 from app.store.database.copies import released_files
 from app.store.database.engine import reading
 from tests.api.conftest import Service
@@ -24,7 +24,7 @@ from tests.api.copies.copy_tables import append, issue, mixed_table, register, r
 
 @pytest.fixture(autouse=True)
 def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_an_address_ends(
     listed = files(admin, copy, expires_in_seconds=60)
     url = path(listed["files"][0]["url"])
     assert admin.get(url).status_code == 200
-    monkeypatch.setattr(links, "datetime", later_by(timedelta(seconds=61)))
+    monkeypatch.setattr(signed_urls, "datetime", later_by(timedelta(seconds=61)))
     assert admin.get(url).json()["type"] == "/problems/link-refused"
 
 
@@ -246,7 +246,7 @@ def test_no_address_holds_longer_than_the_operator_allows(admin: TestClient) -> 
 
 
 def granted(service: Service, dataset: str, **form: Any) -> tuple[str, TestClient]:
-    recipient, client = service.caller("recipient")
+    recipient, client = service.principal("recipient")
     put = service.client().put(
         f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "b", **form}
     )
@@ -262,8 +262,8 @@ def test_an_address_ends_with_the_right_behind_it(service: Service, admin: TestC
     recipient, client = granted(service, dataset)
     url = path(files(client, copy)["files"][0]["url"])
     assert stranger.get(url).status_code == 200
-    key = admin.get(f"/v1/recipients/{recipient}").json()["keys"][0]
-    assert admin.delete(f"/v1/recipients/{recipient}/keys/{key}").status_code == 204
+    key = admin.get(f"/v1/principals/{recipient}").json()["keys"][0]
+    assert admin.delete(f"/v1/principals/{recipient}/keys/{key}").status_code == 204
     assert stranger.get(url).status_code == 401
 
     recipient, client = granted(service, dataset)
@@ -300,7 +300,7 @@ def test_nobody_gets_files_of_a_copy_that_is_not_for_it(
     dataset = register(admin, mixed_table(250))
     copy = issue(admin, dataset, level="a")["id"]
     _, client = granted(service, dataset)  # of level b, which is more perturbed
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     assert client.post(f"/v1/copies/{copy}/files", json={}).status_code == 404
     assert auditor.post(f"/v1/copies/{copy}/files", json={}).status_code == 403
     assert admin.post("/v1/copies/cp_none/files", json={}).status_code == 404
@@ -343,7 +343,7 @@ def test_the_right_is_asked_for_while_a_file_is_served(
     recipient, client = granted(service, dataset)
     (file,) = files(client, copy)["files"]
     asked = 0
-    holds = links.linked_file
+    holds = signed_urls.linked_file
 
     def counted(*arguments: Any) -> Any:
         nonlocal asked
@@ -352,13 +352,13 @@ def test_the_right_is_asked_for_while_a_file_is_served(
             admin.delete(f"/v1/datasets/{dataset}/grants/{recipient}")
         return holds(*arguments)
 
-    monkeypatch.setattr(links, "linked_file", counted)
+    monkeypatch.setattr(signed_urls, "linked_file", counted)
     answer = client.get(path(file["url"]))
     assert len(answer.content) < file["size_bytes"]
     assert asked == 8
     log = admin.get("/v1/audit-log", params={"limit": 1_000}).json()["entries"]
     refused = [entry for entry in log if entry["action"] == "refusal"]
-    assert [entry["caller"] for entry in refused] == [recipient]
+    assert [entry["principal"] for entry in refused] == [recipient]
 
 
 def test_the_log_tells_who_was_given_addresses(admin: TestClient) -> None:

@@ -13,10 +13,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.service.copies.freezing.protection import PartProtection, open_protections
-from app.service.starting.sweeping import sweep
+from app.service.datasets.protection.part_protection import PartProtection, open_protections
+from app.service.startup.orphaned_blobs import sweep
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     append,
@@ -261,7 +261,7 @@ def test_a_batch_of_which_all_rows_are_retired_is_gone(admin: TestClient) -> Non
 def test_recipients_see_nothing_of_pending_rows(
     admin: TestClient, service: Service, dataset: str
 ) -> None:
-    recipient, reader = service.caller("recipient")
+    recipient, reader = service.principal("recipient")
     admin.put(f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "c"})
     copy = issue(reader, dataset, level="c")["id"]
 
@@ -289,7 +289,7 @@ def test_pending_rows_go_with_their_data_set(
 
 def test_only_the_owner_freezes(admin: TestClient, service: Service) -> None:
     dataset = register(admin, table(100), columns=None)
-    recipient, reader = service.caller("recipient")
+    recipient, reader = service.principal("recipient")
     admin.put(f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "c"})
     early = reader.post(f"/v1/datasets/{dataset}/copies", json={"level": "c"})
     assert early.status_code == 409
@@ -382,7 +382,7 @@ def test_a_crash_between_forming_a_part_and_its_commit_leaves_rows_pending(
     if fails == "commit":
         event.listen(engine, "commit", fail)
     else:
-        monkeypatch.setattr("app.store.database.registered.datasets.add_part", fail)
+        monkeypatch.setattr("app.store.database.datasets.datasets.add_part", fail)
     assert try_append(admin, dataset, table(20, seed=2)).status_code >= 500
     assert close(admin, dataset).status_code >= 500
     monkeypatch.undo()

@@ -12,10 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from app.service.datasets.seen_before.fingerprinting import CONTEXT, fingerprint_keys
+from app.service.datasets.overlap.row_fingerprints import CONTEXT, fingerprint_keys
 from app.store.database import tables
+from app.store.database.datasets import sketches
 from app.store.database.engine import reading, writing
-from app.store.database.registered import sketches
 from app.store.vault import Vault
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import PARQUET, as_parquet, issue, rows_of
@@ -304,8 +304,8 @@ def test_what_was_released_is_remembered_when_its_data_set_is_removed(
 def test_rows_of_another_owner_are_told_to_the_operator_alone(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _, owner = service.caller("owner")
-    _, curious = service.caller("owner")
+    _, owner = service.principal("owner")
+    _, curious = service.principal("owner")
     theirs = registered(owner, people(0, 1_000), "theirs", **KEY)["id"]
     copied = registered(curious, people(0, 1_000), "same", **KEY)
     assert copied["warnings"] == []

@@ -38,7 +38,7 @@ print(metrics.text().decode())
 
 def supervise(factory: str, listening: socket.socket, metrics: Path) -> None:
     """Run two workers, which have a tenth of a second to end."""
-    sys.stdin = None  # type: ignore[assignment]  # a fork server's is no descriptor that workers inherit
+    sys.stdin = None  # a fork server's is no descriptor that workers inherit
     share_metrics(metrics)
     server.EXIT_SECONDS = 0.0
     config = server.server_config(f"tests.api.serving.small_apps:{factory}", workers=2)
