@@ -68,7 +68,7 @@ from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
-from app.service.sharing.identity import Provider
+from app.service.sharing.identity import IdentityProvider
 from app.service.sharing.webhooks import outbox
 from app.service.startup.installation import (
     claim_store,
@@ -186,7 +186,7 @@ def create_app(settings: Settings) -> FastAPI:
     register_job_handlers(resources, app)
     app.state.settings = settings.shown()
     app.state.public_url = settings.public_url
-    app.state.provider = _provider(settings)
+    app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.watch(resources)
     app.state.ranges = Ranges(resources.spool_dir)
@@ -309,11 +309,11 @@ def open_resources(settings: Settings) -> Resources:
     )
 
 
-def _provider(settings: Settings) -> Provider | None:
+def _identity_provider(settings: Settings) -> IdentityProvider | None:
     """The identity provider, where one is configured."""
     if not settings.oidc_issuer or not settings.oidc_client_id or not settings.oidc_client_secret:
         return None
-    return Provider(
+    return IdentityProvider(
         settings.oidc_issuer,
         settings.oidc_client_id,
         settings.oidc_client_secret,
