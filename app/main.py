@@ -37,8 +37,9 @@ from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
 from app.api.jobs.async_worker import request_kind
+from app.api.serving.load_shedding import LoadSheddingMiddleware
 from app.api.serving.metrics import Metrics
-from app.api.serving.refusing import Drained, Draining, Shedding
+from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import offers, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
@@ -69,7 +70,7 @@ from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
-from app.service.sharing.identity import Provider
+from app.service.sharing.identity import IdentityProvider
 from app.service.sharing.webhooks import outbox
 from app.service.startup.installation import (
     claim_store,
@@ -184,6 +185,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        app.state.shutdown.handle_signals(settings.drain_seconds)
         compile_ahead(settings.home)
         runner = Runner(resources, settings.job_threads) if settings.job_threads else None
         if runner is not None:
@@ -202,7 +204,7 @@ def create_app(settings: Settings) -> FastAPI:
     register_job_handlers(resources, app)
     app.state.settings = settings.shown()
     app.state.public_url = settings.public_url
-    app.state.provider = _provider(settings)
+    app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.watch(resources)
     app.state.ranges = Ranges(resources.spool_dir)
@@ -210,11 +212,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.first_start = not has_administrator(resources)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
-    app.state.draining = Draining()
+    app.state.shutdown = Shutdown()
     app.state.probes = Probes.of(resources)
     app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
-    app.add_middleware(Shedding)
-    app.add_middleware(Drained, draining=app.state.draining)
+    app.add_middleware(LoadSheddingMiddleware)
+    app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
     app.add_middleware(
         Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
     )
@@ -327,11 +329,11 @@ def open_resources(settings: Settings) -> Resources:
     )
 
 
-def _provider(settings: Settings) -> Provider | None:
+def _identity_provider(settings: Settings) -> IdentityProvider | None:
     """The identity provider, where one is configured."""
     if not settings.oidc_issuer or not settings.oidc_client_id or not settings.oidc_client_secret:
         return None
-    return Provider(
+    return IdentityProvider(
         settings.oidc_issuer,
         settings.oidc_client_id,
         settings.oidc_client_secret,
