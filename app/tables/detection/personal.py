@@ -12,10 +12,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from app.tables.detection.check_digits import CHECKS, LONGEST, iban, without_marks
+from app.tables.detection.check_digits import NEARLY_ALL, is_iban, national_numbers, without_marks
 from app.tables.detection.given_names import GIVEN_NAMES
 
-NEARLY_ALL = 0.8
 ENOUGH = 3
 """Fewer values that pass a check of one in ten may do so by chance."""
 
@@ -127,11 +126,8 @@ def numbering_people(sample: Sequence[str], values: int, span: float, *, steps: 
     codes = [text.removeprefix("-") for text in sample]
     if len(codes) < FEWEST or not all(text.isdecimal() for text in codes):
         return None
-    checked = [
-        what for what, check in CHECKS.items() if sum(map(check, codes)) >= NEARLY_ALL * len(codes)
-    ]
-    if checked and len(set(codes)) >= FEWEST:
-        return f"It holds {checked[0]}, so it tells people apart."
+    if (what := national_numbers(codes, FEWEST)) is not None:
+        return f"It holds {what}, so it tells people apart."
     if len(set(codes)) < len(codes):
         return None
     lengths = {len(text) for text in codes}
@@ -168,11 +164,8 @@ def _recognised(values: Sequence[str]) -> str | None:
     for what, form in FORMS.items():
         if _share(values, partial(_has_form, form)):
             return what
-    plain = [without_marks(text) if len(text) <= 2 * LONGEST else "" for text in values]
-    if len(set(plain)) >= ENOUGH:
-        for what, check in CHECKS.items():
-            if _share(plain, check):
-                return what
+    if (what := national_numbers(values, ENOUGH)) is not None:
+        return what
     if _share(values, is_phone):
         return "phone numbers"
     if _share(values, is_street):
@@ -330,7 +323,7 @@ def _has_phone(text: str) -> bool:
 
 
 def _has_iban(text: str) -> bool:
-    return any(iban(without_marks(found)) for found in IBAN_WITHIN.findall(text))
+    return any(is_iban(without_marks(found)) for found in IBAN_WITHIN.findall(text))
 
 
 WITHIN: dict[str, Callable[[str], bool]] = {
