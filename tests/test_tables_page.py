@@ -11,7 +11,7 @@ from app.tables.bodies import encoding
 from app.tables.columns import NEARLY_UNIQUE_SHARE
 from app.tables.detection import personal
 from app.tables.dialect.spelling import MISSING_NUMBERS
-from app.tables.formats import archive, arrow_message, csv, json
+from app.tables.formats import archive, arrow_message, csv, json, parquet_pages
 from app.tables.media import MediaType
 from app.tables.values import cells, plain
 
@@ -30,6 +30,7 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"no row longer than {csv.BLOCK_BYTES // MEBIBYTE} MiB",
         f"the first block ({csv.BLOCK_BYTES // MEBIBYTE} MiB)",
         f"at most {arrow_message.BATCH_BYTES // MEBIBYTE} MiB, also when unpacked",
+        f"a page of at most {parquet_pages.PAGE_BYTES // MEBIBYTE} MiB when unpacked",
         f"at most {json.JSON_BYTES // MEBIBYTE} MiB; written up to"
         f" {writing.JSON_BYTES // MEBIBYTE} MiB",
         f"`CORNERWAVE_MAX_UPLOAD_BYTES`, {limits.upload_bytes // 2**30} GiB",

@@ -32,6 +32,7 @@ TYPE_NAMES: dict[type, str] = {
     list: "a list",
     dict: "an object",
 }
+NESTED = ("a list", "an object")
 WANTED = 'The body must be an object {"columns": {name: [values]}}'
 
 
@@ -121,19 +122,16 @@ def _array(name: str, cells: list[Cell]) -> pa.Array:
 
 
 def _mixed(name: str, cells: list[Cell]) -> InvalidTable:
-    first = None
-    for row, cell in enumerate(cells, start=1):
-        found = None if cell is None else TYPE_NAMES[type(cell)]
-        if isinstance(cell, list | dict):
-            return InvalidTable(f"Column {name!r} holds {found} in row {row}", column=name, row=row)
-        first = first or found
-        if found not in (None, first):
-            return InvalidTable(
-                f"Column {name!r} begins with {first} and holds {found} in row {row}",
-                column=name,
-                row=row,
-            )
-    raise ValueError("the column is of one type")
+    """The error for the first value of another type than those before it, or that is no value at all."""
+    found = [None if cell is None else TYPE_NAMES[type(cell)] for cell in cells]
+    first = next(filter(None, found))
+    row = next(
+        row for row, kind in enumerate(found, 1) if kind in NESTED or kind not in (None, first)
+    )
+    begins = "" if found[row - 1] in NESTED else f"begins with {first} and "
+    return InvalidTable(
+        f"Column {name!r} {begins}holds {found[row - 1]} in row {row}", column=name, row=row
+    )
 
 
 def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

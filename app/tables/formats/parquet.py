@@ -13,6 +13,7 @@ from app.errors import InvalidTable
 from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables.bodies.encoding import Counted, refuse_swollen
 from app.tables.bodies.spool import Spool
+from app.tables.formats.parquet_pages import refuse_swollen_pages
 from app.tables.stream import TableStream
 from app.tables.values.cells import checked_names
 from app.tables.values.normalising import UNREADABLE, normalised
@@ -33,6 +34,7 @@ def read_parquet(
     try:
         if spool.size == 0:
             raise InvalidTable("The body is empty")
+        refuse_swollen_pages(spool, spool.size, limits.upload_bytes)
         file = _opened(spool)
         checked_names(file.schema_arrow.names, limits)
         _refuse_swollen(file.metadata, spool.size, limits)

@@ -191,7 +191,7 @@ def iban(country: str, rng: random.Random) -> str:
 
 def german_tax(rng: random.Random) -> str:
     """One of the first ten digits occurs twice, and no other does."""
-    digits = rng.sample("123456789", 8) + ["0"]
+    digits = [*rng.sample("123456789", 8), "0"]
     body = "".join([digits[0], *rng.sample([*digits[1:], digits[1]], 9)])
     product = 10
     for digit in map(int, body):
