@@ -26,9 +26,9 @@ def test_every_room_of_an_administrator(told: Survey, look: Look, visit: Visit) 
         "/portal",
         "/portal/log",
         "/portal/log?action=copy.issue",
-        "/portal/log?caller=nobody",
-        "/portal/callers",
-        f"/portal/callers/{told.analyst.id}",
+        "/portal/log?principal=nobody",
+        "/portal/principals",
+        f"/portal/principals/{told.analyst.id}",
         "/portal/jobs",
         "/portal/agreements",
         "/portal/health",
@@ -60,13 +60,13 @@ def test_an_auditor_checks_the_chain(told: Survey, visit: Visit) -> None:
 
 def test_a_key_is_made_and_revoked(visit: Visit) -> None:
     visitor, new = visit(), visit()
-    visitor.sign_in(path="/portal/callers")
+    visitor.sign_in(path="/portal/principals")
     visitor.page.get_by_label("Name").fill("Made in a browser")
     visitor.page.get_by_label("Role").select_option("auditor")
     visitor.page.get_by_role("button", name="Make a key").click()
     key = visitor.page.locator("#new-key").inner_text()
     new.sign_in(key, "/portal/log")
-    visitor.go("/portal/callers")
+    visitor.go("/portal/principals")
     visitor.page.get_by_role("link", name="Made in a browser").click()
     visitor.page.on("dialog", lambda dialog: dialog.accept())
     visitor.page.get_by_role("button", name="Revoke key").click()
