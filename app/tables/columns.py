@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidParameter
-from app.model import Column, ColumnWish, Kind, Storage
+from app.model import Column, ColumnOverrides, Kind, Storage
 from app.tables.detection.personal import (
     FEWEST,
     TIMES_NOTE,
-    holding_people,
-    holding_times,
-    named_for_people,
-    numbering_people,
+    are_times,
+    reason_by_integers,
+    reason_by_name,
+    reason_by_values,
 )
 from app.tables.stream import TableColumn, category_text
 from app.tables.values.units import PLAIN
@@ -50,7 +50,7 @@ NEARLY_UNIQUE_SHARE = 0.9
 
 
 @dataclass(frozen=True, repr=False)
-class ColumnLook:
+class ColumnProfile:
     """What was seen of a column.
 
     where:
@@ -82,7 +82,7 @@ class ColumnLook:
         return tuple(self.counts.most_common(FREQUENT))
 
 
-class LookedAt:
+class ColumnProfiler:
     """Looks at the batches of one column as they pass."""
 
     def __init__(self, column: TableColumn, categories: int, *, counted: bool = False) -> None:
@@ -111,14 +111,14 @@ class LookedAt:
             self._see_numbers(present)
         self._count(present)
 
-    def look(self) -> ColumnLook:
+    def look(self) -> ColumnProfile:
         """What was seen."""
         if self._number:
             distinct = None if self._different is None else len(self._different)
         else:
             distinct = None if self._counts is None else len(self._counts)
         seen = self._number and self._values > 0
-        return ColumnLook(
+        return ColumnProfile(
             values=self._values,
             missing=self._missing,
             distinct=distinct,
@@ -220,7 +220,7 @@ class Facts:
     missing: int
     integer: bool = False
     distinct: int | None = None
-    look: ColumnLook | None = None
+    look: ColumnProfile | None = None
     column: TableColumn | None = None
 
     @property
@@ -236,7 +236,7 @@ class Facts:
         return PLAIN if seen is None else seen
 
 
-def facts_of(column: TableColumn, look: ColumnLook, *, integer: bool) -> Facts:
+def facts_of(column: TableColumn, look: ColumnProfile, *, integer: bool) -> Facts:
     """What is known of a column that was looked at; `integer` says whether all its numbers are."""
     return Facts(
         column.name,
@@ -250,7 +250,7 @@ def facts_of(column: TableColumn, look: ColumnLook, *, integer: bool) -> Facts:
     )
 
 
-def column_of(facts: Facts, wish: ColumnWish | None, categories: int) -> Column:
+def column_of(facts: Facts, wish: ColumnOverrides | None, categories: int) -> Column:
     """The column, by the caller's wish where there is one, else by inference."""
     kind, because = _inferred(facts, categories)
     if kind is Kind.CATEGORICAL and facts.storage is Storage.NUMBER and wish is not None:
@@ -264,10 +264,10 @@ def column_of(facts: Facts, wish: ColumnWish | None, categories: int) -> Column:
         integer=facts.integer,
         unit=facts.unit,
     )
-    return column if wish is None else as_wished(column, wish)
+    return column if wish is None else with_overrides(column, wish)
 
 
-def as_wished(column: Column, wish: ColumnWish) -> Column:
+def with_overrides(column: Column, wish: ColumnOverrides) -> Column:
     """The column with the caller's wishes; InvalidParameter for one that its values do not allow."""
     kind = wish.kind or column.kind
     if kind.noised and column.storage is not Storage.NUMBER:
@@ -316,7 +316,7 @@ def _no_integer_between(lower: float | None, upper: float | None) -> bool:
     return lower is not None and upper is not None and math.ceil(lower) > math.floor(upper)
 
 
-def wished_storage(wishes: Mapping[str, ColumnWish]) -> dict[str, Storage]:
+def storage_overrides(wishes: Mapping[str, ColumnOverrides]) -> dict[str, Storage]:
     """How columns must be read for their wished kinds: codes as they are written, numbers as numbers.
 
     A column to be passed through is kept in whichever way its values suggest.
@@ -336,7 +336,7 @@ def _storage_for(kind: Kind | None) -> Storage | None:
             return None
 
 
-def refuse_unknown(wishes: Mapping[str, ColumnWish], names: tuple[str, ...]) -> None:
+def refuse_unknown_columns(wishes: Mapping[str, ColumnOverrides], names: tuple[str, ...]) -> None:
     """InvalidParameter for a wish about a column that is not there."""
     for name in wishes:
         if name not in names:
@@ -358,14 +358,14 @@ def _inferred_of_numbers(facts: Facts, note: str) -> tuple[Kind, str]:
 def _inferred(facts: Facts, categories: int) -> tuple[Kind, str]:
     if facts.values == 0:
         return Kind.IDENTIFIER, "It has no values; say what it is if it will have some."
-    if (reason := named_for_people(facts.name) or _told_apart(facts)) is not None:
+    if (reason := reason_by_name(facts.name) or _told_apart(facts)) is not None:
         return Kind.IDENTIFIER, reason
     note = f" {facts.column.note}" if facts.column is not None and facts.column.note else ""
     if facts.date:
         return Kind.DATE, "It holds dates: its noise is in days, and it leaves as dates."
     if facts.storage is Storage.NUMBER:
         return _inferred_of_numbers(facts, note)
-    timed = facts.look is not None and holding_times(facts.look.sample)
+    timed = facts.look is not None and are_times(facts.look.sample)
     times = f" {TIMES_NOTE}" if timed else ""
     if (reason := _different(facts, categories)) is not None:
         return Kind.IDENTIFIER, f"{reason}{times}"
@@ -387,10 +387,10 @@ def _told_apart(facts: Facts) -> str | None:
     if look is None or facts.date:
         return None
     if facts.storage is Storage.TEXT:
-        return holding_people(look.sample)
+        return reason_by_values(look.sample)
     if not facts.integer or look.smallest is None or look.largest is None:
         return None
-    return numbering_people(
+    return reason_by_integers(
         look.sample, look.values, look.largest - look.smallest, steps=look.steps
     )
 

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables.bodies.encoding import (
-    Counted,
-    Readable,
-    Rewound,
-    Unpacked,
-    filled,
+    ByteStream,
+    CountedStream,
+    DecompressedStream,
+    PeekedStream,
+    read_fully,
     refuse_swollen,
     unpacked,
 )
@@ -32,8 +32,14 @@ from app.tables.formats.excel import read_workbook
 from app.tables.formats.json import read_json
 from app.tables.formats.parquet import read_parquet
 from app.tables.formats.statistics_files import read_statistics_file
-from app.tables.media import ENOUGH_BYTES, Source, named_source, signed, with_parameters
-from app.tables.stream import FOUND_OUT, ReadAs, ReadingWishes, TableStream
+from app.tables.media import (
+    ENOUGH_BYTES,
+    FileFormat,
+    declared_format,
+    detected_format,
+    with_content_type,
+)
+from app.tables.stream import AUTOMATIC, DetectedFormat, ReadOptions, TableStream
 from app.tables.values.cells import marked_schema
 from app.tables.values.dates import dated_table
 
@@ -66,14 +72,14 @@ ROUNDED = 1e-6
 
 
 def read_batches(
-    body: Readable,
+    body: ByteStream,
     content_type: str | None,
     content_encoding: str | None,
     limits: Limits,
     spool_folder: Path,
     *,
     wished: Mapping[str, Storage] = NO_WISHES,
-    wishes: ReadingWishes = FOUND_OUT,
+    wishes: ReadOptions = AUTOMATIC,
     look: Callable[[], object] = lambda: None,
 ) -> TableStream:
     """The table in `body`, in memory that does not grow with it; `look` is called at each batch, and may end it.
@@ -84,9 +90,9 @@ def read_batches(
     InvalidParameter for a wish that the values do not bear out; rows in errors count from 1, the
     first below the column names. What is wrong far down is found when the stream gets there.
     """
-    said = named_source(content_type)
-    wishes = with_parameters(content_type, wishes)
-    wire = Counted(body, limits.upload_bytes)
+    said = declared_format(content_type)
+    wishes = with_content_type(content_type, wishes)
+    wire = CountedStream(body, limits.upload_bytes)
     plain = unpacked(wire, content_encoding, limits.upload_bytes)
     stream = _read(plain, said, limits, spool_folder, wished, wishes)
     stream = replace(stream, batches=_bounded(stream, wire, limits, look))
@@ -95,7 +101,7 @@ def read_batches(
 
 
 def _bounded(
-    stream: TableStream, wire: Counted, limits: Limits, look: Callable[[], object]
+    stream: TableStream, wire: CountedStream, limits: Limits, look: Callable[[], object]
 ) -> Iterator[pa.RecordBatch]:
     """The batches as long as they take no more than `RATIO` times the bytes that came, whatever the format."""
     size = 0
@@ -110,32 +116,32 @@ def _bounded(
 
 
 def _read(
-    body: Counted,
-    said: Source | None,
+    body: CountedStream,
+    said: FileFormat | None,
     limits: Limits,
     spool_folder: Path,
     wished: Mapping[str, Storage],
-    wishes: ReadingWishes,
+    wishes: ReadOptions,
     *,
     packed: bool = False,
 ) -> TableStream:
-    head = filled(body, ENOUGH_BYTES)
-    rewound = Counted(Rewound(head, body), limits.upload_bytes)
-    source = signed(head) or said or _text_format(head)
+    head = read_fully(body, ENOUGH_BYTES)
+    rewound = CountedStream(PeekedStream(head, body), limits.upload_bytes)
+    source = detected_format(head) or said or _text_format(head)
     match source:
-        case Source.CSV:
+        case FileFormat.CSV:
             stream = read_csv(rewound, limits, wished, wishes)
-        case Source.JSON:
+        case FileFormat.JSON:
             stream = _named(read_json(rewound, limits, wished), source)
-        case Source.PARQUET:
+        case FileFormat.PARQUET:
             stream = _named(read_parquet(rewound, limits, wished, spool_folder), source)
-        case Source.ARROW:
+        case FileFormat.ARROW:
             stream = _named(read_arrow(rewound, limits, wished), source)
-        case Source.ARROW_FILE:
+        case FileFormat.ARROW_FILE:
             stream = _named(read_arrow_file(rewound, limits, wished), source)
-        case Source.STATA | Source.SPSS | Source.SAS | Source.SAS_TRANSPORT:
+        case FileFormat.STATA | FileFormat.SPSS | FileFormat.SAS | FileFormat.SAS_TRANSPORT:
             stream = read_statistics_file(whole_archive(rewound), source, limits, wished)
-        case Source.XLS:
+        case FileFormat.XLS:
             stream = read_workbook(
                 whole_archive(rewound), source, limits, wished, wishes, spool_folder
             )
@@ -144,13 +150,13 @@ def _read(
                 "The body is packed more than once: what comes out of it is an archive or packed again, as a "
                 "workbook (xlsx, ods) is. Unpack it once and send what is in it."
             )
-        case Source.GZIP | Source.ZSTD:
-            plain = Unpacked(rewound, str(source), limits.upload_bytes, said=False)
-            inner = Counted(plain, limits.upload_bytes, "body, unpacked,")
+        case FileFormat.GZIP | FileFormat.ZSTD:
+            plain = DecompressedStream(rewound, str(source), limits.upload_bytes, said=False)
+            inner = CountedStream(plain, limits.upload_bytes, "body, unpacked,")
             stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
         case _:
             kind, content = archived(whole_archive(rewound))
-            if kind is Source.ZIP:
+            if kind is FileFormat.ZIP:
                 inner = counted(content, limits.upload_bytes)
                 stream = _read(inner, None, limits, spool_folder, wished, wishes, packed=True)
             else:
@@ -158,23 +164,23 @@ def _read(
     return stream
 
 
-def _text_format(head: bytes) -> Source:
+def _text_format(head: bytes) -> FileFormat:
     """JSON begins with a brace, which no column is likely to be called."""
-    return Source.JSON if head.lstrip()[:1] == b"{" else Source.CSV
+    return FileFormat.JSON if head.lstrip()[:1] == b"{" else FileFormat.CSV
 
 
-def _named(stream: TableStream, source: Source) -> TableStream:
-    return replace(stream, read_as=ReadAs(format=str(source)))
+def _named(stream: TableStream, source: FileFormat) -> TableStream:
+    return replace(stream, read_as=DetectedFormat(format=str(source)))
 
 
 def read_table(
-    body: Readable,
+    body: ByteStream,
     content_type: str | None,
     content_encoding: str | None,
     limits: Limits,
     spool_folder: Path,
     *,
-    wishes: ReadingWishes = FOUND_OUT,
+    wishes: ReadOptions = AUTOMATIC,
     look: Callable[[], object] = lambda: None,
 ) -> pa.Table:
     """The whole table in `body`, of at most `limits.stateless_rows` rows; fails as `read_batches`."""
@@ -248,7 +254,7 @@ def without_summary(stream: TableStream) -> TableStream:
     return replace(stream, batches=_watched(stream, texts, numbers))
 
 
-class Sums:
+class ColumnSums:
     """Of number columns, taken of many batches at once: of each by itself they cost a fifth of all reading."""
 
     def __init__(self, names: list[str]) -> None:
@@ -277,7 +283,7 @@ class Sums:
 
 def _watched(stream: TableStream, texts: list[str], numbers: list[str]) -> Iterator[pa.RecordBatch]:
     last: pa.RecordBatch | None = None
-    sums = Sums(numbers)
+    sums = ColumnSums(numbers)
     rows = 0
     try:
         for batch in stream.batches:

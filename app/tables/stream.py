@@ -52,7 +52,7 @@ class DateOrder(StrEnum):
 
 
 @dataclass(frozen=True)
-class ReadingWishes:
+class ReadOptions:
     """What the caller says of the text; None is to be found out.
 
     where:
@@ -90,12 +90,12 @@ class ReadingWishes:
             )
 
 
-FOUND_OUT = ReadingWishes()
+AUTOMATIC = ReadOptions()
 """Nothing is said: all of it is found out."""
 
 
 @dataclass(frozen=True)
-class ReadAs:
+class DetectedFormat:
     """How a table was read; what its format does not have is None.
 
     where:
@@ -157,7 +157,7 @@ class TableStream:
     columns: tuple[TableColumn, ...]
     batches: Iterator[pa.RecordBatch]
     release: Callable[[], None] = field(default=lambda: None)
-    read_as: ReadAs = field(default=ReadAs("arrow"))
+    read_as: DetectedFormat = field(default=DetectedFormat("arrow"))
     notices: Sequence[Notice] = ()
 
     @property
@@ -182,7 +182,7 @@ DEPTH = 4
 """Batches that are parsed while the caller works on the one before."""
 
 
-def read_ahead(batches: Iterator[pa.RecordBatch], depth: int = DEPTH) -> Iterator[pa.RecordBatch]:
+def prefetched(batches: Iterator[pa.RecordBatch], depth: int = DEPTH) -> Iterator[pa.RecordBatch]:
     """The same batches, at most `depth` of them made in advance by one thread."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
     try:

@@ -23,7 +23,7 @@ from app.model import Limits, Storage
 from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.media import MediaType
 from app.tables.reading import read_batches, read_table
-from app.tables.stream import Decimal, Header, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadOptions
 from tests.tables.table_bodies import (
     BODIES,
     LIMITS,
@@ -37,7 +37,7 @@ from tests.tables.table_bodies import (
 )
 
 SECRET = "hunter2"
-TOLD = ReadingWishes(delimiter=",", decimal=Decimal.POINT, encoding="utf-8", header=Header.PRESENT)
+TOLD = ReadOptions(delimiter=",", decimal=Decimal.POINT, encoding="utf-8", header=Header.PRESENT)
 """Of a table of any texts nobody could find it out."""
 
 

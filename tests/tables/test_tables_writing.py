@@ -17,11 +17,11 @@ from app.api.transport.answers import preferred
 from app.errors import NotAcceptable
 from app.tables import writing
 from app.tables.media import OFFERED, MediaType
-from app.tables.stream import Decimal, Header, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadOptions
 from app.tables.writing import CHUNK_BYTES, Batches, write_batches, write_table
 from tests.tables.table_bodies import read, tables
 
-AS_WRITTEN = ReadingWishes(",", Decimal.POINT, "utf-8", Header.PRESENT)
+AS_WRITTEN = ReadOptions(",", Decimal.POINT, "utf-8", Header.PRESENT)
 """Said, since a table of hardly any cells may be read in more than one way."""
 
 

@@ -39,16 +39,16 @@ from app.api.transport.incoming.tables import TABLE_BODY, BodyDep, ReadingDep
 from app.api.transport.paging import PageDep
 from app.api.transport.route import Route
 from app.errors import InvalidParameter
-from app.model import ColumnWish, Kind, Storage
+from app.model import ColumnOverrides, Kind, Storage
 from app.service.context import RequestContext
 from app.service.datasets import catalogue, columns, levels, pending, rows
 from app.service.datasets.arriving import register
 from app.service.datasets.arriving.importing import imported
 from app.service.resources import Resources
-from app.tables.bodies.encoding import Readable, Rewound
-from app.tables.columns import wished_storage
+from app.tables.bodies.encoding import ByteStream, PeekedStream
+from app.tables.columns import storage_overrides
 from app.tables.reading import read_batches
-from app.tables.stream import ReadingWishes, TableStream
+from app.tables.stream import ReadOptions, TableStream
 
 LONGEST_FORM = 16_384
 
@@ -106,7 +106,7 @@ def register_dataset(
     if not dry_run:
         register.check_name(resources, context, name)
     with incoming_table(
-        request, resources, context, body, wished=wished_storage(wishes), wishes=reading
+        request, resources, context, body, wished=storage_overrides(wishes), wishes=reading
     ) as stream:
         if dry_run:
             response.status_code = 200
@@ -185,7 +185,7 @@ def remove_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep
     catalogue.remove_dataset(resources, context, dataset_id)
 
 
-def _wishes(text: str | None) -> dict[str, ColumnWish]:
+def _wishes(text: str | None) -> dict[str, ColumnOverrides]:
     if text is None:
         return {}
     try:
@@ -199,18 +199,18 @@ def _wishes(text: str | None) -> dict[str, ColumnWish]:
     return {name: _wish(form) for name, form in forms.items()}
 
 
-def _wish(said: Kind | ColumnForm) -> ColumnWish:
-    return said.wish() if isinstance(said, ColumnForm) else ColumnWish(kind=said)
+def _wish(said: Kind | ColumnForm) -> ColumnOverrides:
+    return said.wish() if isinstance(said, ColumnForm) else ColumnOverrides(kind=said)
 
 
 def incoming_table(
     request: Request,
     resources: Resources,
     context: RequestContext,
-    body: Readable,
+    body: ByteStream,
     *,
     wished: Mapping[str, Storage],
-    wishes: ReadingWishes,
+    wishes: ReadOptions,
 ) -> TableStream:
     """The table of a request, sent or imported."""
     content_type = request.headers.get("content-type")
@@ -219,7 +219,7 @@ def incoming_table(
         source = _source(head)
         if source is not None:
             return imported(resources, context, source, wished=wished, wishes=wishes)
-        body = Rewound(head, body)
+        body = PeekedStream(head, body)
     return read_batches(
         body,
         content_type,

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import NotFound
-from app.model import ColumnWish, Kind
+from app.model import ColumnOverrides, Kind
 from app.portal.owner.column_wishes import told_wishes
 from app.portal.owner.owning import PREFIX, require_owner
 from app.portal.rendering import page
@@ -26,10 +26,10 @@ from app.service.context import RequestContext, new_id
 from app.service.datasets.arriving import register
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedReader
-from app.tables.bodies.encoding import Readable
-from app.tables.columns import wished_storage
+from app.tables.bodies.encoding import ByteStream
+from app.tables.columns import storage_overrides
 from app.tables.reading import read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes, TableStream
+from app.tables.stream import AUTOMATIC, ReadOptions, TableStream
 
 CHUNK_BYTES = 2**20
 WAITING = "upload"
@@ -37,7 +37,7 @@ WAITING = "upload"
 FileId = Annotated[str, Query(alias="file", pattern=rf"^{WAITING}_[0-9a-f]{{20}}$")]
 
 
-def keep(resources: Resources, context: RequestContext, body: Readable) -> str:
+def keep(resources: Resources, context: RequestContext, body: ByteStream) -> str:
     """Seal what comes; its id. A body that does not come whole leaves nothing."""
     file_id = new_id(WAITING)
     with resources.jobs.files.writer(_name(file_id, context)) as sink:
@@ -86,7 +86,7 @@ def show_form(request: Request, resources: ResourcesDep) -> Response:
         "owner/new.html",
         title="Register a table",
         limit_bytes=limit,
-        found_out=FOUND_OUT,
+        found_out=AUTOMATIC,
     )
 
 
@@ -183,7 +183,10 @@ def register_file(
 
 
 def sent_table(
-    resources: Resources, body: Readable, wishes: Mapping[str, ColumnWish], reading: ReadingWishes
+    resources: Resources,
+    body: ByteStream,
+    wishes: Mapping[str, ColumnOverrides],
+    reading: ReadOptions,
 ) -> TableStream:
     """The table of a file that a script sends; its first bytes tell the format."""
     return read_batches(
@@ -192,6 +195,6 @@ def sent_table(
         None,
         resources.limits,
         resources.spool_dir,
-        wished=wished_storage(wishes),
+        wished=storage_overrides(wishes),
         wishes=reading,
     )

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotFound
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part
 from app.numerics.arrays import IntArray
 from app.numerics.copies.shapes.shape import rows_for_a_shape
 from app.service.context import RequestContext, owned, owned_and_locked
@@ -73,10 +73,10 @@ def number_counts(dataset: Dataset, ingested: Ingested) -> tuple[int, ...]:
     return tuple(int(known[name]) for name in sampled_columns(dataset.columns)[0])
 
 
-def plain_wishes(dataset: Dataset) -> dict[str, ColumnWish]:
+def plain_wishes(dataset: Dataset) -> dict[str, ColumnOverrides]:
     """How columns are read whose kind is settled: categories are not counted once more."""
     return {
-        column.name: ColumnWish(
+        column.name: ColumnOverrides(
             kind=Kind.IDENTIFIER if column.kind is Kind.CATEGORICAL else column.kind
         )
         for column in dataset.columns

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter
-from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Part, Storage
 from app.service.context import RequestContext, owned
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
 from app.service.datasets.arriving.register import blob_name, discard_blobs, uploading
@@ -31,10 +31,10 @@ from app.service.datasets.secrets import (
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, loose_blobs
-from app.tables.columns import refuse_unknown
+from app.tables.columns import refuse_unknown_columns
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
 from app.tables.stream import ARROW_TYPE, Decimal, TableColumn, TableStream
-from app.tables.values.dates import DateForm, as_dates, days_of, found_form
+from app.tables.values.dates import DateFormat, as_dates, days_of, detect_date_format
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Spelled:
     decimal: Decimal
 
 
-Reader = DateForm | Spelled | None
+Reader = DateFormat | Spelled | None
 """How texts are read as numbers."""
 
 
-def needs_reading(column: Column, wish: ColumnWish) -> Storage | None:
+def needs_reading(column: Column, wish: ColumnOverrides) -> Storage | None:
     """The storage that the column must get for the wish, None where it can stay as it is."""
     kind = wish.kind or column.kind
     if column.storage is Storage.TEXT:
@@ -86,7 +86,10 @@ class Rewritten:
 
 @contextmanager
 def read_again(
-    resources: Resources, context: RequestContext, dataset_id: str, wishes: Mapping[str, ColumnWish]
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    wishes: Mapping[str, ColumnOverrides],
 ) -> Iterator[Rewritten | None]:
     """The rows with the columns of `wishes` as their kinds need them; None where all can stay.
 
@@ -97,7 +100,7 @@ def read_again(
         dataset = owned(connection, context, dataset_id)
         before = datasets.parts(connection, dataset_id)
         secret = open_secret(resources, connection, dataset_id)
-    refuse_unknown(wishes, tuple(column.name for column in dataset.columns))
+    refuse_unknown_columns(wishes, tuple(column.name for column in dataset.columns))
     columns = tuple(_planned(column, wishes.get(column.name)) for column in dataset.columns)
     changed = [
         new
@@ -123,7 +126,7 @@ def read_again(
             stream = _stream(resources, part, dataset.columns, columns, readers)
             blob = blob_name(dataset_id, part.number)
             writer = uploads.enter_context(uploading(resources, blob, stream.schema))
-            kinds = {column.name: ColumnWish(kind=column.kind) for column in columns}
+            kinds = {column.name: ColumnOverrides(kind=column.kind) for column in columns}
             found.append(ingest(stream, kinds, writer, resources.limits))
             writer.finish()
             parts.append(replace(part, blob=blob, digest=part_digest(secret, writer.digest)))
@@ -157,7 +160,7 @@ def _with_all_rows(column: Column, seen: list[Column], found: list[Ingested]) ->
     )
 
 
-def _planned(column: Column, wish: ColumnWish | None) -> Column:
+def _planned(column: Column, wish: ColumnOverrides | None) -> Column:
     storage = None if wish is None else needs_reading(column, wish)
     if wish is None or storage is None:
         return column
@@ -171,7 +174,7 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
     first = next(iter(resources.blobs.read_rows(part.blob, 0, part.rows, [column.name])))
     texts = first.column(0).cast(ARROW_TYPE[Storage.TEXT])
     if column.kind is Kind.DATE:
-        return found_form(column.name, texts, None, sought=True)
+        return detect_date_format(column.name, texts, None, sought=True)
     wished = {column.name: Storage.NUMBER}
     (found,), decimal = csv_columns([column.name], [pc.fill_null(texts, "")], wished, None, ())
     return Spelled(found, decimal)
@@ -212,7 +215,7 @@ def _cells(
     if new.storage is Storage.TEXT:
         return _texts(values, old)
     reader = readers[new.name]
-    if isinstance(reader, DateForm):
+    if isinstance(reader, DateFormat):
         days = days_of(values, reader)
         if days.null_count > values.null_count:
             raise InvalidParameter(

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Storage
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.copies.freezing.protection import PartProtection, first_protection
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
@@ -53,13 +53,13 @@ from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, loose_blobs, pending
 from app.store.database.registered.pending import PendingBatch
-from app.tables.stream import DateOrder, Decimal, ReadingWishes, TableColumn, TableStream
+from app.tables.stream import DateOrder, Decimal, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 
 def expected_reading(
-    resources: Resources, context: RequestContext, dataset_id: str, wishes: ReadingWishes
-) -> tuple[dict[str, Storage], ReadingWishes]:
+    resources: Resources, context: RequestContext, dataset_id: str, wishes: ReadOptions
+) -> tuple[dict[str, Storage], ReadOptions]:
     """How each column of the rows to come must be read, and what is said of their text.
 
     What stood for a missing cell in the rows before does so in these too.
@@ -117,7 +117,7 @@ def append_rows(
         dataset = owned(connection, context, dataset_id)
         number = len(datasets.parts(connection, dataset_id))
         secret = open_secret(resources, connection, dataset_id)
-    wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
+    wishes = {column.name: ColumnOverrides(kind=column.kind) for column in dataset.columns}
     blob = blob_name(dataset_id, number)
     with (
         Fingerprints(resources, stream, dataset.key_column, secret) as seen,

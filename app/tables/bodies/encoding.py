@@ -35,13 +35,13 @@ def refuse_swollen(size: int, packed: int, limit: int) -> None:
         raise TooLarge(f"The table unpacks to more than {RATIO} times its size", limit_ratio=RATIO)
 
 
-class Readable(Protocol):
+class ByteStream(Protocol):
     """What a body can do: give at most so many bytes, none at its end."""
 
     def read(self, size: int, /) -> bytes: ...
 
 
-def filled(body: Readable, size: int) -> bytes:
+def read_fully(body: ByteStream, size: int) -> bytes:
     """The next `size` bytes of a body, fewer only at its end, however little it gives at a time."""
     found = body.read(size)
     if not found or len(found) == size:
@@ -53,12 +53,12 @@ def filled(body: Readable, size: int) -> bytes:
     return b"".join(parts)
 
 
-class Counted:
+class CountedStream:
     """A body that says how much was read of it, and looks like a file to Arrow."""
 
     closed = False
 
-    def __init__(self, body: Readable, limit: int, what: str = "body") -> None:
+    def __init__(self, body: ByteStream, limit: int, what: str = "body") -> None:
         self._body = body
         self._limit = limit
         self._what = what
@@ -86,7 +86,7 @@ class Counted:
         """The body belongs to the request, which closes it."""
 
 
-class Rewound:
+class PeekedStream:
     """A body whose beginning was looked at, from the beginning.
 
     It gives as much as it is asked for until it ends: Arrow takes a row for too long that does not end in
@@ -95,7 +95,7 @@ class Rewound:
 
     closed = False
 
-    def __init__(self, head: bytes, rest: Readable) -> None:
+    def __init__(self, head: bytes, rest: ByteStream) -> None:
         self._head = io.BytesIO(head)
         self._rest = rest
         self.ended = False
@@ -104,7 +104,7 @@ class Rewound:
     def read(self, size: int, /) -> bytes:
         found = self._head.read(size)
         if len(found) < size:
-            found += filled(self._rest, size - len(found))
+            found += read_fully(self._rest, size - len(found))
             self.ended = len(found) < size
         self.quotes += found.count(b'"')
         return found
@@ -116,10 +116,10 @@ class Rewound:
         """The body belongs to the request, which closes it."""
 
 
-class Unpacked:
+class DecompressedStream:
     """The plain bytes of a body in a Content-Encoding, or of one that is packed and does not say so."""
 
-    def __init__(self, body: Counted, codec: str, limit: int, *, said: bool = True) -> None:
+    def __init__(self, body: CountedStream, codec: str, limit: int, *, said: bool = True) -> None:
         self._said = said
         self._limit = limit
         self._packed = body
@@ -147,7 +147,7 @@ class Unpacked:
         )
 
 
-def unpacked(wire: Counted, content_encoding: str | None, limit: int) -> Counted:
+def unpacked(wire: CountedStream, content_encoding: str | None, limit: int) -> CountedStream:
     """The body without its Content-Encoding, counted against `limit` bytes again."""
     named = (content_encoding or "identity").strip().lower()
     if named in ("identity", ""):
@@ -157,7 +157,7 @@ def unpacked(wire: Counted, content_encoding: str | None, limit: int) -> Counted
             "The Content-Encoding of the body must be one of: gzip, zstd, identity",
             supported=["gzip", "zstd", "identity"],
         )
-    return Counted(Unpacked(wire, CODECS[named], limit), limit, "body, unpacked,")
+    return CountedStream(DecompressedStream(wire, CODECS[named], limit), limit, "body, unpacked,")
 
 
 UTF8 = "utf-8"
@@ -217,7 +217,7 @@ class Charset:
     mark: int = 0
 
 
-def found_charset(head: bytes, wished: str | None) -> Charset:
+def detect_charset(head: bytes, wished: str | None) -> Charset:
     """The encoding of a text that begins with `head`; InvalidTable where two are plausible."""
     marked = next((Charset(name, len(mark)) for mark, name in MARKS if head.startswith(mark)), None)
     if wished is not None:
@@ -249,10 +249,10 @@ def known_charset(name: str) -> str:
     return "windows-1252" if codec.name in ("iso8859-1", "cp1252") else codec.name
 
 
-class Transcoded:
+class Utf8Stream:
     """A body in any encoding as UTF-8."""
 
-    def __init__(self, body: Readable, charset: str) -> None:
+    def __init__(self, body: ByteStream, charset: str) -> None:
         self._body = body
         self._charset = charset
         self._decoder = codecs.getincrementaldecoder(charset)()

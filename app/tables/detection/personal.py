@@ -104,7 +104,7 @@ def one_of(name: str, known: frozenset[str]) -> str | None:
     return next((word for word in [*words, "".join(words)] if word in known), None)
 
 
-def named_for_people(name: str) -> str | None:
+def reason_by_name(name: str) -> str | None:
     """Why the name says that the column tells people apart."""
     word = identifying_word(name)
     return (
@@ -112,13 +112,15 @@ def named_for_people(name: str) -> str | None:
     )
 
 
-def holding_people(sample: Sequence[str]) -> str | None:
+def reason_by_values(sample: Sequence[str]) -> str | None:
     """Why the texts say so."""
     what = _recognised(sample)
     return None if what is None else f"It holds {what}, so it tells people apart."
 
 
-def numbering_people(sample: Sequence[str], values: int, span: float, *, steps: bool) -> str | None:
+def reason_by_integers(
+    sample: Sequence[str], values: int, span: float, *, steps: bool
+) -> str | None:
     """Why integers say so: they are all different, and given out rather than measured.
 
     `values` of them were seen, from the smallest to the largest over `span`.
@@ -159,7 +161,7 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
 
 def _recognised(values: Sequence[str]) -> str | None:
     """What the values are, as the end of a sentence; None where they are nothing personal."""
-    if not values or holding_times(values):
+    if not values or are_times(values):
         return None
     for what, form in FORMS.items():
         if _share(values, partial(_has_form, form)):
@@ -303,7 +305,7 @@ TIMES_NOTE = (
 )
 
 
-def holding_times(sample: Sequence[str]) -> bool:
+def are_times(sample: Sequence[str]) -> bool:
     """Whether nearly all texts are times of day or durations."""
     found = sum(TIME.fullmatch(text.strip()) is not None for text in sample)
     return bool(sample) and found >= NEARLY_ALL * len(sample)

@@ -153,7 +153,7 @@ def is_total(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Spelling:
+class NumberMatches:
     """Which cells of a column are numbers under one decimal sign; arrays as long as its present cells."""
 
     plain: pa.Array
@@ -166,12 +166,12 @@ class Spelling:
 
 
 @dataclass(frozen=True)
-class SpelledColumn:
+class NumberCandidates:
     """A column of texts without its missing cells, under either decimal sign."""
 
     name: str
     values: int
-    spellings: dict[Decimal, Spelling]
+    spellings: dict[Decimal, NumberMatches]
     differ: bool
 
     @property
@@ -189,19 +189,19 @@ class SpelledColumn:
         return Decimal.POINT if point > comma else Decimal.COMMA
 
 
-def spelled(name: str, texts: pa.Array) -> SpelledColumn:
+def spelled(name: str, texts: pa.Array) -> NumberCandidates:
     """The present cells of a column, looked at under both decimal signs."""
     spellings = {}
     for decimal in Decimal:
         plain = pc.match_substring_regex(texts, plain_pattern(decimal))
         marked = pc.match_substring_regex(texts, marked_pattern(decimal))
-        spellings[decimal] = Spelling(plain, pc.or_(plain, marked))
+        spellings[decimal] = NumberMatches(plain, pc.or_(plain, marked))
     both = pc.and_(*(spelling.number for spelling in spellings.values()))
     signs = pc.match_substring_regex(texts, r"\d[.,]\d")
-    return SpelledColumn(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
+    return NumberCandidates(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
 
 
-def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decimal:
+def detect_decimal(columns: list[NumberCandidates], wished: Decimal | None) -> Decimal:
     """The decimal sign of the file; InvalidTable where its columns contradict each other or do not tell."""
     if wished is not None:
         return wished
@@ -230,7 +230,7 @@ def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decim
     return Decimal.POINT
 
 
-def spells_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
+def matches_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
     """Return which texts are numbers with this decimal sign, with or without marks."""
     return pc.or_(
         pc.match_substring_regex(texts, plain_pattern(decimal)),

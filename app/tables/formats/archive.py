@@ -12,8 +12,8 @@ import zipfile
 import zlib
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
-from app.tables.bodies.encoding import Counted, Readable, refuse_swollen
-from app.tables.media import Source
+from app.tables.bodies.encoding import ByteStream, CountedStream, refuse_swollen
+from app.tables.media import FileFormat
 
 ARCHIVE_BYTES = 128 * 2**20
 """The largest archive: it is held in memory, since its index stands at its end."""
@@ -26,8 +26,8 @@ UNREAD_FLAGS = 0x01 | 0x20 | 0x40
 
 UNPACKED_HERE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 WORKBOOKS = {
-    "xl/workbook.xml": Source.XLSX,
-    "xl/workbook.bin": Source.XLSB,
+    "xl/workbook.xml": FileFormat.XLSX,
+    "xl/workbook.bin": FileFormat.XLSB,
 }
 
 DAMAGED = (
@@ -43,7 +43,7 @@ DAMAGED = (
 """What zipfile raises for bytes that were changed: also for a name without letters, or none in UTF-8."""
 
 
-def whole_archive(body: Readable) -> bytes:
+def whole_archive(body: ByteStream) -> bytes:
     """The bytes of an archive or a workbook, or TooLarge."""
     parts, size = [], 0
     while data := body.read(CHUNK_BYTES):
@@ -58,7 +58,7 @@ def whole_archive(body: Readable) -> bytes:
     return b"".join(parts)
 
 
-def archived(content: bytes) -> tuple[Source, bytes]:
+def archived(content: bytes) -> tuple[FileFormat, bytes]:
     """What a zip archive holds: a workbook as it is, or the one file in it.
 
     InvalidTable for more than one file, TooLarge for what unpacks to too much.
@@ -73,14 +73,14 @@ def archived(content: bytes) -> tuple[Source, bytes]:
                 if name in names:
                     return source, content
             if "mimetype" in names and b"opendocument.spreadsheet" in archive.read("mimetype"):
-                return Source.ODS, content
+                return FileFormat.ODS, content
             tables = [one for one in members if not _is_litter(one.filename)]
             if len(tables) != 1:
                 raise InvalidTable(
                     f"The zip archive holds {len(tables)} files; send one table at a time.",
                     files=len(tables),
                 )
-            return Source.ZIP, archive.read(tables[0])
+            return FileFormat.ZIP, archive.read(tables[0])
     except DAMAGED:
         raise InvalidTable(
             "The body is not a complete, well-formed zip archive, which a workbook (xlsx, xlsb, ods) is too: "
@@ -105,9 +105,9 @@ class Bytes:
         return self._file.read(size)
 
 
-def counted(content: bytes, limit: int) -> Counted:
+def counted(content: bytes, limit: int) -> CountedStream:
     """Bytes at hand as a body that is counted."""
-    return Counted(Bytes(content), limit)
+    return CountedStream(Bytes(content), limit)
 
 
 def _refuse_swollen(content: bytes, members: list[zipfile.ZipInfo]) -> None:

@@ -9,8 +9,8 @@ import pyarrow.ipc
 
 from app.errors import InvalidTable
 from app.model import Limits, Storage
-from app.tables.bodies.encoding import Counted
-from app.tables.formats.arrow_message import Messages, malformed
+from app.tables.bodies.encoding import CountedStream
+from app.tables.formats.arrow_message import ArrowMessages, malformed
 from app.tables.stream import TableStream
 from app.tables.values.cells import checked_names
 from app.tables.values.normalising import UNREADABLE, normalised
@@ -18,10 +18,10 @@ from app.tables.values.normalising import UNREADABLE, normalised
 FILE_MAGIC = b"ARROW1\0\0"
 
 
-def read_arrow(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> TableStream:
+def read_arrow(body: CountedStream, limits: Limits, wished: Mapping[str, Storage]) -> TableStream:
     """The table in the Arrow IPC stream of `body`."""
     try:
-        stream = pa.ipc.open_stream(pa.PythonFile(Messages(body), mode="r"))
+        stream = pa.ipc.open_stream(pa.PythonFile(ArrowMessages(body), mode="r"))
         names = stream.schema.names
     except UNREADABLE:
         if body.count == 0:
@@ -31,7 +31,9 @@ def read_arrow(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> 
     return normalised(_batches(stream), limits, wished)
 
 
-def read_arrow_file(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> TableStream:
+def read_arrow_file(
+    body: CountedStream, limits: Limits, wished: Mapping[str, Storage]
+) -> TableStream:
     """The table in the Arrow IPC file of `body`: behind its magic it is a stream."""
     body.read(len(FILE_MAGIC))
     return read_arrow(body, limits, wished)

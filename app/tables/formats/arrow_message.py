@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.errors import InvalidTable, TooLarge
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.encoding import ByteStream
 
 BATCH_BYTES = 256 * 2**20
 """The largest record batch: more rows are sent as more batches."""
@@ -26,7 +26,7 @@ DICTIONARY, RECORD_BATCH = 2, 3
 
 
 @dataclass(frozen=True)
-class FlatTable:
+class FlatbufferTable:
     """A table of a flatbuffer, by its position."""
 
     data: bytes
@@ -40,10 +40,10 @@ class FlatTable:
         offset = self.number("<H", vtable + 4 + 2 * slot)
         return self.at + offset if offset else 0
 
-    def table(self, slot: int) -> FlatTable:
+    def table(self, slot: int) -> FlatbufferTable:
         """The table that the slot refers to."""
         field = self.field(slot)
-        return FlatTable(self.data, field + self.number("<I", field))
+        return FlatbufferTable(self.data, field + self.number("<I", field))
 
     def number(self, layout: str, at: int) -> int:
         if at < 0:
@@ -52,12 +52,12 @@ class FlatTable:
         return value
 
 
-class Messages:
+class ArrowMessages:
     """A body read message by message; a file to Arrow, which may then read as it likes."""
 
     closed = False
 
-    def __init__(self, body: Readable) -> None:
+    def __init__(self, body: ByteStream) -> None:
         self._pieces = _pieces(body)
         self._piece = memoryview(b"")
 
@@ -74,7 +74,7 @@ class Messages:
         """The body belongs to the request, which closes it."""
 
 
-def _pieces(body: Readable) -> Iterator[bytes]:
+def _pieces(body: ByteStream) -> Iterator[bytes]:
     """Prefix, metadata and body of each message in turn, none longer than `BATCH_BYTES`."""
     while prefix := _exactly(body, 4, or_nothing=True):
         yield prefix
@@ -87,7 +87,7 @@ def _pieces(body: Readable) -> Iterator[bytes]:
             raise malformed()
         metadata = _exactly(body, length)
         try:
-            message = FlatTable(metadata, struct.unpack_from("<I", metadata)[0])
+            message = FlatbufferTable(metadata, struct.unpack_from("<I", metadata)[0])
             field = message.field(3)
             content = _exactly(body, message.number("<q", field) if field else 0)
             if _unpacked_bytes(message, content) > BATCH_BYTES:
@@ -99,7 +99,7 @@ def _pieces(body: Readable) -> Iterator[bytes]:
             yield content
 
 
-def _exactly(body: Readable, size: int, *, or_nothing: bool = False) -> bytes:
+def _exactly(body: ByteStream, size: int, *, or_nothing: bool = False) -> bytes:
     """The next `size` bytes; of a body that has ended either nothing or a malformed stream."""
     if not 0 <= size <= BATCH_BYTES:
         raise _too_large()
@@ -113,7 +113,7 @@ def _exactly(body: Readable, size: int, *, or_nothing: bool = False) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _unpacked_bytes(message: FlatTable, content: bytes) -> int:
+def _unpacked_bytes(message: FlatbufferTable, content: bytes) -> int:
     """What the compressed buffers of a message say they unpack to, 0 where none are."""
     field = message.field(1)
     kind = message.number("<B", field) if field else 0
@@ -131,7 +131,7 @@ def _unpacked_bytes(message: FlatTable, content: bytes) -> int:
     for number in range(count):
         start, length = struct.unpack_from("<qq", batch.data, buffers + 4 + 16 * number)
         if length > 0:
-            total += max(0, FlatTable(content, 0).number("<q", start))
+            total += max(0, FlatbufferTable(content, 0).number("<q", start))
     return total
 
 

@@ -20,20 +20,27 @@ import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
 from app.model import Limits, Storage
-from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, filled, found_charset
-from app.tables.dialect.records import TextDialect, column_names, found_dialect
+from app.tables.bodies.encoding import (
+    UTF8,
+    ByteStream,
+    PeekedStream,
+    Utf8Stream,
+    detect_charset,
+    read_fully,
+)
+from app.tables.dialect.records import CsvDialect, column_names, detect_dialect
 from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
 from app.tables.stream import (
     ARROW_TYPE,
-    FOUND_OUT,
+    AUTOMATIC,
     Decimal,
+    DetectedFormat,
     Header,
-    ReadAs,
-    ReadingWishes,
+    ReadOptions,
     TableColumn,
     TableStream,
-    read_ahead,
+    prefetched,
 )
 from app.tables.values.cells import (
     checked_names,
@@ -58,14 +65,14 @@ RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, 
 
 
 @dataclass(frozen=True)
-class CsvText:
+class CsvSchema:
     """All that is known of a text before its rows are read.
 
     where:
         names  what the file calls its columns, blanks and all; None where it names none
     """
 
-    dialect: TextDialect
+    dialect: CsvDialect
     names: tuple[str, ...] | None
     columns: tuple[CsvColumn, ...]
     decimal: Decimal
@@ -78,25 +85,25 @@ class CsvText:
 
 
 def read_csv(
-    body: Readable,
+    body: ByteStream,
     limits: Limits,
     wished: Mapping[str, Storage],
-    wishes: ReadingWishes = FOUND_OUT,
+    wishes: ReadOptions = AUTOMATIC,
     format_: str = "csv",
 ) -> TableStream:
     """The table in the CSV text of `body`."""
     head = _head(body)
-    charset = found_charset(head, wishes.encoding)
+    charset = detect_charset(head, wishes.encoding)
     if charset.mark or charset.name != UTF8:
-        body = Rewound(head[charset.mark :], body)
+        body = PeekedStream(head[charset.mark :], body)
         if charset.name != UTF8:
-            body = Transcoded(body, charset.name)
+            body = Utf8Stream(body, charset.name)
         head = _head(body)
     if not head.strip():
         raise InvalidTable("The body is empty")
-    dialect = found_dialect(head, wishes, cut=_is_cut(head))
+    dialect = detect_dialect(head, wishes, cut=_is_cut(head))
     if dialect.skipped:
-        body = Rewound(head[dialect.skipped :], body)
+        body = PeekedStream(head[dialect.skipped :], body)
         head = _head(body)
     text = _text(head, dialect, limits, wished, wishes)
     columns = tuple(
@@ -110,24 +117,24 @@ def read_csv(
         )
         for column in text.columns
     )
-    read_as = ReadAs(
+    read_as = DetectedFormat(
         format=format_,
         encoding=charset.name,
         delimiter=dialect.delimiter,
         decimal=text.decimal,
         header=dialect.header,
     )
-    batches = read_ahead(_batches(Rewound(head, body), text))
+    batches = prefetched(_batches(PeekedStream(head, body), text))
     return TableStream(columns, batches, read_as=read_as)
 
 
-def _head(body: Readable) -> bytes:
+def _head(body: ByteStream) -> bytes:
     """The first blocks, and one byte that tells whether more follows.
 
     Arrow takes the end of what it is given for the end of the last row. That byte stands in a block
     of its own, so that a row which the head cuts in two is never among those of the blocks before.
     """
-    return filled(body, HEAD_BLOCKS * BLOCK_BYTES + 1)
+    return read_fully(body, HEAD_BLOCKS * BLOCK_BYTES + 1)
 
 
 def _is_cut(head: bytes) -> bool:
@@ -136,7 +143,7 @@ def _is_cut(head: bytes) -> bool:
 
 def _open(
     source: io.BytesIO | pa.PythonFile,
-    dialect: TextDialect,
+    dialect: CsvDialect,
     names: list[str] | None,
     *,
     types: Mapping[str, pa.DataType] | None = None,
@@ -169,13 +176,13 @@ def _open(
 
 def _text(
     head: bytes,
-    dialect: TextDialect,
+    dialect: CsvDialect,
     limits: Limits,
     wished: Mapping[str, Storage],
-    wishes: ReadingWishes,
-) -> CsvText:
+    wishes: ReadOptions,
+) -> CsvSchema:
     """The columns by the first block."""
-    unknown = CsvText(dialect, None, (), Decimal.POINT, wishes.missing, wished)
+    unknown = CsvSchema(dialect, None, (), Decimal.POINT, wishes.missing, wished)
     found: list[str] = []
     try:
         absent = dialect.header is Header.ABSENT
@@ -213,7 +220,7 @@ def _text(
     )
 
 
-def _refuse_endless(head: bytes, text: CsvText) -> None:
+def _refuse_endless(head: bytes, text: CsvSchema) -> None:
     """InvalidTable when not even the first row ends within the head."""
     if not _is_cut(head):
         return
@@ -240,7 +247,7 @@ def _unread(names: list[str]) -> tuple[CsvColumn, ...]:
     return tuple(CsvColumn(name.strip(), Storage.TEXT) for name in names)
 
 
-def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
+def _batches(body: PeekedStream, text: CsvSchema) -> Iterator[pa.RecordBatch]:
     names = [column.name for column in text.columns]
     types = [
         ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in text.columns
@@ -272,7 +279,7 @@ def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
         _refuse_open_quote(last, body, first_row - 1)
 
 
-def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
+def _refuse_open_quote(batch: pa.RecordBatch, body: PeekedStream, row: int) -> None:
     """InvalidTable when the last cell goes on to the end of the text: its quote was never closed.
 
     A quote inside a text without quotes is a character, so an odd number of them alone is no fault.
@@ -288,7 +295,7 @@ def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
         )
 
 
-def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int) -> pa.Array:
+def _checked(values: pa.Array, column: CsvColumn, text: CsvSchema, first_row: int) -> pa.Array:
     if column.marked:
         return numbers_of(values, column, text.decimal, text.missing, first_row)
     if column.storage is Storage.TEXT:
@@ -300,7 +307,7 @@ def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int)
 
 
 def _told(
-    error: pa.ArrowException, text: CsvText, first_row: int = 1, *, odd_quotes: bool = False
+    error: pa.ArrowException, text: CsvSchema, first_row: int = 1, *, odd_quotes: bool = False
 ) -> DomainError:
     """Arrow's complaint without the value that it quotes, when the rows before `first_row` are read."""
     complaint = str(error)

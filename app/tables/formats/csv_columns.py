@@ -14,11 +14,11 @@ from app.tables.dialect.spelling import (
     MISSING_NUMBERS,
     SIGN,
     USUAL_MARKS,
-    SpelledColumn,
-    found_decimal,
+    NumberCandidates,
+    detect_decimal,
     is_total,
+    matches_number,
     spelled,
-    spells_number,
     without_marks,
 )
 from app.tables.stream import Decimal
@@ -96,7 +96,7 @@ def csv_columns(
         None if wished.get(name) is Storage.TEXT else spelled(name, _present(texts, absent))
         for name, texts in zip(names, cells, strict=True)
     ]
-    sign = found_decimal([one for one in looked if one is not None], decimal)
+    sign = detect_decimal([one for one in looked if one is not None], decimal)
     return tuple(
         _column(name, texts, one, wished.get(name), sign, absent)
         for name, texts, one in zip(names, cells, looked, strict=True)
@@ -109,7 +109,7 @@ def numbers_of(
     """The doubles that spelled numbers are; InvalidTable for cells that are none."""
     absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
     present = _without(texts, absent)
-    number = spells_number(present, decimal)
+    number = matches_number(present, decimal)
     if pc.all(number).as_py() is False:
         raise _stray(column.name, present, number, first_row, wished=False)
     if column.unit is not None:
@@ -131,7 +131,7 @@ def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
 def _column(
     name: str,
     texts: pa.Array,
-    looked: SpelledColumn | None,
+    looked: NumberCandidates | None,
     wish: Storage | None,
     decimal: Decimal,
     absent: pa.Array,
@@ -154,7 +154,7 @@ def _column(
         return CsvColumn(name, Storage.TEXT, note=reason)
     if spelling.count < looked.values:
         number = pc.or_(
-            pc.fill_null(spells_number(texts, decimal), True),
+            pc.fill_null(matches_number(texts, decimal), True),
             pc.fill_null(pc.is_in(pc.utf8_trim_whitespace(texts), absent), True),
         )
         raise _stray(name, texts, number, 1, wished=wish is not None)
@@ -170,7 +170,7 @@ def _column(
 def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
     """InvalidTable when the first cell alone is no number, as in a row of units below the names."""
     first = texts[0].as_py()
-    if first and not spells_number(texts.slice(0, 1), decimal)[0].as_py():
+    if first and not matches_number(texts.slice(0, 1), decimal)[0].as_py():
         raise InvalidTable(
             f"Column {name!r} holds numbers but in row 1, which may tell units or go on with the names:"
             f' leave that row out, or say columns={{"{name}": "categorical"}} to have the column read as'

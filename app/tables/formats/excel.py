@@ -14,11 +14,11 @@ from pathlib import Path
 from app.model import Limits, Notice, Storage
 from app.tables.dialect.spelling import MISSING_NUMBERS
 from app.tables.formats.csv import read_csv
-from app.tables.media import Source
+from app.tables.media import FileFormat
 from app.tables.sheets.number_formats import SHARE
 from app.tables.sheets.sandbox import read_sheet
 from app.tables.sheets.summary import SheetRequest, SheetSummary
-from app.tables.stream import Header, ReadingWishes, TableColumn, TableStream
+from app.tables.stream import Header, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import CURRENCY_OR_PERCENT, PLAIN, different_units
 
 READ_IN_TEXTS = re.compile(CURRENCY_OR_PERCENT)
@@ -31,10 +31,10 @@ LEAVE_OUT = "Take out of the file what is not to be part of the data set."
 
 def read_workbook(
     content: bytes,
-    source: Source,
+    source: FileFormat,
     limits: Limits,
     wished: Mapping[str, Storage],
-    wishes: ReadingWishes,
+    wishes: ReadOptions,
     spool_folder: Path,
 ) -> TableStream:
     """The table in the one sheet that has cells, or in the one that the caller names."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import Counted
+from app.tables.bodies.encoding import CountedStream
 from app.tables.bodies.json_size import json_size
 from app.tables.stream import TableStream
 from app.tables.values.cells import checked_names
@@ -36,7 +36,7 @@ NESTED = ("a list", "an object")
 WANTED = 'The body must be an object {"columns": {name: [values]}}'
 
 
-def read_json(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> TableStream:
+def read_json(body: CountedStream, limits: Limits, wished: Mapping[str, Storage]) -> TableStream:
     """Return the table in the JSON object that `body` is."""
     text = _whole(body)
     if not text.strip():
@@ -63,7 +63,7 @@ def read_json(body: Counted, limits: Limits, wished: Mapping[str, Storage]) -> T
     return normalised(_batches(pa.table(arrays)), limits, wished)
 
 
-def _whole(body: Counted) -> bytes:
+def _whole(body: CountedStream) -> bytes:
     parts = []
     while data := body.read(2**20):
         parts.append(data)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from app.errors import InvalidTable
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import Counted, refuse_swollen
+from app.tables.bodies.encoding import CountedStream, refuse_swollen
 from app.tables.bodies.spool import Spool
 from app.tables.formats.parquet_pages import refuse_swollen_pages
 from app.tables.stream import TableStream
@@ -27,7 +27,7 @@ UNREADABLE_PART = "A part of the Parquet file cannot be read"
 
 
 def read_parquet(
-    body: Counted, limits: Limits, wished: Mapping[str, Storage], spool_folder: Path
+    body: CountedStream, limits: Limits, wished: Mapping[str, Storage], spool_folder: Path
 ) -> TableStream:
     """The table in the Parquet file that `body` is."""
     spool = Spool(body, spool_folder)

@@ -20,16 +20,16 @@ from app.errors import InvalidTable, UnsupportedMediaType
 from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables.bodies.encoding import refuse_swollen
 from app.tables.formats.archive import UNPACKED_BYTES
-from app.tables.media import Source
-from app.tables.stream import ReadAs, TableStream
+from app.tables.media import FileFormat
+from app.tables.stream import DetectedFormat, TableStream
 from app.tables.values.cells import checked_names
 from app.tables.values.normalising import normalised
 
 READERS = {
-    Source.STATA: "read_dta",
-    Source.SPSS: "read_sav",
-    Source.SAS: "read_sas7bdat",
-    Source.SAS_TRANSPORT: "read_xport",
+    FileFormat.STATA: "read_dta",
+    FileFormat.SPSS: "read_sav",
+    FileFormat.SAS: "read_sas7bdat",
+    FileFormat.SAS_TRANSPORT: "read_xport",
 }
 
 DAMAGED = (ValueError, OverflowError, LookupError)
@@ -39,7 +39,7 @@ CELL_BYTES = 8
 
 
 def read_statistics_file(
-    content: bytes, source: Source, limits: Limits, wished: Mapping[str, Storage]
+    content: bytes, source: FileFormat, limits: Limits, wished: Mapping[str, Storage]
 ) -> TableStream:
     """The table in the file of a statistics package."""
     try:
@@ -48,7 +48,7 @@ def read_statistics_file(
         raise UnsupportedMediaType(
             f"Files of {source} are read where the extra `statistics-files` is installed; here it is "
             "not. Send CSV, Excel, Parquet, an Arrow stream or JSON columns.",
-            supported=[str(Source.CSV), str(Source.XLSX), str(Source.PARQUET)],
+            supported=[str(FileFormat.CSV), str(FileFormat.XLSX), str(FileFormat.PARQUET)],
         ) from None
     read = getattr(pyreadstat, READERS[source])
     try:
@@ -64,7 +64,9 @@ def read_statistics_file(
     checked_names(names, limits)
     table = pa.table([_array(name, columns[name]) for name in names], names=names)
     stream = normalised(_batches(table), limits, wished)
-    return replace(stream, read_as=ReadAs(format=str(source), encoding=described.file_encoding))
+    return replace(
+        stream, read_as=DetectedFormat(format=str(source), encoding=described.file_encoding)
+    )
 
 
 def _array(name: str, values: Any) -> pa.Array:

@@ -1,6 +1,6 @@
 """A table as an Excel workbook of one sheet, written batch by batch.
 
-Texts are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a
+TextBuffers are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a
 missing cell is absent. The same table is the same bytes: nothing in the file tells when it was made.
 """
 

@@ -22,7 +22,7 @@ from typing import TextIO
 from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
-from app.tables.sheets.layout import Layout
+from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.markup import NOT_XML
 from app.tables.sheets.ods import read_ods_layout
 from app.tables.sheets.sheet import Cell, Sheet, cell_name, is_filled
@@ -135,10 +135,10 @@ def _sheet(book: CalamineWorkbook, name: str) -> Sheet:
     )
 
 
-def _layout(content: bytes, source: str, sheet: Sheet) -> Layout:
+def _layout(content: bytes, source: str, sheet: Sheet) -> SheetLayout:
     """What the sheet shows beside values, as far as its format lets it be seen."""
     columns = sheet.left + max(map(len, sheet.cells), default=0)
-    layout = Layout(sheet.bottom, columns, merged=[*sheet.merged])
+    layout = SheetLayout(sheet.bottom, columns, merged=[*sheet.merged])
     if source in ("xlsx", "ods"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if source == "xlsx":
@@ -148,7 +148,7 @@ def _layout(content: bytes, source: str, sheet: Sheet) -> Layout:
     return layout
 
 
-def _refuse_errors(layout: Layout, missing: Sequence[str]) -> None:
+def _refuse_errors(layout: SheetLayout, missing: Sequence[str]) -> None:
     """InvalidTable for formulas that failed, unless the sender takes their cells as missing."""
     unsaid = sorted(layout.errors.difference(missing))[:MOST_NAMED]
     if unsaid:
@@ -177,7 +177,7 @@ def _not_computed(sheet: Sheet, place: tuple[int, int], *, header: bool) -> Inva
     )
 
 
-def _refuse_merged(sheet: Sheet, layout: Layout, header_rows: int) -> None:
+def _refuse_merged(sheet: Sheet, layout: SheetLayout, header_rows: int) -> None:
     """InvalidTable for cells below the names that are one cell, of which all but the first would be missing."""
     first_row = next((at for at, _ in sheet.records(header_rows)), sheet.bottom)
     for (top, left), (bottom, right) in layout.merged:
@@ -215,7 +215,7 @@ def _refuse_dates_and_numbers(rows: list[list[Cell]], request: SheetRequest) -> 
 
 
 def _summary(
-    sheet: Sheet, layout: Layout, header_rows: int, missing: Sequence[str]
+    sheet: Sheet, layout: SheetLayout, header_rows: int, missing: Sequence[str]
 ) -> SheetSummary:
     records = list(sheet.records(header_rows))
     hidden = [at for at, _ in records if at in layout.hidden_rows]

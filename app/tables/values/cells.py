@@ -51,7 +51,7 @@ def checked_names(names: list[str], limits: Limits) -> None:
         seen.add(name)
 
 
-def storage_of(name: str, values: pa.Array) -> Storage:
+def inferred_storage(name: str, values: pa.Array) -> Storage:
     """Number for integers, decimals and floats; text for the rest, and for integers beyond 2⁵³."""
     kind = plain_type(values.type)
     if pa.types.is_integer(kind):
@@ -65,7 +65,7 @@ def storage_of(name: str, values: pa.Array) -> Storage:
     )
 
 
-def stored(values: pa.Array, column: TableColumn, first_row: int, *, wished: bool) -> pa.Array:
+def converted(values: pa.Array, column: TableColumn, first_row: int, *, wished: bool) -> pa.Array:
     """The values as doubles or text, missing ones null; `first_row` is the number of the first.
 
     Departures are an InvalidTable, or an InvalidParameter where the caller asked for the storage.

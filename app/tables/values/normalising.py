@@ -10,7 +10,7 @@ import pyarrow as pa
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
 from app.tables.stream import TableColumn, TableStream
-from app.tables.values.cells import storage_of, stored
+from app.tables.values.cells import converted, inferred_storage
 from app.tables.values.plain import plain_type
 from app.tables.values.units import PLAIN
 
@@ -37,7 +37,9 @@ def normalised(
 
 
 def _column(name: str, values: pa.Array, wished: Mapping[str, Storage]) -> TableColumn:
-    suggested = storage_of(name, values)  # also where a wish overrides it: not every type will do
+    suggested = inferred_storage(
+        name, values
+    )  # also where a wish overrides it: not every type will do
     storage, empty = wished.get(name, suggested), values.null_count == len(values)
     return TableColumn(
         name,
@@ -60,7 +62,7 @@ def _normalised(
         for start in range(0, batch.num_rows, BLOCK_ROWS):
             part = batch.slice(start, BLOCK_ROWS)
             arrays = [
-                stored(values, column, first_row, wished=column.name in wished)
+                converted(values, column, first_row, wished=column.name in wished)
                 for values, column in zip(part.columns, columns, strict=True)
             ]
             unpacked += sum(array.nbytes for array in arrays)

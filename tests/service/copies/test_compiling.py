@@ -15,7 +15,7 @@ from app.numerics.copies.shapes.covering import runs
 from app.numerics.copies.shapes.covering.runs import MomentsDiffer
 from app.service.copies.compiling import compile_ahead, compile_now
 from app.tables import csv_lines
-from app.tables.csv_lines import LinesDiffer
+from app.tables.csv_lines import KernelMismatch
 
 SCRIPT = """
 import sys
@@ -72,7 +72,7 @@ def test_lines_that_fail_leave_compiled_noise_and_polars_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing() -> None:
-        raise LinesDiffer("as on a processor that nobody has seen")
+        raise KernelMismatch("as on a processor that nobody has seen")
 
     monkeypatch.setattr(steps, "_in_use", [definition])
     monkeypatch.setattr(csv_lines, "_compiled", [])

@@ -32,10 +32,10 @@ from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.encoding import ByteStream
 from app.tables.media import OFFERED, MediaType
 from app.tables.reading import read_table
-from app.tables.stream import DateOrder, Decimal, Header, ReadingWishes
+from app.tables.stream import DateOrder, Decimal, Header, ReadOptions
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 24, 8
 PIECE_BYTES = 2**20
@@ -88,9 +88,9 @@ def reading_wishes(
         DateOrder | None,
         Query(description="Which of day and month stands first in dates such as 03/04/2024."),
     ] = None,
-) -> ReadingWishes:
+) -> ReadOptions:
     """What the principal says of the table's text."""
-    return ReadingWishes(
+    return ReadOptions(
         delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
         decimal=decimal,
         encoding=encoding,
@@ -101,12 +101,12 @@ def reading_wishes(
     )
 
 
-ReadingDep = Annotated[ReadingWishes, Depends(reading_wishes)]
+ReadingDep = Annotated[ReadOptions, Depends(reading_wishes)]
 
 
 async def get_body(
     request: Request, resources: ResourcesDep, context: ContextDep
-) -> AsyncGenerator[Readable, None]:
+) -> AsyncGenerator[ByteStream, None]:
     """The request's body as a file: complete, and with a slot to be worked on."""
     if getattr(request.state, "form_was_read", False):
         raise UnsupportedMediaType("The body is a form. Send the file itself as the body.")
@@ -127,7 +127,7 @@ async def _slot(request: Request, context: RequestContext) -> AsyncIterator[None
         yield
 
 
-BodyDep = Annotated[Readable, Depends(get_body)]
+BodyDep = Annotated[ByteStream, Depends(get_body)]
 
 
 def get_table(
@@ -165,7 +165,7 @@ class TableForm:
     files: dict[str, Sequence[UploadFile]]
     fields: dict[str, Sequence[str]]
     resources: Resources
-    wishes: ReadingWishes
+    wishes: ReadOptions
     progress: Progress
 
     def table(self, name: str) -> pa.Table:
@@ -271,7 +271,7 @@ def _sorted_parts(
 FormDep = Annotated[TableForm, Depends(get_form)]
 
 
-async def _pieces(body: Readable) -> AsyncGenerator[bytes, None]:
+async def _pieces(body: ByteStream) -> AsyncGenerator[bytes, None]:
     while piece := await run_in_threadpool(body.read, PIECE_BYTES):
         yield piece
 

@@ -21,7 +21,7 @@ from app.service.resources import Resources
 from app.store.blobs.store import row_blocks
 from app.store.sources import SourceFile
 from app.tables.reading import NO_WISHES, read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes, TableColumn, TableStream
+from app.tables.stream import AUTOMATIC, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import PLAIN, refuse_other_unit
 
 
@@ -31,7 +31,7 @@ def imported(
     source: str,
     *,
     wished: Mapping[str, Storage] = NO_WISHES,
-    wishes: ReadingWishes = FOUND_OUT,
+    wishes: ReadOptions = AUTOMATIC,
     progress: Progress = SILENT,
 ) -> TableStream:
     """The table of a source, for those who may register one.
@@ -54,7 +54,7 @@ class _Files:
         resources: Resources,
         files: Sequence[SourceFile],
         wished: Mapping[str, Storage],
-        wishes: ReadingWishes,
+        wishes: ReadOptions,
         progress: Progress,
     ) -> None:
         self._limits: Limits = resources.limits

@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import InvalidParameter, InvalidTable
-from app.model import BLOCK_ROWS, Column, ColumnWish, Kind, Limits, Storage
+from app.model import BLOCK_ROWS, Column, ColumnOverrides, Kind, Limits, Storage
 from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
 from app.service.jobs.progress import SILENT, Progress
 from app.tables.columns import (
-    ColumnLook,
-    LookedAt,
+    ColumnProfile,
+    ColumnProfiler,
     column_of,
     facts_of,
-    refuse_unknown,
+    refuse_unknown_columns,
     repeating_columns,
 )
 from app.tables.dialect.spelling import NUMBERS_FROM, is_number
@@ -146,13 +146,13 @@ class Ingested:
     moments: Moments
     categories: Mapping[str, Mapping[str, int]]
     largest: Mapping[str, float]
-    looks: Mapping[str, ColumnLook]
+    looks: Mapping[str, ColumnProfile]
     repeats: Mapping[str, str]
 
 
 def ingest(
     stream: TableStream,
-    wishes: Mapping[str, ColumnWish],
+    wishes: Mapping[str, ColumnOverrides],
     sink: RowSink,
     limits: Limits,
     progress: Progress = SILENT,
@@ -163,14 +163,14 @@ def ingest(
     InvalidTable for numbers whose variance exceeds the doubles; whatever the stream finds wrong
     passes through. The sink may have rows by then: the principal throws them away.
     """
-    refuse_unknown(wishes, tuple(column.name for column in stream.columns))
+    refuse_unknown_columns(wishes, tuple(column.name for column in stream.columns))
     names = tuple(c.name for c in stream.columns if c.storage is Storage.NUMBER)
     numbers = NumberBlocks(names)
     looked = [
-        LookedAt(
+        ColumnProfiler(
             column,
             limits.categories,
-            counted=wishes.get(column.name, ColumnWish()).kind is Kind.CATEGORICAL,
+            counted=wishes.get(column.name, ColumnOverrides()).kind is Kind.CATEGORICAL,
         )
         for column in stream.columns
     ]
@@ -233,7 +233,7 @@ def refuse_too_many(
             )
 
 
-def _refuse_late_numbers(column: TableColumn, look: ColumnLook) -> None:
+def _refuse_late_numbers(column: TableColumn, look: ColumnProfile) -> None:
     """InvalidTable when a column that began empty, and was taken for text, turns out to be numbers."""
     numbers = sum(map(is_number, look.sample))
     if (

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvalidParameter, NameTaken
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Role, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Role, Storage
 from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.datasets.arriving.ingest import ingest
 from app.service.datasets.arriving.report import TableReport, table_report
@@ -84,7 +84,7 @@ def register_dataset(
     context: RequestContext,
     name: str,
     stream: TableStream,
-    wishes: Mapping[str, ColumnWish],
+    wishes: Mapping[str, ColumnOverrides],
     *,
     key_column: str | None,
     dates: DateOrder | None = None,
@@ -160,7 +160,7 @@ def try_table(
     context: RequestContext,
     name: str,
     stream: TableStream,
-    wishes: Mapping[str, ColumnWish],
+    wishes: Mapping[str, ColumnOverrides],
     *,
     key_column: str | None,
     dates: DateOrder | None = None,
@@ -192,7 +192,7 @@ class Nowhere:
 
 
 def dated(
-    stream: TableStream, wishes: Mapping[str, ColumnWish], order: DateOrder | None
+    stream: TableStream, wishes: Mapping[str, ColumnOverrides], order: DateOrder | None
 ) -> TableStream:
     """The stream with dates as days, unless the owner wants them otherwise."""
     said = {name: wish.kind for name, wish in wishes.items() if wish.kind is not None}
