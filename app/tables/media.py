@@ -84,15 +84,15 @@ def declared_format(content_type: str | None) -> FileFormat | None:
     return CONTENT_TYPES[named]
 
 
-def with_content_type(content_type: str | None, wishes: ReadOptions) -> ReadOptions:
-    """The wishes with what the Content-Type says beside the format, where nothing else says so."""
+def with_content_type(content_type: str | None, options: ReadOptions) -> ReadOptions:
+    """The options with what the Content-Type says beside the format, where nothing else says so."""
     message = _message(content_type)
     charset, header = message.get_param("charset"), message.get_param("header")
-    if isinstance(charset, str) and wishes.encoding is None:
-        wishes = replace(wishes, encoding=charset)
-    if isinstance(header, str) and wishes.header is None and header.lower() in list(Header):
-        wishes = replace(wishes, header=Header(header.lower()))
-    return wishes
+    if isinstance(charset, str) and options.encoding is None:
+        options = replace(options, encoding=charset)
+    if isinstance(header, str) and options.header is None and header.lower() in list(Header):
+        options = replace(options, header=Header(header.lower()))
+    return options
 
 
 def _message(content_type: str | None) -> Message:
@@ -139,7 +139,7 @@ JSON_LINES = re.compile(rb"""\s*\{[^{}\n]*\}\r?\n\s*\{""")
 """One object to a line; the JSON that is read here is one object."""
 
 OLD_STATA = (0x69, 0x6C, 0x6E, 0x6F, 0x71, 0x72, 0x73)
-ENOUGH_BYTES = 512
+SIGNATURE_BYTES = 512
 
 
 def detected_format(head: bytes) -> FileFormat | None:

@@ -478,9 +478,7 @@ FILES: list[Messy] = [
         lines("height,weight", "cm,kg", "180,75", "170,65"),
         remedy="row 1",
     ),
-    Messy(
-        "a note below", lines("city,n", "Rome,1", "Oslo,2", "FileFormat: x,"), remedy="leave it out"
-    ),
+    Messy("a note below", lines("city,n", "Rome,1", "Oslo,2", "Source: x,"), remedy="leave it out"),
     Messy(
         "a last row of a name alone",
         lines("who,n", "anna,1", "bob,2", "eva,"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from app.model import Limits, Storage
 from app.tables.media import MediaType
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import AUTOMATIC, ReadOptions
 
 LIMITS = Limits()
@@ -107,7 +108,10 @@ def read(
     wishes: ReadOptions = AUTOMATIC,
 ) -> pa.Table:
     """All of a body, read as the service reads it."""
-    with read_batches(
-        io.BytesIO(body), media_type, encoding, limits, folder, wished=wished or {}, wishes=wishes
+    with open_table(
+        TableSource(io.BytesIO(body), media_type, encoding),
+        replace(wishes, storage=wished or {}),
+        limits,
+        folder,
     ) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema)

@@ -7,6 +7,7 @@ import gzip
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from app.errors import InvalidTable
 from app.model import Storage
 from app.tables.formats import csv as reader
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import Header, ReadOptions
 from tests.tables.table_bodies import LIMITS
 
@@ -73,8 +74,8 @@ def read(
     """The table; the first `texts` columns are said to be text, whatever they look like."""
     source = io.BytesIO(body) if isinstance(body, bytes) else body
     wished = {f"c{place}": Storage.TEXT for place in range(texts)}
-    with read_batches(
-        source, "text/csv", packed, LIMITS, Path(), wished=wished, wishes=wishes
+    with open_table(
+        TableSource(source, "text/csv", packed), replace(wishes, storage=wished), LIMITS, Path()
     ) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema)
 

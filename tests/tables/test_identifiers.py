@@ -11,9 +11,9 @@ import pytest
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Kind, Limits
 from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere, dated
+from app.service.datasets.arriving.register import Nowhere
 from app.tables.identifiers import identifiers, without_identifiers
-from app.tables.reading import read_batches, read_table
+from app.tables.pipeline import TableSource, infer_columns, open_table, read_table
 from app.tables.stream import AUTOMATIC, DateOrder, ReadOptions
 from tests.tables.sheets.workbooks import xlsx
 from tests.tables.table_bodies import LIMITS, as_csv, as_parquet
@@ -38,7 +38,7 @@ BODIES = {
 
 
 def whole(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> pa.Table:
-    return read_table(io.BytesIO(body), None, None, LIMITS, folder, wishes=wishes)
+    return read_table(TableSource(io.BytesIO(body)), wishes, LIMITS, folder)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
@@ -47,8 +47,8 @@ def test_a_tool_and_a_registration_find_the_same(
     body: bytes, categories: int, tmp_path: Path
 ) -> None:
     limits = Limits(categories=categories)
-    with read_batches(io.BytesIO(body), None, None, limits, tmp_path) as stream:
-        registered = ingest(dated(stream, {}, None), {}, Nowhere(), limits)
+    with open_table(TableSource(io.BytesIO(body)), AUTOMATIC, limits, tmp_path) as stream:
+        registered = ingest(infer_columns(stream, {}), {}, Nowhere(), limits)
     expected = {
         column.name: column.because
         for column in registered.columns

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from app.errors import DomainError
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import Decimal, DetectedFormat, Header, ReadOptions
 from app.tables.values.dates import days_of, detect_date_format
 from tests.tables.messy_files import FILES, Messy
@@ -24,7 +24,7 @@ def read_messy(file: Messy, folder: Path) -> tuple[pa.Table, DetectedFormat]:
     if "header" in said:
         said["header"] = Header(str(said["header"]))
     wishes = ReadOptions(**said)  # type: ignore[arg-type]
-    with read_batches(io.BytesIO(file.body), None, None, LIMITS, folder, wishes=wishes) as stream:
+    with open_table(TableSource(io.BytesIO(file.body)), wishes, LIMITS, folder) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema), stream.read_as
 
 

@@ -32,7 +32,7 @@ from app.service.copies.making.release import open_release, record_release
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
 from app.service.permission import StillPermitted, holder_of_key, require_still_permitted
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 router = APIRouter(tags=["copies"], route_class=CopyRoute)
 

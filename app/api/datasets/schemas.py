@@ -52,7 +52,7 @@ class ColumnForm(Form):
         None, description="How its values are kept: number or text, exactly as written."
     )
 
-    def wish(self) -> ColumnOverrides:
+    def overrides(self) -> ColumnOverrides:
         said = self.model_fields_set
         lower = -math.inf if self.lower is None and "lower" in said else self.lower
         upper = math.inf if self.upper is None and "upper" in said else self.upper

@@ -29,7 +29,7 @@ from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.results import Report
 from app.tables.media import OFFERED, MediaType
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 SEED_HEADER = "X-Cornerwave-Seed"
 SEED_ANSWER = {

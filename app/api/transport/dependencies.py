@@ -25,7 +25,7 @@ from app.service.logs import NOBODY
 from app.service.permission import authenticate, count_request
 from app.service.resources import Resources
 from app.store.database.sharing.principals import public_id
-from app.tables.bodies.encoding import ByteStream
+from app.tables.bodies.streams import ByteStream
 
 bearer = HTTPBearer(
     auto_error=False, description="The key that the service or an administrator gave out."

@@ -28,7 +28,7 @@ from app.service.resources import Resources
 from app.store.database.jobs import JobState
 from app.tables.media import MediaType
 from app.tables.stream import AUTOMATIC
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 router = APIRouter(prefix="/portal/workbench", route_class=Page, include_in_schema=False)
 

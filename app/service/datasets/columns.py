@@ -25,14 +25,14 @@ def put_columns(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wishes: Mapping[str, ColumnOverrides],
+    overrides: Mapping[str, ColumnOverrides],
 ) -> Dataset:
     """Change the columns named; DatasetFrozen once a copy was issued.
 
     A column whose kind needs another storage is read again from the stored rows first.
     """
     with (
-        read_again(resources, context, dataset_id, wishes) as rewritten,
+        read_again(resources, context, dataset_id, overrides) as rewritten,
         unit_of_work(resources, context) as uow,
     ):
         connection = uow.connection
@@ -43,15 +43,15 @@ def put_columns(
             refuse_changed(connection, rewritten, dataset)
             rewritten.commit(resources, connection, uow.now)
             dataset = replace(dataset, columns=rewritten.columns)
-        refuse_unknown_columns(wishes, tuple(column.name for column in dataset.columns))
+        refuse_unknown_columns(overrides, tuple(column.name for column in dataset.columns))
         columns = tuple(
-            with_overrides(column, wishes[column.name]) if column.name in wishes else column
+            with_overrides(column, overrides[column.name]) if column.name in overrides else column
             for column in dataset.columns
         )
         _keep_key_column(dataset, columns)
         _count_categories(resources, connection, dataset, columns)
         datasets.set_columns(connection, dataset_id, columns)
-        uow.record("columns.put", dataset_id, columns=len(wishes))
+        uow.record("columns.put", dataset_id, columns=len(overrides))
     return replace(dataset, columns=columns)
 
 

@@ -73,7 +73,7 @@ def number_counts(dataset: Dataset, ingested: Ingested) -> tuple[int, ...]:
     return tuple(int(known[name]) for name in sampled_columns(dataset.columns)[0])
 
 
-def plain_wishes(dataset: Dataset) -> dict[str, ColumnOverrides]:
+def plain_overrides(dataset: Dataset) -> dict[str, ColumnOverrides]:
     """How columns are read whose kind is settled: categories are not counted once more."""
     return {
         column.name: ColumnOverrides(
@@ -130,7 +130,7 @@ def combined_part(
         secret = open_secret(resources, connection, dataset.id)
     blob = blob_name(dataset.id, number)
     with uploading(resources, blob, stream.schema) as writer:
-        ingested = ingest(stream, plain_wishes(dataset), writer, resources.limits)
+        ingested = ingest(stream, plain_overrides(dataset), writer, resources.limits)
         writer.finish()
         digest = part_digest(secret, writer.digest)
         yield measured_part(resources, dataset, batches, blob, digest, ingested)

@@ -22,7 +22,7 @@ from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Stor
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.copies.freezing.protection import PartProtection, first_protection
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name, dated, discard_blobs, uploading
+from app.service.datasets.arriving.register import blob_name, discard_blobs, uploading
 from app.service.datasets.pending import (
     ATTEMPTS,
     NewPart,
@@ -32,7 +32,7 @@ from app.service.datasets.pending import (
     is_part,
     measured_part,
     pending_batch,
-    plain_wishes,
+    plain_overrides,
     retire_pending_keys,
     with_rows,
 )
@@ -53,14 +53,15 @@ from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, loose_blobs, pending
 from app.store.database.registered.pending import PendingBatch
-from app.tables.stream import DateOrder, Decimal, ReadOptions, TableColumn, TableStream
+from app.tables.pipeline import infer_columns
+from app.tables.stream import Decimal, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 
-def expected_reading(
-    resources: Resources, context: RequestContext, dataset_id: str, wishes: ReadOptions
-) -> tuple[dict[str, Storage], ReadOptions]:
-    """How each column of the rows to come must be read, and what is said of their text.
+def expected_options(
+    resources: Resources, context: RequestContext, dataset_id: str, options: ReadOptions
+) -> ReadOptions:
+    """Return the options by which rows to come are read as those before them.
 
     What stood for a missing cell in the rows before does so in these too.
     """
@@ -71,7 +72,8 @@ def expected_reading(
         column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
         for column in dataset.columns
     }
-    return storage, replace(wishes, missing=_together(dataset.missing_tokens, wishes.missing))
+    missing = _together(dataset.missing_tokens, options.missing)
+    return replace(options, missing=missing, storage=storage)
 
 
 def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
@@ -99,7 +101,6 @@ def append_rows(
     context: RequestContext,
     dataset_id: str,
     stream: TableStream,
-    dates: DateOrder | None = None,
     *,
     allow_versions: bool = False,
     allow_overlap: bool = False,
@@ -117,19 +118,19 @@ def append_rows(
         dataset = owned(connection, context, dataset_id)
         number = len(datasets.parts(connection, dataset_id))
         secret = open_secret(resources, connection, dataset_id)
-    wishes = {column.name: ColumnOverrides(kind=column.kind) for column in dataset.columns}
+    overrides = {column.name: ColumnOverrides(kind=column.kind) for column in dataset.columns}
     blob = blob_name(dataset_id, number)
     with (
         Fingerprints(resources, stream, dataset.key_column, secret) as seen,
         ExitStack() as stack,
     ):
-        stream = dated(seen.stream, wishes, dates)
+        stream = infer_columns(seen.stream, overrides)
         _check_columns(dataset, stream)
         _check_units(dataset, stream.columns)
         writer = stack.enter_context(uploading(resources, blob, stream.schema))
         if dataset.frozen:
-            wishes = plain_wishes(dataset)
-        ingested = ingest(stream, wishes, writer, resources.limits, progress)
+            overrides = plain_overrides(dataset)
+        ingested = ingest(stream, overrides, writer, resources.limits, progress)
         progress.report("appending", 1, 2)
         writer.finish()
         arrived = _Arrived(

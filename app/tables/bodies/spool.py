@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from app.tables.bodies.encoding import ByteStream
+from app.tables.bodies.streams import ByteStream
 
 CHUNK_BYTES = 2**20
 CIPHER_BLOCK = 16

@@ -163,9 +163,9 @@ def _recognised(values: Sequence[str]) -> str | None:
     """What the values are, as the end of a sentence; None where they are nothing personal."""
     if not values or are_times(values):
         return None
-    for what, form in FORMS.items():
+    for name, form in FORMS.items():
         if _share(values, partial(_has_form, form)):
-            return what
+            return name
     if (what := national_numbers(values, ENOUGH)) is not None:
         return what
     if _share(values, is_phone):

@@ -1,9 +1,8 @@
-"""The frames of an Arrow stream, read far enough to know how much memory each would take.
+"""Messages of an Arrow stream, whose declared sizes are summed before Arrow allocates them.
 
-An encapsulated message is a prefix (0xFFFFFFFF and a length), flatbuffer metadata of that length
-and a body whose length the metadata tells. The buffers in a body may be compressed; each then
-begins with the length it unpacks to. Arrow's own reader believes these lengths and allocates, so
-they are summed here first. Slots are those of Arrow's Message.fbs.
+A message is a prefix (0xFFFFFFFF and a length), flatbuffer metadata of that length, and a body whose length the
+metadata declare. A compressed buffer begins with the length it unpacks to. Arrow's reader allocates what these lengths
+say. Slots are those of Arrow's Message.fbs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.errors import InvalidTable, TooLarge
-from app.tables.bodies.encoding import ByteStream
+from app.tables.bodies.streams import ByteStream, ReadOnly, read_fully
 
 BATCH_BYTES = 256 * 2**20
 """The largest record batch: more rows are sent as more batches."""
@@ -52,10 +51,8 @@ class FlatbufferTable:
         return value
 
 
-class ArrowMessages:
-    """A body read message by message; a file to Arrow, which may then read as it likes."""
-
-    closed = False
+class ArrowMessages(ReadOnly):
+    """A body read message by message, as a file of Arrow's."""
 
     def __init__(self, body: ByteStream) -> None:
         self._pieces = _pieces(body)
@@ -66,12 +63,6 @@ class ArrowMessages:
             self._piece = memoryview(next(self._pieces, b""))
         data, self._piece = self._piece[:size], self._piece[size:]
         return data
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """The body belongs to the request, which closes it."""
 
 
 def _pieces(body: ByteStream) -> Iterator[bytes]:
@@ -103,18 +94,14 @@ def _exactly(body: ByteStream, size: int, *, or_nothing: bool = False) -> bytes:
     """The next `size` bytes; of a body that has ended either nothing or a malformed stream."""
     if not 0 <= size <= BATCH_BYTES:
         raise _too_large()
-    parts = []
-    missing = size
-    while missing and (data := body.read(missing)):
-        parts.append(data)
-        missing -= len(data)
-    if missing and not (or_nothing and missing == size):
+    data = read_fully(body, size)
+    if len(data) < size and (data or not or_nothing):
         raise malformed()
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return data
 
 
 def _unpacked_bytes(message: FlatbufferTable, content: bytes) -> int:
-    """What the compressed buffers of a message say they unpack to, 0 where none are."""
+    """The declared sizes of the compressed buffers of a message, 0 where none are."""
     field = message.field(1)
     kind = message.number("<B", field) if field else 0
     if kind not in (DICTIONARY, RECORD_BATCH):

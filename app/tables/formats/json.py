@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 
 import orjson
 import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge
-from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables.bodies.encoding import CountedStream
+from app.model import BLOCK_ROWS, Limits
 from app.tables.bodies.json_size import json_size
-from app.tables.stream import TableStream
-from app.tables.values.cells import checked_names
-from app.tables.values.normalising import normalised
+from app.tables.bodies.streams import CountedStream
+from app.tables.values.normalisation import checked_names
 
 JSON_BYTES = 16 * 2**20
 """Largest body. Parsed, it takes up to 26 times as much (texts of one or two letters): about 400 MB."""
@@ -36,9 +34,12 @@ NESTED = ("a list", "an object")
 WANTED = 'The body must be an object {"columns": {name: [values]}}'
 
 
-def read_json(body: CountedStream, limits: Limits, wished: Mapping[str, Storage]) -> TableStream:
-    """Return the table in the JSON object that `body` is."""
-    text = _whole(body)
+def parse_json(body: CountedStream, limits: Limits) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of the table in the JSON object that `body` is."""
+    yield from _table(_whole(body), limits).to_batches(max_chunksize=BLOCK_ROWS)
+
+
+def _table(text: bytes, limits: Limits) -> pa.Table:
     if not text.strip():
         raise InvalidTable("The body is empty")
     containers = json_size(text).containers
@@ -60,7 +61,7 @@ def read_json(body: CountedStream, limits: Limits, wished: Mapping[str, Storage]
                 column=other,
                 row=min(len(cells), len(others)) + 1,
             )
-    return normalised(_batches(pa.table(arrays)), limits, wished)
+    return pa.table(arrays)
 
 
 def _whole(body: CountedStream) -> bytes:
@@ -132,10 +133,6 @@ def _mixed(name: str, cells: list[Cell]) -> InvalidTable:
     return InvalidTable(
         f"Column {name!r} {begins}holds {found[row - 1]} in row {row}", column=name, row=row
     )
-
-
-def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    yield from table.to_batches(max_chunksize=BLOCK_ROWS)
 
 
 def _malformed() -> InvalidTable:

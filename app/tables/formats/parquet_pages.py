@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from app.errors import InvalidTable, TooLarge
-from app.tables.bodies.encoding import refuse_swollen
 from app.tables.bodies.spool import Spool
+from app.tables.bodies.streams import refuse_swollen
 
 PAGE_BYTES = 256 * 2**20
 """Largest page, as in an Arrow stream the largest record batch; writers make pages of about 1 MiB."""

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
-from app.tables.bodies.encoding import ByteStream, CountedStream
 from app.tables.bodies.spool import Spool
+from app.tables.bodies.streams import ByteStream, CountedStream
 from app.tables.sheets.summary import SheetRequest, SheetSummary
 
 PROGRAM = "app.tables.sheets.extraction"

@@ -11,8 +11,8 @@ import zipfile
 from functools import lru_cache
 
 from app.tables.sheets.layout import SheetLayout
-from app.tables.sheets.markup import Attributes, walk
 from app.tables.sheets.number_formats import units_of_styles
+from app.tables.sheets.xml_walk import Attributes, walk
 from app.tables.values.units import PLAIN
 
 WORKBOOK, RELATIONS, STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"

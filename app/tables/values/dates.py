@@ -63,7 +63,6 @@ class DateFormat:
 
 def with_dates(
     stream: TableStream,
-    order: DateOrder | None,
     kept: Collection[str] = (),
     sought: Collection[str] = (),
 ) -> TableStream:
@@ -80,7 +79,10 @@ def with_dates(
     for column in stream.columns:
         if column.storage is Storage.TEXT and column.name not in kept:
             form = detect_date_format(
-                column.name, first.column(column.name), order, sought=column.name in sought
+                column.name,
+                first.column(column.name),
+                stream.date_order,
+                sought=column.name in sought,
             )
             if form is not None:
                 forms[column.name] = form

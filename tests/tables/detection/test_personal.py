@@ -15,9 +15,9 @@ import pytest
 
 from app.model import Column, Kind, Limits
 from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere, dated
+from app.service.datasets.arriving.register import Nowhere
 from app.tables.detection.personal import IP6, MAC, are_times, personal_within
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, infer_columns, open_table
 from app.tables.stream import AUTOMATIC, Header, ReadOptions
 from tests.example_tables import EXAMPLES, as_csv, example
 from tests.shared_data import published_tables, reads
@@ -44,10 +44,8 @@ def kinds_of(columns: dict[str, list[str]], folder: Path) -> dict[str, Column]:
 
 
 def registered(body: bytes, folder: Path, wishes: ReadOptions) -> dict[str, Column]:
-    with read_batches(
-        io.BytesIO(body), "text/csv", None, Limits(), folder, wishes=wishes
-    ) as stream:
-        found = ingest(dated(stream, {}, None), {}, Nowhere(), Limits())
+    with open_table(TableSource(io.BytesIO(body), "text/csv"), wishes, Limits(), folder) as stream:
+        found = ingest(infer_columns(stream, {}), {}, Nowhere(), Limits())
     return {column.name: column for column in found.columns}
 
 

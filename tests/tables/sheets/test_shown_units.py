@@ -11,7 +11,7 @@ import pytest
 
 from app.errors import InvalidTable
 from app.model import Storage
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import Header, ReadOptions
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx
 from tests.tables.table_bodies import LIMITS
@@ -103,7 +103,9 @@ def test_names_that_are_numbers_have_no_unit_unless_they_are_a_row(tmp_path: Pat
 def test_a_column_that_is_read_as_text_has_no_unit(tmp_path: Path) -> None:
     body = column((5, EURO), (6, DOLLAR))
     wished = {"p": Storage.TEXT}
-    with read_batches(io.BytesIO(body), None, None, LIMITS, tmp_path, wished=wished) as stream:
+    with open_table(
+        TableSource(io.BytesIO(body)), ReadOptions(storage=wished), LIMITS, tmp_path
+    ) as stream:
         assert stream.columns[1].unit is None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import openpyxl
 from openpyxl.worksheet.worksheet import Worksheet
 
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import AUTOMATIC, ReadOptions, TableStream
 from tests.tables.table_bodies import LIMITS
 
@@ -88,4 +88,4 @@ def _ods_cell(cell: object) -> str:
 
 def stream_of(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> TableStream:
     """A workbook as the service reads it."""
-    return read_batches(io.BytesIO(body), None, None, LIMITS, folder, wishes=wishes)
+    return open_table(TableSource(io.BytesIO(body)), wishes, LIMITS, folder)

@@ -18,8 +18,8 @@ from fastapi import Request
 
 from app.api.transport.dependencies import get_resources, replay_of
 from app.errors import QuotaExceeded, TooLarge
-from app.tables.bodies.encoding import ByteStream
 from app.tables.bodies.spool import Spool
+from app.tables.bodies.streams import ByteStream
 
 PIECE_BYTES = 2**18
 """What is held of a body in memory: with a thousand connections 256 MiB."""

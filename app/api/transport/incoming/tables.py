@@ -32,9 +32,9 @@ from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
-from app.tables.bodies.encoding import ByteStream
+from app.tables.bodies.streams import ByteStream
 from app.tables.media import OFFERED, MediaType
-from app.tables.reading import read_table
+from app.tables.pipeline import TableSource, read_table
 from app.tables.stream import DateOrder, Decimal, Header, ReadOptions
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 24, 8
@@ -57,7 +57,7 @@ FORM_BYTES = 512 * 2**20
 T = TypeVar("T")
 
 
-def reading_wishes(
+def read_options(
     delimiter: Annotated[
         str | None,
         Query(
@@ -101,7 +101,7 @@ def reading_wishes(
     )
 
 
-ReadingDep = Annotated[ReadOptions, Depends(reading_wishes)]
+ReadingDep = Annotated[ReadOptions, Depends(read_options)]
 
 
 async def get_body(
@@ -134,18 +134,18 @@ def get_table(
     request: Request,
     resources: ResourcesDep,
     body: BodyDep,
-    wishes: ReadingDep,
+    options: ReadingDep,
     progress: ProgressDep,
 ) -> pa.Table:
     """The request's body as one table, for a stateless method."""
     return read_table(
-        body,
-        request.headers.get("content-type"),
-        request.headers.get("content-encoding"),
+        TableSource(
+            body, request.headers.get("content-type"), request.headers.get("content-encoding")
+        ),
+        options,
         resources.limits,
         resources.spool_dir,
-        wishes=wishes,
-        look=progress.raise_if_cancelled,
+        progress.raise_if_cancelled,
     )
 
 
@@ -165,7 +165,7 @@ class TableForm:
     files: dict[str, Sequence[UploadFile]]
     fields: dict[str, Sequence[str]]
     resources: Resources
-    wishes: ReadOptions
+    options: ReadOptions
     progress: Progress
 
     def table(self, name: str) -> pa.Table:
@@ -184,13 +184,11 @@ class TableForm:
         limits, spool = self.resources.limits, self.resources.spool_dir
         return [
             read_table(
-                part.file,
-                content_type_of(part),
-                None,
+                TableSource(part.file, content_type_of(part)),
+                self.options,
                 limits,
                 spool,
-                wishes=self.wishes,
-                look=self.progress.raise_if_cancelled,
+                self.progress.raise_if_cancelled,
             )
             for part in self.files[name]
         ]
@@ -224,7 +222,7 @@ async def get_form(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    wishes: ReadingDep,
+    options: ReadingDep,
     progress: ProgressDep,
 ) -> AsyncGenerator[TableForm, None]:
     """The request's multipart form; its parts are let go of when the request is over."""
@@ -238,7 +236,7 @@ async def get_form(
             raise InvalidParameter("the multipart form is malformed", parameter="body") from None
         try:
             known = form_parts(request.scope["route"].openapi_extra)
-            yield TableForm(*_sorted_parts(form, known), resources, wishes, progress)
+            yield TableForm(*_sorted_parts(form, known), resources, options, progress)
         finally:
             await form.close()
 
@@ -301,7 +299,7 @@ TABLE_TYPES: dict[str, Any] = {
     media.value: {MediaType.CSV: _TEXT, MediaType.JSON: _COLUMNS}.get(media, BYTES)
     for media in OFFERED
 }
-"""The formats, for the OpenAPI document; CSV, which a principal without a wish gets, comes first."""
+"""The formats, for the OpenAPI document; CSV, which a principal without a preference gets, comes first."""
 
 TABLE_BODY: dict[str, Any] = {
     "requestBody": {

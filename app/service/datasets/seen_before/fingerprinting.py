@@ -31,7 +31,7 @@ from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.engine import reading, writing
 from app.store.database.registered import sketches
-from app.tables.dialect.spelling import MISSING_NUMBERS, matches_number, without_marks
+from app.tables.dialect.number_syntax import MISSING_NUMBERS, matches_number, without_marks
 from app.tables.stream import Decimal, TableStream
 
 RUN_KEYS = 2**20

@@ -20,7 +20,7 @@ from fastapi.responses import JSONResponse, Response
 
 from app.api.transport.incoming.body_spool import SpoolQuota, received_body
 from app.errors import QuotaExceeded, TooLarge
-from app.tables.bodies.encoding import ByteStream
+from app.tables.bodies.streams import ByteStream
 
 LIMIT = 300 * 2**20
 SMALL = 2**20

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from app.errors import InvalidTable
-from app.tables.dialect.spelling import DATE, MISSING_NUMBERS, is_number, is_value
+from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, is_number, is_value
 from app.tables.stream import Decimal, Header, ReadOptions
 
 USUAL_DELIMITERS = (",", ";", "\t", "|")
@@ -70,7 +70,7 @@ class CsvDialect:
     spaced: bool = False
 
 
-def detect_dialect(head: bytes, wishes: ReadOptions, *, cut: bool) -> CsvDialect:
+def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
     """The dialect of a text in UTF-8 that begins with `head` and, unless `cut`, ends with it."""
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
     line = text[: text.find("\n") + 1]
@@ -78,29 +78,31 @@ def detect_dialect(head: bytes, wishes: ReadOptions, *, cut: bool) -> CsvDialect
     if line.lower().startswith("sep=") and len(told := line.rstrip("\r\n")) == len("sep=") + 1:
         skipped = len(line.encode())
         text = text[len(line) :]
-        wishes = _told(wishes, told[-1])
-    delimiter = detect_delimiter(text, wishes, cut=cut)
+        options = _told(options, told[-1])
+    delimiter = detect_delimiter(text, options, cut=cut)
     try:
         records = sampled_records(text, delimiter, cut=cut)
     except csv.Error:
         _refuse_undoubled(text, delimiter)
         records = []
     if not records:  # nothing that the parser will not complain about
-        return CsvDialect(delimiter, wishes.header or Header.PRESENT, skipped)
+        return CsvDialect(delimiter, options.header or Header.PRESENT, skipped)
     _refuse_preamble(records)
     _refuse_quotes(records)
     return CsvDialect(
-        delimiter, detect_header(records, wishes.header), skipped, _is_spaced(records)
+        delimiter, detect_header(records, options.header), skipped, _is_spaced(records)
     )
 
 
-def _told(wishes: ReadOptions, delimiter: str) -> ReadOptions:
-    if wishes.delimiter not in (None, delimiter):
+def _told(options: ReadOptions, delimiter: str) -> ReadOptions:
+    if options.delimiter not in (None, delimiter):
         raise InvalidTable(
             "The first line says another delimiter (sep=) than the parameter `delimiter`.",
             parameter="delimiter",
         )
-    return ReadOptions(delimiter, wishes.decimal, wishes.encoding, wishes.header, wishes.missing)
+    return ReadOptions(
+        delimiter, options.decimal, options.encoding, options.header, options.missing
+    )
 
 
 def _refuse_undoubled(text: str, delimiter: str) -> None:
@@ -200,17 +202,17 @@ def sampled_records(text: str, delimiter: str, *, cut: bool) -> Records:
     return [record for record in records if record and record != [""]]
 
 
-def detect_delimiter(text: str, wishes: ReadOptions, *, cut: bool) -> str:
+def detect_delimiter(text: str, options: ReadOptions, *, cut: bool) -> str:
     """The delimiter; InvalidTable where two are plausible."""
-    if wishes.delimiter is not None:
-        return wishes.delimiter
+    if options.delimiter is not None:
+        return options.delimiter
     candidates = [
         one
         for sign in USUAL_DELIMITERS
         if sign in text and (one := _candidate(text, sign, cut=cut))
     ]
     even = [one for one in candidates if one.share == 1.0]
-    if wishes.decimal is Decimal.COMMA and len(even) == 1 and _is_one_column(even[0]):
+    if options.decimal is Decimal.COMMA and len(even) == 1 and _is_one_column(even[0]):
         return ";"
     if len(even) == 1 and _is_one_column(even[0]):
         raise _unclear(
@@ -319,10 +321,10 @@ def column_names(width: int) -> list[str]:
     return [f"column_{position}" for position in range(1, width + 1)]
 
 
-def detect_header(records: Records, wished: Header | None) -> Header:
+def detect_header(records: Records, chosen: Header | None) -> Header:
     """Whether the first record is a header; InvalidTable when its names look like values, or nobody can tell."""
-    if wished is not None:
-        return wished
+    if chosen is not None:
+        return chosen
     names, body = records[0], [record for record in records[1:] if len(record) == len(records[0])]
     for position, name in enumerate(names):
         if is_value(name):

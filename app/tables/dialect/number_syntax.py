@@ -8,6 +8,8 @@ it may be thirty and a bit or thirty thousand.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -21,43 +23,10 @@ MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
 """What stands for a missing number without being told."""
 
 USUAL_MARKS = (
-    "-",
-    "--",
-    "---",
-    ".",
-    "..",
-    "...",
-    "n.a.",
-    "N.A.",
-    "na",
-    "NaN",
-    "nan",
-    "none",
-    "NONE",
-    "nil",
-    "missing",
-    "unknown",
-    "*",
-    "x",
-    "X",
-    "–",
-    "—",
-    "k.A.",
+    *"- -- --- . .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
+    *"#DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL! #WERT!".split(),
     "k. A.",
-    "#DIV/0!",
-    "#VALUE!",
-    "#REF!",
-    "#NUM!",
-    "#NAME?",
-    "#NULL!",
     "(blank)",
-    "null",
-    "#WERT!",
-    "ND",
-    "n.d.",
-    "n/d",
-    "N/D",
-    "s/d",
 )
 """Marks by which people say that a cell is missing: named in an error, since they are no data."""
 
@@ -147,6 +116,15 @@ def is_value(text: str) -> bool:
     )
 
 
+def numbers_among(texts: Sequence[str]) -> list[float]:
+    """The texts that Python reads as numbers."""
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(float(text))
+    return found
+
+
 def is_total(text: str) -> bool:
     """Whether a cell says that its row sums others up."""
     return TOTAL.match(text.strip()) is not None
@@ -201,10 +179,10 @@ def spelled(name: str, texts: pa.Array) -> NumberCandidates:
     return NumberCandidates(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
 
 
-def detect_decimal(columns: list[NumberCandidates], wished: Decimal | None) -> Decimal:
+def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> Decimal:
     """The decimal sign of the file; InvalidTable where its columns contradict each other or do not tell."""
-    if wished is not None:
-        return wished
+    if chosen is not None:
+        return chosen
     voices: dict[Decimal, str] = {}
     for column in columns:
         if (sign := column.speaks_for) is not None:

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from app.errors import NotAcceptable
 from app.model import BLOCK_ROWS
 from app.store.blobs.store import row_blocks
-from app.tables.csv_lines import ChunkSink, csv_header, csv_lines
-from app.tables.formats.workbook import write_workbook
+from app.tables.csv_injection import safe_cells
+from app.tables.csv_writer import ChunkSink, csv_header, csv_lines
+from app.tables.formats.xlsx_writer import write_workbook
 from app.tables.media import MediaType
-from app.tables.spreadsheets import safe_cells
 
 T = TypeVar("T")
 

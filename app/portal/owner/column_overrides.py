@@ -10,15 +10,15 @@ from pydantic import TypeAdapter, ValidationError
 from app.errors import InvalidParameter
 from app.model import Column, ColumnOverrides, Kind
 
-WISHES: TypeAdapter[dict[str, ColumnOverrides]] = TypeAdapter(dict[str, ColumnOverrides])
+OVERRIDES: TypeAdapter[dict[str, ColumnOverrides]] = TypeAdapter(dict[str, ColumnOverrides])
 
 
-def told_wishes(text: str) -> dict[str, ColumnOverrides]:
-    """Wishes from JSON: column → what is said of it."""
+def parse_overrides(text: str) -> dict[str, ColumnOverrides]:
+    """Return overrides by column from JSON."""
     if not text:
         return {}
     try:
-        return WISHES.validate_json(text)
+        return OVERRIDES.validate_json(text)
     except ValidationError:
         raise InvalidParameter(
             "What is said of the columns cannot be read.", parameter="columns"
@@ -29,12 +29,12 @@ def changed_columns(
     columns: tuple[Column, ...], fields: Mapping[str, str]
 ) -> dict[str, ColumnOverrides]:
     """What a form changes, its fields numbered as the columns are."""
-    wishes: dict[str, ColumnOverrides] = {}
+    overrides: dict[str, ColumnOverrides] = {}
     for place, column in enumerate(columns):
         said = _said(place, column, fields)
         if said is not None:
-            wishes[column.name] = said
-    return wishes
+            overrides[column.name] = said
+    return overrides
 
 
 def _said(place: int, column: Column, fields: Mapping[str, str]) -> ColumnOverrides | None:

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.digits import powers as powers_module
-from app.tables import csv_lines as module
-from app.tables.csv_lines import KernelMismatch, compile_lines, compiled, csv_header, csv_lines
+from app.tables import csv_writer as module
+from app.tables.csv_writer import KernelMismatch, compile_lines, compiled, csv_header, csv_lines
 
 
 @pytest.fixture(scope="module", autouse=True)
