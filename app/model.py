@@ -64,7 +64,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class ColumnWish:
+class ColumnOverrides:
     """What a principal says about a column instead of letting it be inferred; None leaves it as it is.
 
     where:

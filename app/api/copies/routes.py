@@ -33,7 +33,7 @@ from app.service.copies.generation import checksum
 from app.service.copies.generation.release import open_release, record_release
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 router = APIRouter(tags=["copies"], route_class=CopyRoute)
 

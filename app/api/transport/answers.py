@@ -31,7 +31,7 @@ from app.service.resources import Resources
 from app.service.swapping.report import SwapReport
 from app.service.synthesis.report import SynthesisReport
 from app.tables.media import OFFERED, MediaType
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 Report = SynthesisReport | SwapReport | ReconstructionReport
 """What a stateless request reports beside the table that it answers with."""

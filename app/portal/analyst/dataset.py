@@ -41,7 +41,7 @@ from app.service.resources import Resources
 from app.service.sharing.delta.listing import own_table
 from app.service.sharing.sessions import holder_of_session
 from app.tables.media import MediaType
-from app.tables.writing import write_batches, write_table
+from app.tables.writer import write_batches, write_table
 
 
 def summary_document(summary: CopySummary) -> Response:

@@ -34,7 +34,8 @@ from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
 from app.store.database.sharing import grants, principals
 from app.tables.media import MediaType
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC
 
 ROWS = 5_000
 CITIES = ("Bern", "Lyon", "Oslo", "Porto", "Turin")
@@ -111,7 +112,9 @@ def make_demonstration(
     check_name(resources, context, NAME)
     body = as_file(household_rows(np.random.default_rng()))
     parquet = MediaType.PARQUET.value
-    with read_batches(body, parquet, None, resources.limits, resources.spool_dir) as stream:
+    with open_table(
+        TableSource(body, parquet), AUTOMATIC, resources.limits, resources.spool_dir
+    ) as stream:
         dataset, _, _ = register_dataset(
             resources, context, NAME, stream, {}, key_column=None, allow_overlap=True
         )
