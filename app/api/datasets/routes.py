@@ -257,7 +257,7 @@ def put_level(
     dataset_id: str, level: str, form: LevelForm, resources: ResourcesHere, ask: AskHere
 ) -> AdvisedLevelView:
     """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
-    found, advice, notices = levels.put_level(
+    found, advice, notices = levels.put_advised_level(
         resources,
         ask,
         dataset_id,

@@ -37,21 +37,13 @@ def put_level(
     noise_variance: float | None,
     privacy: float | None,
     offered: bool | None = None,
-) -> tuple[Level, Advice | None, tuple[Notice, ...]]:
+) -> Level:
     """Define a level by its variance or its privacy; a level already issued stays as it is.
 
     `offered` says whether those who find the data set may ask for it; None leaves that as it was.
-
-    With advice on what it will cost, or a word on why a copy would be refused.
     """
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
-    with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
-        _changeable(connection, dataset_id, name, variance)
-    # Before anything is kept: a level of which the advice fails is not defined. And nobody waits for it.
-    refused = _refused(resources, dataset)
-    advice = None if refused else advise(resources, dataset, variance)
     with work(resources, ask) as under_way:
         owned_and_locked(under_way.connection, ask, dataset_id)
         known = _changeable(under_way.connection, dataset_id, name, variance)
@@ -61,7 +53,33 @@ def put_level(
         under_way.record(
             "level.put", dataset_id, level=name, noise_variance=variance, offered=offered
         )
-    level = Level(name, variance, known is not None and known.issued, offered)
+    return Level(name, variance, known is not None and known.issued, offered)
+
+
+def put_advised_level(
+    resources: Resources,
+    ask: Ask,
+    dataset_id: str,
+    name: str,
+    *,
+    noise_variance: float | None,
+    privacy: float | None,
+    offered: bool | None,
+) -> tuple[Level, Advice | None, tuple[Notice, ...]]:
+    """Define a level, with advice on its cost or the reason why a copy would be refused.
+
+    A level whose advice fails is not defined. The attacks run before the data set is locked.
+    """
+    checked_name("level", name)
+    variance = chosen_variance(noise_variance, privacy)
+    with reading(resources.engine) as connection:
+        dataset = owned(connection, ask, dataset_id)
+        _changeable(connection, dataset_id, name, variance)
+    refused = _refused(resources, dataset)
+    advice = None if refused else advise(resources, dataset, variance)
+    level = put_level(
+        resources, ask, dataset_id, name, noise_variance=variance, privacy=None, offered=offered
+    )
     return level, advice, refused
 
 

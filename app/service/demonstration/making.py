@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Dataset, Grant, HistoryEntry, Level, Role
-from app.service.asking import Ask, require, work
+from app.service.asking import Ask, require, seed_or_new, work
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.datasets.arriving.register import check_name, register_dataset
 from app.service.datasets.catalogue import describe_dataset, remove_dataset
@@ -105,7 +105,7 @@ def make_demonstration(resources: Resources, ask: Ask, progress: Progress = SILE
     """Make the caller's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
     require(ask, Role.OWNER)
     check_name(resources, ask, NAME)
-    body = as_file(household_rows(np.random.default_rng()))
+    body = as_file(household_rows(np.random.default_rng(seed_or_new(None))))
     parquet = MediaType.PARQUET.value
     with read_batches(body, parquet, None, resources.limits, resources.spool_dir) as stream:
         dataset, _, _ = register_dataset(
