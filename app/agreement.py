@@ -138,7 +138,7 @@ class AgreementEntry:
     agreement: str
     sequence: int
     at: datetime
-    caller: str
+    principal: str
     party: Party | None
     event: str
     state: State

@@ -72,7 +72,7 @@ def main() -> None:
 def serve(settings: Settings) -> None:
     """start the service"""
     from app.api.serving.server import listening_socket
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
 
     # First of all: a start that fails here has not replaced or spent the administrator's key.
     listening = listening_socket(settings.host, settings.port)
@@ -86,7 +86,7 @@ def serve(settings: Settings) -> None:
 def demonstrate(settings: Settings) -> None:
     """start the service with a demonstration in it"""
     from app.api.serving.server import listening_socket
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
 
     listening = listening_socket(settings.host, settings.port)
     log_as_json()
@@ -98,7 +98,7 @@ def serve_one(settings: Settings, chosen: argparse.Namespace) -> None:
     import socket
 
     from app.api.serving.server import stop_with
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
 
     log_as_json()
     stop_with(chosen.watched)
@@ -176,7 +176,7 @@ def work(settings: Settings) -> None:
     import signal
     import threading
 
-    from app.api.transport.observing import log_as_json
+    from app.api.transport.access_log import log_as_json
     from app.main import open_resources, register_job_handlers
     from app.service.jobs.runner import Runner
 

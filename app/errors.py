@@ -25,7 +25,7 @@ def sentence(text: str) -> str:
 
 
 class DomainError(Exception):
-    """An answer to the caller other than the one it hoped for."""
+    """An answer to the principal other than the one it hoped for."""
 
     slug: ClassVar[str] = "error"
     title: ClassVar[str] = "The request could not be carried out"
@@ -54,10 +54,10 @@ class InvalidTable(DomainError):
 
 
 class NotFound(DomainError):
-    """There is no such thing, or it is not for this caller: the two cannot be told apart."""
+    """There is no such thing, or it is not for this principal: the two cannot be told apart."""
 
     slug = "not-found"
-    title = "There is no such thing for this caller"
+    title = "There is no such thing for this principal"
     remedy = "Check the id, and whether the key's holder owns it or has a grant for it."
 
 
@@ -70,7 +70,7 @@ class Conflict(DomainError):
 
 
 class NameTaken(Conflict):
-    """Names are unique among an owner's data sets, and among callers."""
+    """Names are unique among an owner's data sets, and among principals."""
 
     slug = "name-taken"
     title = "The name is taken"
@@ -136,7 +136,7 @@ class WrongState(Conflict):
 
     slug = "wrong-state"
     title = "The agreement is not at the point where this can be said"
-    remedy = "Look at the agreement: `open_to_you` lists what this caller may say now."
+    remedy = "Look at the agreement: `open_to_you` lists what this principal may say now."
 
 
 class IdempotencyConflict(Conflict):
@@ -152,10 +152,10 @@ class DoneMeanwhile(IdempotencyConflict):
 
 
 class Refusal(DomainError):
-    """The caller may not do this; the audit log keeps that it was tried."""
+    """The principal may not do this; the audit log keeps that it was tried."""
 
     slug = "forbidden"
-    title = "This is not for this caller"
+    title = "This is not for this principal"
     remedy = "Ask an administrator for a key with the role that the detail names."
 
 
@@ -221,7 +221,7 @@ class RowsOverlap(Conflict, Refusal):
 
 
 class Hidden(NotFound, Refusal):
-    """Something exists that this caller must not know of. The answer is that of NotFound."""
+    """Something exists that this principal must not know of. The answer is that of NotFound."""
 
     slug = NotFound.slug
     title = NotFound.title
@@ -239,7 +239,7 @@ class UnsupportedMediaType(DomainError):
 
 
 class NotAcceptable(DomainError):
-    """The caller accepts none of the formats that can be written."""
+    """The principal accepts none of the formats that can be written."""
 
     slug = "not-acceptable"
     title = "None of the accepted formats can be written"

@@ -36,7 +36,7 @@ from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
-from app.api.jobs.replaying import request_kind
+from app.api.jobs.async_worker import request_kind
 from app.api.serving.metrics import Metrics
 from app.api.serving.refusing import Drained, Draining, Shedding
 from app.api.sharing import routes as sharing
@@ -45,12 +45,12 @@ from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import answers, document, problems
+from app.api.transport.access_log import Observing
 from app.api.transport.downloads import Ranges
 from app.api.transport.incoming.body_spool import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.request_body import SlowClientMiddleware
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
-from app.api.transport.observing import Observing
 from app.errors import ClusterUnavailable
 from app.portal import answers as portal_answers
 from app.portal import rooms
@@ -59,6 +59,7 @@ from app.service.attacks import audit
 from app.service.clusters import Cluster, ClusterNotInstalled
 from app.service.copies.compiling import compile_ahead
 from app.service.copies.making.scheduling import Downloads
+from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
@@ -68,7 +69,6 @@ from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.identity import Provider
 from app.service.sharing.webhooks import outbox
-from app.service.spreading import Spread, Threads
 from app.service.starting.installation import (
     claim_store,
     ensure_administrator,
@@ -81,7 +81,7 @@ from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
 from app.store.blobs.store import BlobStore, Place, place_at
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rates import RateCounter
@@ -177,7 +177,7 @@ def create_app(settings: Settings) -> FastAPI:
         stopped.set()
         if runner is not None:
             await to_thread.run_sync(runner.stop, 0.0)
-        resources.spread.close()
+        resources.executor.close()
         resources.engine.dispose()
 
     app = _bare_app(lifespan)
@@ -269,7 +269,7 @@ def open_resources(settings: Settings) -> Resources:
         place = place_at(settings.blob_url)
         vault = _checked_vault(settings, engine, place)
         presigner = _presigner(settings)
-        spread = _spread(settings)
+        executor = _spread(settings)
     except BaseException:
         engine.dispose()
         raise
@@ -281,7 +281,7 @@ def open_resources(settings: Settings) -> Resources:
         probing=open_probing_engine(settings.database_url),
         blobs=BlobStore(place, vault),
         released=ReleasedStore(place, vault, presigner),
-        spread=spread,
+        executor=executor,
         imports=ImportRoots(settings.import_roots),
         vault=vault,
         redis=redis,
@@ -334,7 +334,7 @@ def master_key_of(settings: Settings) -> bytes:
     return settings.master_key or _kept_master_key(settings)
 
 
-def _spread(settings: Settings) -> Spread:
+def _spread(settings: Settings) -> Executor:
     """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
     if settings.dask_scheduler is None:
         return Threads()
@@ -364,7 +364,7 @@ def _presigner(settings: Settings) -> S3Presigner | None:
         ) from None
 
 
-def _redis(url: str | None) -> GuardedRedis | None:
+def _redis(url: str | None) -> CircuitBreaker | None:
     if url is None:
         return None
     redis = Redis.from_url(
@@ -373,7 +373,7 @@ def _redis(url: str | None) -> GuardedRedis | None:
         socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
         retry=Retry(NoBackoff(), 0),
     )
-    return GuardedRedis(redis)
+    return CircuitBreaker(redis)
 
 
 def _kept_master_key(settings: Settings) -> bytes:

@@ -65,7 +65,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnWish:
-    """What a caller says about a column instead of letting it be inferred; None leaves it as it is.
+    """What a principal says about a column instead of letting it be inferred; None leaves it as it is.
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set
@@ -203,19 +203,19 @@ class HistoryEntry:
     previous_hash: str
     hash: str
     at: datetime
-    caller: str
+    principal: str
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A data set at one noise variance, as one caller may have it.
+    """A data set at one noise variance, as one principal may have it.
 
     where:
         rows     how many rows a download has now
         columns  those that leave, in the data set's order
         grid     column with noise → e: its released numbers are multiples of 2^e
         records  columns whose values are kept or replaced by those of donors
-        levels   the owner's names for this variance that this caller may know
+        levels   the owner's names for this variance that this principal may know
         applied_variance  a(v) of the level in the first part; public
         sequence, hash    for those who answer for the data set, None for recipients
     """
@@ -239,7 +239,7 @@ class Copy:
 
 
 class Role(StrEnum):
-    """What a caller is. An admin may do all; an auditor reads the log and histories."""
+    """What a principal is. An admin may do all; an auditor reads the log and histories."""
 
     ADMIN = "admin"
     OWNER = "owner"
@@ -256,7 +256,7 @@ class Binding(StrEnum):
 
 
 @dataclass(frozen=True)
-class Caller:
+class Principal:
     """Who is asking: the holder of a key.
 
     `agreement` is the only one that the key is good for; None for a key that stands for its holder.
@@ -272,7 +272,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class Session:
-    """A browser in which a caller is signed in.
+    """A browser in which a principal is signed in.
 
     where:
         key      the public id of the key that it was begun with, None for other ways in
@@ -280,7 +280,7 @@ class Session:
     """
 
     id: str
-    caller: Caller
+    principal: Principal
     key: str | None
     browser: str
     begun_at: datetime
@@ -331,7 +331,7 @@ class LogEntry:
 
     sequence: int
     at: datetime
-    caller: str
+    principal: str
     action: str
     subject: str
     outcome: str
@@ -348,7 +348,7 @@ class LogFilter:
     `subjects` is for those who look for several at once.
     """
 
-    caller: str | None = None
+    principal: str | None = None
     action: str | None = None
     subject: str | None = None
     outcome: str | None = None

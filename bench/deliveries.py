@@ -151,7 +151,7 @@ def registered(client: httpx2.Client, rng: np.random.Generator) -> str:
 
 def agreed(client: httpx2.Client, dataset: str, number: int, receiver: Receiver) -> str:
     """An agreement in force that follows the rows; the administrator stands in for the owner."""
-    made = client.post("/v1/recipients", json={"name": f"recipient {number}"}).json()
+    made = client.post("/v1/principals", json={"name": f"recipient {number}"}).json()
     form = {
         "recipient": made["id"],
         "items": [{"dataset": dataset, "level": "public"}],

@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from app.main import open_resources
 from app.model import BLOCK_ROWS, Role
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.compiling import compile_now
 from app.service.copies.making.release import Selection, open_release
 from app.settings import settings_from
 from app.store.database.engine import reading
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from bench.measure import Measured, Ratio, interleaved, record
 
 COLUMNS = 10
@@ -122,8 +122,8 @@ def generating(home: Path) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]
     """Making the rows of a copy in this process, nothing kept."""
     resources = open_resources(settings_from(environment(home, **NOTHING_KEPT)))
     with reading(resources.engine) as connection:
-        ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "bench")
-    yield lambda copy: open_release(resources, ask, copy, Selection()).batches()
+        context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "bench")
+    yield lambda copy: open_release(resources, context, copy, Selection()).batches()
     resources.engine.dispose()
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.covering.runs import compile_runs
 from app.service.copies.freezing.freeze import Rows, measure_rows
+from app.service.executor import Threads
 from app.service.resources import Resources
-from app.service.spreading import Threads
 from app.store.blobs.store import BlobStore
 from app.store.vault import Vault
 from bench.measure import Measured, Ratio, interleaved, record
@@ -44,7 +44,7 @@ def main() -> None:
 def _measured(store: BlobStore, kind: str, effect: float) -> Measured:
     blob = kind.replace(" ", "-")
     rows = Rows(_columns(), (_stored(store, blob, effect),), ())
-    resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
+    resources = cast("Resources", SimpleNamespace(blobs=store, executor=Threads()))
     names = [column.name for column in rows.columns]
 
     def reading() -> None:

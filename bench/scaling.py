@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
 
 from app.service.clusters import Cluster
-from app.service.spreading import Spread, Threads
+from app.service.executor import Executor, Threads
 from app.store.database import tables
 from app.store.database.engine import writing
 from bench.measure import Ratio, record
@@ -144,13 +144,13 @@ def _copy(client: TestClient) -> str:
 
 
 def _run(
-    service: Service, client: TestClient, copy: str, spread: Spread
+    service: Service, client: TestClient, copy: str, executor: Executor
 ) -> tuple[dict[str, Any], list[str]]:
     """Seconds for all files, written anew, and their hashes."""
     resources = service.app.state.resources
     with writing(resources.engine) as connection:
         connection.execute(tables.released_files.delete())
-    object.__setattr__(resources, "spread", spread)
+    object.__setattr__(resources, "spread", executor)
     began = time.perf_counter()
     answer = client.post(f"/v1/copies/{copy}/files", json={})
     seconds = time.perf_counter() - began
@@ -167,10 +167,10 @@ def _on_cluster(
     running: RunningCluster,
     kill_after: float | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    spread = Cluster(running.address)
+    executor = Cluster(running.address)
     # Workers last for days: what each does once is no part of what is measured. Each has its turn.
-    list(spread.over(_made_ready, range(8 * len(running.workers))))
-    _run(service, client, copy, spread)
+    list(executor.map(_made_ready, range(8 * len(running.workers))))
+    _run(service, client, copy, executor)
     stop = threading.Event()
     highest = dict.fromkeys([worker.pid for worker in running.workers], 0)
     before = sum(map(_core_seconds, highest))
@@ -180,13 +180,13 @@ def _on_cluster(
     if kill_after is not None:
         threading.Timer(kill_after, running.workers[0].kill).start()
     try:
-        measured, hashes = _run(service, client, copy, spread)
+        measured, hashes = _run(service, client, copy, executor)
         measured["core seconds"] = sum(map(_core_seconds, highest)) - before
         measured["core seconds of the service"] = time.process_time() - alone
     finally:
         stop.set()
         watching.join()
-        spread.close()
+        executor.close()
     measured["largest worker MB"] = max(highest.values()) / 1e3
     return measured, hashes
 

@@ -223,7 +223,7 @@ def _registered(client: TestClient, truth: Matrix) -> str:
 
 def _recipient(client: TestClient, dataset: str, number: int) -> tuple[str, TestClient]:
     """A recipient with a traceable agreement in force; the administrator stands in for the owner."""
-    made = client.post("/v1/recipients", json={"name": f"recipient {number}"}).json()
+    made = client.post("/v1/principals", json={"name": f"recipient {number}"}).json()
     own = TestClient(client.app, headers={"Authorization": f"Bearer {made['key']}"})
     form = {
         "recipient": made["id"],
@@ -244,7 +244,7 @@ def _recipient(client: TestClient, dataset: str, number: int) -> tuple[str, Test
 
 
 def _copy(client: TestClient, dataset: str) -> Matrix:
-    """The copy of the level that this caller gets."""
+    """The copy of the level that this principal gets."""
     made: Any = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "near"}).json()
     rows = client.get(f"/v1/copies/{made['id']}/content", headers={"accept": PARQUET})
     table = pq.read_table(io.BytesIO(rows.content))

@@ -70,9 +70,9 @@ Start = Callable[[Path], tuple["subprocess.Popen[bytes]", str, Callable[[], obje
 
 def started(start: Start, home: Path) -> tuple[subprocess.Popen[bytes], str]:
     for _ in range(ATTEMPTS):
-        process, url, ask = start(home)
+        process, url, context = start(home)
         try:
-            if answers(process, ask):
+            if answers(process, context):
                 return process, url
         except BaseException:
             process.kill()
@@ -82,12 +82,12 @@ def started(start: Start, home: Path) -> tuple[subprocess.Popen[bytes], str]:
     raise CannotStart(last_words((home / "log").read_text(errors="replace")))
 
 
-def answers(process: subprocess.Popen[bytes], ask: Callable[[], object]) -> bool:
+def answers(process: subprocess.Popen[bytes], context: Callable[[], object]) -> bool:
     """Wait until the server answers; False when it ended or keeps silent."""
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         try:
-            ask()
+            context()
         except (psycopg.OperationalError, redis.ConnectionError):
             time.sleep(0.02)
         else:
@@ -160,12 +160,12 @@ def start_valkey(
             stderr=log,
         )
 
-    def ask() -> None:
+    def context() -> None:
         with redis.Redis.from_url(url) as client:
             client.ping()
 
     url = f"redis://:{password}@127.0.0.1:{port}"
-    return process, url, ask
+    return process, url, context
 
 
 def free_port() -> int:

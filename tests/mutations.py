@@ -140,29 +140,29 @@ FORMULAS = [
 # Missing permission checks
 RIGHTS = [
     Mutation(
-        "service/asking.py",
-        "if ask.caller.role not in (Role.ADMIN, *roles):",
-        "if ask.caller.role is Role.RECIPIENT and Role.RECIPIENT not in roles:",
+        "service/context.py",
+        "if ask.principal.role not in (Role.ADMIN, *roles):",
+        "if ask.principal.role is Role.RECIPIENT and Role.RECIPIENT not in roles:",
     ),
     Mutation(
-        "service/asking.py",
+        "service/context.py",
         "if by_hand is not None and (by_hand.expires_at is None or by_hand.expires_at > now):",
         "if by_hand is not None:",
     ),
     Mutation(
-        "service/asking.py",
+        "service/context.py",
         "if variances.get(grant.level, math.inf) <= noise_variance",
         "if variances.get(grant.level, math.inf) >= noise_variance",
     ),
     Mutation(
-        "service/asking.py",
-        "if grant is not None or ask.caller.role is Role.AUDITOR:",
+        "service/context.py",
+        "if grant is not None or ask.principal.role is Role.AUDITOR:",
         "if grant is not None:",
     ),
     Mutation(
         "service/permission.py",
-        "if caller.agreement is not None and bound not in bindings:",
-        "if caller.agreement is not None and not bindings:",
+        "if principal.agreement is not None and bound not in bindings:",
+        "if principal.agreement is not None and not bindings:",
     ),
     Mutation(
         "service/permission.py",
@@ -171,7 +171,7 @@ RIGHTS = [
     ),
     Mutation(
         "service/permission.py",
-        "if holder(connection) != ask.caller:",
+        "if holder(connection) != ask.principal:",
         "if holder(connection) is None:",
     ),
     Mutation(
@@ -191,8 +191,8 @@ RIGHTS = [
     ),
     Mutation(
         "service/distributions/surveys.py",
-        "if ask.caller.role is not Role.ADMIN and survey.owner != ask.caller.id:",
-        "if ask.caller.role is Role.RECIPIENT and survey.owner != ask.caller.id:",
+        "if ask.principal.role is not Role.ADMIN and survey.owner != ask.principal.id:",
+        "if ask.principal.role is Role.RECIPIENT and survey.owner != ask.principal.id:",
     ),
     Mutation("service/distributions/surveys.py", "    _require_reader(ask, survey)\n", ""),
     Mutation(
@@ -208,8 +208,8 @@ RIGHTS = [
     ),
     Mutation(
         "service/copies/released/links.py",
-        "content = [self.file, self.caller, self.key or NO_KEY, str(self.expires), READ]",
-        "content = [self.file, self.caller, str(self.expires), READ]",
+        "content = [self.file, self.principal, self.key or NO_KEY, str(self.expires), READ]",
+        "content = [self.file, self.principal, str(self.expires), READ]",
     ),
     Mutation(
         "service/sharing/agreements/terms.py",
@@ -223,12 +223,12 @@ RIGHTS = [
     ),
     Mutation(
         "service/sharing/agreements/negotiating.py",
-        "if record is None or record.revoked_at or record.caller.role is not Role.RECIPIENT:",
-        "if record is None or record.caller.role is not Role.RECIPIENT:",
+        "if record is None or record.revoked_at or record.principal.role is not Role.RECIPIENT:",
+        "if record is None or record.principal.role is not Role.RECIPIENT:",
     ),
     Mutation(
         "service/sharing/agreements/negotiating.py",
-        "        callers.revoke_share_keys(connection, agreement.id, moment(connection))\n",
+        "        principals.revoke_share_keys(connection, agreement.id, moment(connection))\n",
         "        pass\n",
     ),
     Mutation(
@@ -239,7 +239,7 @@ RIGHTS = [
 ]
 # Lost commits, races, seals
 STATE = [
-    Mutation("service/asking.py", "            under_way.keep()\n", "            pass\n"),
+    Mutation("service/context.py", "            under_way.keep()\n", "            pass\n"),
     Mutation(
         "store/database/audit_log.py",
         "at = now if newest.at is None else max(now, newest.at)",
@@ -293,12 +293,12 @@ STATE = [
         "                raise\n",
     ),
     Mutation(
-        "api/transport/once.py",
+        "api/transport/route.py",
         "if receipt.fingerprint != once.fingerprint():",
         "if receipt.status is None and receipt.fingerprint != once.fingerprint():",
     ),
     Mutation(
-        "api/transport/once.py",
+        "api/transport/route.py",
         'shown_once = "no-store" in response.headers.get("cache-control", "")',
         "shown_once = False",
     ),
@@ -344,12 +344,12 @@ OUTSIDE = [
         "refuse_swollen(len(packed), len(content), UNPACKED_BYTES)",
     ),
     Mutation(
-        "api/transport/observing.py",
+        "api/transport/access_log.py",
         'route = getattr(scope.get("route"), "path", "unmatched")',
         'route = scope["path"]',
     ),
     Mutation(
-        "api/transport/observing.py",
+        "api/transport/access_log.py",
         'extra={"request_id": request_id, "failure": places_of(error)})',
         'extra={"request_id": request_id, "failure": str(error)})',
     ),

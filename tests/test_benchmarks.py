@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.service.asking import seed_or_new
+from app.service.context import seed_or_new
 from app.tables.media import named_source
 from bench import __main__ as benchmarks
 from bench import measure, walks

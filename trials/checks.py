@@ -25,7 +25,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from app.store.blobs.folder import ASIDE, LOCK, PARTIAL, STORED
-from trials.crowd import CSV, caller
+from trials.crowd import CSV, principal
 from trials.ledger import KnownDataset, Ledger
 from trials.stage.installation import Installation, Process
 from trials.verdicts import Broken, expect
@@ -45,7 +45,7 @@ def check(installation: Installation, ledger: Ledger, url: str, *, fully: bool =
     compared, and `verify` opens blobs without reading them to their end.
     """
     expect(not ledger.surprises, "; ".join(ledger.surprises[:3]))
-    with caller(url) as client:
+    with principal(url) as client:
         datasets_are_kept(client, ledger)
         copies_are_in_the_history(client, ledger)
         compared = copies_are_the_same(client, ledger, fully=fully)
@@ -143,7 +143,7 @@ def downloaded(client: httpx2.Client, copy: str, rows: int, accept: str) -> byte
 
 
 def keys_are_what_was_said(client: httpx2.Client, ledger: Ledger) -> None:
-    for known in ledger.callers.values():
+    for known in ledger.principals.values():
         for key, status in ((known.key, 200), (known.revoked, 401)):
             if key is None:
                 continue
@@ -154,7 +154,7 @@ def keys_are_what_was_said(client: httpx2.Client, ledger: Ledger) -> None:
             )
         if known.key is None:
             # Whichever key won, a new one can be made: nobody is locked out.
-            made = client.post(f"/v1/recipients/{known.id}/keys")
+            made = client.post(f"/v1/principals/{known.id}/keys")
             expect(made.status_code == 201, f"{known.id} cannot get a key ({made.status_code})")
             known.key = made.json()["key"]
 

@@ -1,4 +1,4 @@
-"""Callers that register, append, issue, download and rotate keys, all at once, until told to pause.
+"""Principals that register, append, issue, download and rotate keys, all at once, until told to pause.
 
 Each writes down what was acknowledged (`trials.ledger`). What a fault may answer is given: beside
 success, refusals that the deeds themselves bring about, and the statuses of the fault.
@@ -17,19 +17,19 @@ from typing import Any
 
 import httpx2
 
-from trials.ledger import KnownCaller, KnownCopy, KnownDataset, Ledger
+from trials.ledger import KnownCopy, KnownDataset, KnownPrincipal, Ledger
 from trials.stage.installation import ADMIN_KEY
 
 CSV, ARROW = "text/csv", "application/vnd.apache.arrow.stream"
 ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 ROWS = 60
-DATASETS, CALLERS = 3, 3
+DATASETS, PRINCIPALS = 3, 3
 COLUMNS = '{"person": "identifier", "batch": "passthrough"}'
 REFUSED = {409, 422}
 """An append that its noise would not hide, a rotation that was made with a key seen before."""
 
 PLAIN = ssl.create_default_context()
-"""Made once: no caller speaks TLS here, and making one takes longer than a request."""
+"""Made once: no principal speaks TLS here, and making one takes longer than a request."""
 
 Deed = Callable[[httpx2.Client, str], None]
 
@@ -77,17 +77,17 @@ class Crowd:
             self._idle.wait_for(lambda: self._busy == 0)
 
     def settle(self, url: str, least: int = 2) -> None:
-        """Have so many data sets, callers and copies, before anything goes wrong."""
-        with caller() as client:
+        """Have so many data sets, principals and copies, before anything goes wrong."""
+        with principal() as client:
             while len(self.ledger.datasets) < least:
                 self.register(client, url)
-            while len(self.ledger.callers) < least:
-                self.new_caller(client, url)
+            while len(self.ledger.principals) < least:
+                self.new_principal(client, url)
             while len(self.ledger.copies) < least:
                 self.issue(client, url)
 
     def _live(self) -> None:
-        client = caller()
+        client = principal()
         while not self._over.is_set():
             self._go.wait()
             with self._idle:
@@ -102,10 +102,10 @@ class Crowd:
                     time.sleep(0.01)
             except httpx2.TransportError:
                 client.close()
-                client = caller()
-                time.sleep(0.02)  # as a caller would that cannot get through
-            except Exception as error:  # a caller that dies would be silent for ever
-                self.ledger.surprise(f"a caller failed: {type(error).__name__}: {error}")
+                client = principal()
+                time.sleep(0.02)  # as a principal would that cannot get through
+            except Exception as error:  # a principal that dies would be silent for ever
+                self.ledger.surprise(f"a principal failed: {type(error).__name__}: {error}")
             finally:
                 with self._idle:
                     self._busy -= 1
@@ -184,34 +184,38 @@ class Crowd:
 
     def rotate(self, client: httpx2.Client, url: str) -> None:
         with self.ledger.lock:
-            if len(self.ledger.callers) < CALLERS:
-                caller = None
+            if len(self.ledger.principals) < PRINCIPALS:
+                principal = None
             else:
-                caller = self.ledger.callers.pop(self._chance.choice(list(self.ledger.callers)))
-        if caller is None:
-            self.new_caller(client, url)
+                principal = self.ledger.principals.pop(
+                    self._chance.choice(list(self.ledger.principals))
+                )
+        if principal is None:
+            self.new_principal(client, url)
             return
         # Nobody else rotates this one meanwhile: it is out of the ledger until it is known again.
-        before, caller.key = caller.key, None
+        before, principal.key = principal.key, None
         try:
-            answer = self._asked("rotate", client, "POST", f"{url}/v1/recipients/{caller.id}/keys")
+            answer = self._asked(
+                "rotate", client, "POST", f"{url}/v1/principals/{principal.id}/keys"
+            )
             if answer.status_code == 201:
-                caller.key, caller.revoked = answer.json()["key"], before or caller.revoked
+                principal.key, principal.revoked = answer.json()["key"], before or principal.revoked
             else:
-                caller.key = before
+                principal.key = before
         finally:
             with self.ledger.lock:
-                self.ledger.callers[caller.id] = caller
+                self.ledger.principals[principal.id] = principal
 
-    def new_caller(self, client: httpx2.Client, url: str) -> None:
-        name = f"caller-{next(self._names)}-{self._chance.randrange(10**9)}"
+    def new_principal(self, client: httpx2.Client, url: str) -> None:
+        name = f"principal-{next(self._names)}-{self._chance.randrange(10**9)}"
         answer = self._asked(
-            "recipient", client, "POST", f"{url}/v1/recipients", json={"name": name}
+            "recipient", client, "POST", f"{url}/v1/principals", json={"name": name}
         )
         if answer.status_code == 201:
             said = answer.json()
             with self.ledger.lock:
-                self.ledger.callers[said["id"]] = KnownCaller(said["id"], said["key"])
+                self.ledger.principals[said["id"]] = KnownPrincipal(said["id"], said["key"])
 
     def _fetch(self, client: httpx2.Client, url: str, copy: KnownCopy) -> None:
         """Download the copy, and hold it to the bytes that were had before."""
@@ -267,7 +271,7 @@ class Crowd:
             return self._chance.choice(list(known.values())) if known else None
 
 
-def caller(url: str = "") -> httpx2.Client:
+def principal(url: str = "") -> httpx2.Client:
     """A client with the administrator's key."""
     return httpx2.Client(base_url=url, headers=ADMIN, timeout=60, verify=PLAIN)
 

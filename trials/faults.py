@@ -2,7 +2,7 @@
 the clock.
 
 Each fault is a block: inside it is there, afterwards it is mended. Then everything in `trials.checks`
-must hold. What callers may be answered meanwhile is said with the fault: an outage is a 503 or a 507,
+must hold. What principals may be answered meanwhile is said with the fault: an outage is a 503 or a 507,
 never a 500, and a Redis that fails is nothing at all.
 """
 

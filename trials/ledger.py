@@ -1,4 +1,4 @@
-"""What the service acknowledged, as its callers wrote it down; and what they cannot know.
+"""What the service acknowledged, as its principals wrote it down; and what they cannot know.
 
 An answer that came is a promise. One that did not come leaves two possibilities, each of them whole:
 the deed was done, or it was not.
@@ -33,7 +33,7 @@ class KnownCopy:
 
 
 @dataclass
-class KnownCaller:
+class KnownPrincipal:
     """A recipient; its key is None while nobody can say which one is the newest."""
 
     id: str
@@ -51,7 +51,7 @@ class Ledger:
     touched: set[str] = field(default_factory=set)
     """Copies that were issued or downloaded since all was last looked at."""
 
-    callers: dict[str, KnownCaller] = field(default_factory=dict)
+    principals: dict[str, KnownPrincipal] = field(default_factory=dict)
     perhaps_registered: dict[str, int] = field(default_factory=dict)
     """Rows of registrations without an answer, by name."""
 

@@ -1,6 +1,6 @@
-"""Many callers at once for a long time: how long each route takes, and whether memory stays flat.
+"""Many principals at once for a long time: how long each route takes, and whether memory stays flat.
 
-Each caller asks, waits for the answer and thinks for about a second, so that 200 of them ask for
+Each principal asks, waits for the answer and thinks for about a second, so that 200 of them ask for
 about 200 answers a second at most.
 """
 
@@ -145,9 +145,9 @@ async def _client(
     ]
     await asyncio.sleep(chance.uniform(0, THINK_SECONDS[1]))
     while time.monotonic() < until:
-        route, _, ask = chance.choices(wants, [weight for _, weight, _ in wants])[0]
+        route, _, context = chance.choices(wants, [weight for _, weight, _ in wants])[0]
         began = time.monotonic()
-        answer = await ask()
+        answer = await context()
         if answer.status_code != SHED:
             measured.seconds[route].append(time.monotonic() - began)
         measured.statuses[f"{route} {answer.status_code}"] += 1

@@ -18,7 +18,7 @@ runs on loopback, and only processes that the trials started are ended. The numb
 `make trials` goes on from there to the full numbers, `ARGS="--share 0.2"` to a fifth of them. `make test` runs a few seconds of each
 (`tests/trials`). The counts are kept in `trials/counts.json`.
 
-After every round, a crowd of callers having registered, appended, issued, downloaded and rotated keys until the fault:
+After every round, a crowd of principals having registered, appended, issued, downloaded and rotated keys until the fault:
 
 - nothing acknowledged is lost: data sets, rows, copies, keys;
 - what was not acknowledged is there as a whole or not at all;

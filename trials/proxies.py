@@ -231,7 +231,7 @@ def downloads_stream(proxy: Proxy, copy: str) -> None:
 
 
 def nobody_chooses_an_address(proxy: Proxy) -> None:
-    """What a caller writes into X-Forwarded-For is not believed, behind the proxy or past it."""
+    """What a principal writes into X-Forwarded-For is not believed, behind the proxy or past it."""
     statuses = Counter[int]()
     connection = proxy.connection("127.0.0.3")
     # Two minutes may share the calls, and each of them allows for RATE.

@@ -5,7 +5,7 @@ so that text which slipped through as markup would still not run. A page is kept
 no frame.
 
 Whatever the service has to say to a person is said in the problem's own words. Both hold for whatever is sent
-(`api/transport/observing.py`), so that a failure, an overload or a drain is a page too. Scripts, which ask for
+(`api/transport/access_log.py`), so that a failure, an overload or a drain is a page too. Scripts, which ask for
 JSON, get the problem document as it is.
 """
 

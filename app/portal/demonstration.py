@@ -9,7 +9,7 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.numerics.arrays import FloatArray
 from app.portal.rendering import page
 from app.portal.visits import Page
@@ -26,8 +26,8 @@ POINTS = 500
 @router.get("")
 def show_demonstration(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     noise: Annotated[str, Query(max_length=20)] = "together",
 ) -> Response:
     """The demonstration, or a button that makes it."""
@@ -35,34 +35,34 @@ def show_demonstration(
         request,
         "demonstration.html",
         title="Demonstration",
-        shown=making.find_demonstration(resources, ask),
+        shown=making.find_demonstration(resources, context),
         recipients=len(making.TRUST),
         noise=noise,
     )
 
 
 @router.post("")
-def make_demonstration(resources: ResourcesHere, ask: AskHere) -> Response:
+def make_demonstration(resources: ResourcesDep, context: ContextDep) -> Response:
     """Make it."""
-    making.make_demonstration(resources, ask)
+    making.make_demonstration(resources, context)
     return RedirectResponse("/portal/demonstration?done=made", 303)
 
 
 @router.post("/remove")
-def remove_demonstration(resources: ResourcesHere, ask: AskHere) -> Response:
+def remove_demonstration(resources: ResourcesDep, context: ContextDep) -> Response:
     """Remove it."""
-    making.remove_demonstration(resources, ask)
+    making.remove_demonstration(resources, context)
     return RedirectResponse("/portal/demonstration?done=removed", 303)
 
 
 @router.get("/pooled")
 def show_pooled(
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     recipient: Annotated[list[str], Query(max_length=100)],
 ) -> Response:
     """What pooling the copies of these recipients gains: what the pictures are drawn from."""
-    found = pool_copies(resources, ask, recipient)
+    found = pool_copies(resources, context, recipient)
     return Response(orjson.dumps(_document(found)), media_type="application/json")
 
 

@@ -1,4 +1,4 @@
-"""The first page, signing in and out, and a caller's own account with its sessions.
+"""The first page, signing in and out, and a principal's own account with its sessions.
 
 One signs in with a key, by a link that works once, or by an identity provider: out to it, and back.
 """
@@ -11,13 +11,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, request_id_of
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, request_id_of
 from app.api.transport.problems import status_of
 from app.errors import NotFound, RateLimited, Unauthenticated
 from app.portal.rendering import page
 from app.portal.visits import (
     Page,
-    VisitHere,
+    VisitDep,
     begin,
     cookie_of,
     forget,
@@ -26,7 +26,7 @@ from app.portal.visits import (
     set_cookie,
 )
 from app.service.logs import NOBODY, record_refusal
-from app.service.sharing import identity, recipients, sessions
+from app.service.sharing import identity, principals, sessions
 
 account_router = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
 
@@ -38,32 +38,32 @@ def show_start(request: Request) -> Response:
 
 
 @account_router.get("/account")
-def show_account(request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_account(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """Who one is, one's keys and one's sessions."""
     return page(
         request,
         "account.html",
         title="Account",
-        record=recipients.show_recipient(resources, ask, ask.caller.id),
-        sessions=sessions.list_sessions(resources, ask, ask.caller.id),
+        record=principals.show_principal(resources, context, context.principal.id),
+        sessions=sessions.list_sessions(resources, context, context.principal.id),
     )
 
 
 @account_router.post("/account/sessions/{session_id}/end")
 def end_session(
-    request: Request, session_id: str, visit: VisitHere, resources: ResourcesHere, ask: AskHere
+    request: Request, session_id: str, visit: VisitDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End one of one's own sessions."""
-    sessions.end_session(resources, ask, ask.caller.id, session_id)
+    sessions.end_session(resources, context, context.principal.id, session_id)
     if session_id == visit.session.id:
         return forget(request, RedirectResponse("/portal/sign-in?done=signed-out", 303))
     return RedirectResponse("/portal/account?done=session-ended", 303)
 
 
 @account_router.post("/account/keys")
-def rotate_key(request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def rotate_key(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """A new key in place of all; every session ends with the old ones."""
-    new = recipients.rotate_key(resources, ask, ask.caller.id)
+    new = principals.rotate_key(resources, context, context.principal.id)
     request.state.visit = None
     return forget(request, page(request, "new_key.html", title="Your new key", new=new, own=True))
 
@@ -92,7 +92,7 @@ def show_sign_in(request: Request, after: Annotated[str, Query(alias="next")] = 
 @router.post("/sign-in")
 def sign_in(
     request: Request,
-    resources: ResourcesHere,
+    resources: ResourcesDep,
     key: Annotated[str, Form(max_length=1_000)] = "",
     after: Annotated[str, Form(alias="next", max_length=2_000)] = "",
 ) -> Response:
@@ -127,7 +127,7 @@ def sign_in(
 def follow_link(
     token: str,
     request: Request,
-    resources: ResourcesHere,
+    resources: ResourcesDep,
     after: Annotated[str, Query(alias="next", max_length=2_000)] = "",
 ) -> Response:
     """Follow the link that the service printed when it started."""
@@ -143,10 +143,10 @@ def follow_link(
 
 @signed_in.post("/sign-out")
 def sign_out(
-    request: Request, visit: VisitHere, resources: ResourcesHere, ask: AskHere
+    request: Request, visit: VisitDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End this session."""
-    sessions.end_session(resources, ask, ask.caller.id, visit.session.id)
+    sessions.end_session(resources, context, context.principal.id, visit.session.id)
     return forget(request, RedirectResponse("/portal/sign-in?done=signed-out", 303))
 
 
@@ -175,7 +175,7 @@ Text = Annotated[str, Query(max_length=4_000)]
 
 @provider_router.get("")
 def depart(
-    request: Request, resources: ResourcesHere, after: Annotated[str, Query(alias="next")] = ""
+    request: Request, resources: ResourcesDep, after: Annotated[str, Query(alias="next")] = ""
 ) -> Response:
     """Send the browser to the provider."""
     sent = identity.depart(resources, _provider(request), _back(request), own_address(after))
@@ -188,7 +188,7 @@ def depart(
 @provider_router.get("/back")
 def come_back(
     request: Request,
-    resources: ResourcesHere,
+    resources: ResourcesDep,
     state: Text = "",
     code: Text = "",
     error: Text = "",

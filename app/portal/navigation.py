@@ -95,8 +95,8 @@ ROOMS = (
                 OVERSEERS,
             ),
             Door(
-                "Callers",
-                "/portal/callers",
+                "Principals",
+                "/portal/principals",
                 "people",
                 "Who has a key, and who is signed in.",
                 OVERSEERS | {Role.OWNER},

@@ -130,7 +130,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: object
     frame = {
         "path": request.url.path,
         "visit": visit,
-        "rooms": rooms_for(visit.ask.caller.role) if visit else [],
+        "rooms": rooms_for(visit.context.principal.role) if visit else [],
         "theme": theme if theme in THEMES else None,
         "done": request.query_params.get("done"),
     }

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 import app.portal.wording  # noqa: F401  # the words that the templates use
 from app.portal import demonstration, home, rendering
 from app.portal.administration import audits as overseen
-from app.portal.administration import callers, log, service
+from app.portal.administration import log, principals, service
 from app.portal.analyst import asking, catalogue, dataset
 from app.portal.owner import audits, levels, offering, overview, people, registering, rows
 from app.portal.workbench import pages as workbench
@@ -35,7 +35,7 @@ ROUTERS = (
     service.jobs_router,
     log.router,
     overseen.router,
-    callers.router,
+    principals.router,
     service.router,
 )
 

@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 from app.api.transport.dependencies import request_id_of
 from app.errors import ForeignForm, TooLarge, Unauthenticated
 from app.model import Session
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.permission import count_request
 from app.service.resources import Resources
 from app.service.sharing.sessions import NewSession, known_session
@@ -38,7 +38,7 @@ FORM_BYTES = 2**20
 class Visit:
     """A request of somebody who is signed in."""
 
-    ask: Ask
+    context: RequestContext
     session: Session
     form_token: str
 
@@ -56,7 +56,7 @@ class Page(APIRoute):
                 if request.method in SAFE and "text/html" in request.headers.get("accept", ""):
                     return RedirectResponse(f"/portal/sign-in?next={quote(_here(request))}", 303)
                 raise Unauthenticated("You are not signed in, or your session has ended.")
-            request.state.visit, request.state.ask = visit, visit.ask
+            request.state.visit, request.state.context = visit, visit.context
             if request.method not in SAFE:
                 await _require_token(request, visit)
             return await handle(request)
@@ -72,9 +72,11 @@ def _visit(request: Request) -> Visit | None:
     session = known_session(resources, token)
     if session is None:
         return None
-    request.state.caller = session.caller.id
-    count_request(resources, session.caller)
-    return Visit(Ask(session.caller, request_id_of(request)), session, form_token(token))
+    request.state.principal = session.principal.id
+    count_request(resources, session.principal)
+    return Visit(
+        RequestContext(session.principal, request_id_of(request)), session, form_token(token)
+    )
 
 
 def get_visit(request: Request) -> Visit:
@@ -83,7 +85,7 @@ def get_visit(request: Request) -> Visit:
     return visit
 
 
-VisitHere = Annotated[Visit, Depends(get_visit)]
+VisitDep = Annotated[Visit, Depends(get_visit)]
 
 
 def form_token(session_token: str) -> str:

@@ -1,1 +1,1 @@
-"""What a caller can ask: one module per thing, each owning its transaction."""
+"""What a principal can ask: one module per thing, each owning its transaction."""

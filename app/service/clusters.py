@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from app.errors import ClusterUnavailable
 from app.service.copies.compiling import compile_now
-from app.service.spreading import Look, go_on
+from app.service.executor import Look, go_on
 
 Task = TypeVar("Task")
 Made = TypeVar("Made")
@@ -64,7 +64,7 @@ class Cluster:
             raise ClusterUnavailable(GONE, seconds=30)
         return threads
 
-    def over(
+    def map(
         self, work: Callable[[Task], Made], tasks: Iterable[Task], look: Look = go_on
     ) -> Generator[Made, None, None]:
         """As of `Spread`; a task whose worker is lost is done by another.
@@ -73,19 +73,19 @@ class Cluster:
         """
         most = AHEAD * self.check()
         client = self._connected()
-        under_way: deque[Any] = deque()
+        uow: deque[Any] = deque()
         left = iter(tasks)
         try:
             while True:
-                while len(under_way) < most and (task := next(left, None)) is not None:
+                while len(uow) < most and (task := next(left, None)) is not None:
                     # Not pure: the same task may be given again, and must then be done again.
-                    under_way.append(client.submit(_on_worker, work, task, pure=False))
-                if not under_way:
+                    uow.append(client.submit(_on_worker, work, task, pure=False))
+                if not uow:
                     return
-                _await(under_way[0], look)
-                yield self._result(under_way.popleft())
+                _await(uow[0], look)
+                yield self._result(uow.popleft())
         finally:
-            for future in under_way:
+            for future in uow:
                 future.cancel()
 
     def close(self) -> None:

@@ -63,7 +63,7 @@ DISK = "There is no room left where the service keeps its data; nothing was chan
 
 
 def outage_of(error: BaseException) -> Unavailable | Busy | None:
-    """What to tell the caller, when the failure is one of the database's or the disk's."""
+    """What to tell the principal, when the failure is one of the database's or the disk's."""
     if isinstance(error, NoConnectionFree):
         return Busy("Every connection to the database is at work.", seconds=2)
     if isinstance(error, DBAPIError):

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import Refusal
 from app.model import LogEntry, LogFilter, Role
-from app.service.asking import Ask, overseen, require
+from app.service.context import RequestContext, overseen, require
 from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.audit_log import Fact
@@ -16,42 +16,54 @@ from app.store.database.copies import history
 from app.store.database.engine import reading, snapshot, writing
 
 NOBODY = "-"
-"""The caller of a request without a valid key."""
+"""The principal of a request without a valid key."""
 
 UPKEEP = "startup"
-"""The caller of what no request asked for."""
+"""The principal of what no request asked for."""
 
 
-def read_log(resources: Resources, ask: Ask, *, after: int, limit: int) -> list[LogEntry]:
+def read_log(
+    resources: Resources, context: RequestContext, *, after: int, limit: int
+) -> list[LogEntry]:
     """Entries in order, for auditors."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
     with reading(resources.engine) as connection:
         return audit_log.page(connection, after=after, limit=limit)
 
 
 def search_log(
-    resources: Resources, ask: Ask, wanted: LogFilter, *, before: int | None, limit: int
+    resources: Resources,
+    context: RequestContext,
+    wanted: LogFilter,
+    *,
+    before: int | None,
+    limit: int,
 ) -> list[LogEntry]:
     """Entries that fit, the newest first, for auditors."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
     with reading(resources.engine) as connection:
         return audit_log.search(connection, wanted, before=before, limit=limit)
 
 
 def dataset_log(
-    resources: Resources, ask: Ask, dataset_id: str, *, before: int | None, limit: int
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    *,
+    before: int | None,
+    limit: int,
 ) -> list[LogEntry]:
     """What was done to a data set and its copies, the newest first, for those who answer for it."""
     with reading(resources.engine) as connection:
-        overseen(connection, ask, dataset_id)
+        overseen(connection, context, dataset_id)
         drawn = (entry.copy for entry in history.of(connection, dataset_id))
         wanted = LogFilter(subjects=(dataset_id, *drawn))
         return audit_log.search(connection, wanted, before=before, limit=limit)
 
 
-def logged_actions(resources: Resources, ask: Ask) -> list[str]:
+def logged_actions(resources: Resources, context: RequestContext) -> list[str]:
     """Every action that the log tells of, for auditors."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
     with reading(resources.engine) as connection:
         return audit_log.actions(connection)
 
@@ -65,22 +77,22 @@ class LogCheck:
     broken: tuple[str, ...]
 
 
-def check_log(resources: Resources, ask: Ask) -> LogCheck:
+def check_log(resources: Resources, context: RequestContext) -> LogCheck:
     """Follow the chain of the log from its first entry to its last, for auditors."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
     with snapshot(resources.engine) as connection:
         broken = tuple(audit_log.broken_links(connection))
         return LogCheck(*audit_log.head(connection), broken)
 
 
 def record_refusal(
-    resources: Resources, caller: str, request_id: str, subject: str, refusal: Refusal
+    resources: Resources, principal: str, request_id: str, subject: str, refusal: Refusal
 ) -> None:
     """Keep that something was refused. It has a transaction of its own: the request's is gone."""
     with writing(resources.engine) as connection:
         audit_log.append(
             connection,
-            caller=caller,
+            principal=principal,
             action="refusal",
             subject=subject,
             outcome="refused",
@@ -93,7 +105,7 @@ def record_upkeep(connection: Connection, action: str, subject: str, **facts: Fa
     """Keep what the service, or an operator's command, did of its own accord."""
     audit_log.append(
         connection,
-        caller=UPKEEP,
+        principal=UPKEEP,
         action=action,
         subject=subject,
         outcome="done",

@@ -9,19 +9,19 @@ from collections.abc import Callable, Collection
 from sqlalchemy import Connection
 
 from app.errors import NotFound, RateLimited, Refusal, Unauthenticated
-from app.model import Binding, Caller, Role
+from app.model import Binding, Principal, Role
 from app.service import logs
-from app.service.asking import Ask, live_grants, released_columns, visible
+from app.service.context import RequestContext, live_grants, released_columns, visible
 from app.service.copies import lookup
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement, party_of
 from app.store.database import audit_log
 from app.store.database.engine import reading
 from app.store.database.registered import levels
-from app.store.database.sharing import callers, transfers
+from app.store.database.sharing import principals, transfers
 
 FILE_REQUESTS = 100
-"""For each request that a caller may make, so many ranges of files."""
+"""For each request that a principal may make, so many ranges of files."""
 
 LOOK_SECONDS = 1.0
 """How long a right may have ended by the clock alone until a download under way is cut."""
@@ -31,7 +31,7 @@ NOT_RUNNING = "The transfer that this key is for is suspended, or is over."
 
 def authenticate(
     resources: Resources, key: str | None, address: str, *, bindings: Collection[Binding] = ()
-) -> Caller:
+) -> Principal:
     """The holder of a key; Unauthenticated for any other, which the sender's address pays for.
 
     A key that is bound to an agreement is taken only where keys of its kind are (`bindings`).
@@ -40,17 +40,17 @@ def authenticate(
         refuse_address(resources, address)
         raise Unauthenticated("The request has no `Authorization: Bearer <key>` header.")
     with reading(resources.engine) as connection:
-        caller = callers.caller_of(connection, key)
-        running = caller is None or is_running(connection, caller)
-    if caller is None:
+        principal = principals.principal_of(connection, key)
+        running = principal is None or is_running(connection, principal)
+    if principal is None:
         refuse_address(resources, address)
         raise Unauthenticated("The key is unknown or was revoked.")
-    bound = Binding.SHARE if caller.transfer is None else Binding.TRANSFER
-    if caller.agreement is not None and bound not in bindings:
+    bound = Binding.SHARE if principal.transfer is None else Binding.TRANSFER
+    if principal.agreement is not None and bound not in bindings:
         raise Refusal("This key is good for the copies of one agreement, and for nothing else.")
     if not running:
         raise Refusal(NOT_RUNNING)
-    return caller
+    return principal
 
 
 def refuse_address(resources: Resources, address: str) -> None:
@@ -58,28 +58,28 @@ def refuse_address(resources: Resources, address: str) -> None:
     _count(resources, f"address:{address}")
 
 
-def count_request(resources: Resources, caller: Caller) -> None:
-    """RateLimited when the caller made more requests this minute than it may."""
-    _count(resources, f"caller:{caller.id}")
+def count_request(resources: Resources, principal: Principal) -> None:
+    """RateLimited when the principal made more requests this minute than it may."""
+    _count(resources, f"principal:{principal.id}")
 
 
-def count_file_request(resources: Resources, caller_id: str) -> None:
+def count_file_request(resources: Resources, principal_id: str) -> None:
     """The same for ranges of files: a table is read in hundreds of them."""
-    _count(resources, f"files:{caller_id}", FILE_REQUESTS)
+    _count(resources, f"files:{principal_id}", FILE_REQUESTS)
 
 
-Holder = Callable[[Connection], Caller | None]
+Holder = Callable[[Connection], Principal | None]
 """Who holds what a request came with, as the database has it at the moment of the call."""
 
 
 def holder_of_key(key: str | None) -> Holder:
     """The holder of a key."""
-    return lambda connection: callers.caller_of(connection, key or "")
+    return lambda connection: principals.principal_of(connection, key or "")
 
 
 def require_still_permitted(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     holder: Holder,
     copy_id: str,
     subject: str,
@@ -95,17 +95,17 @@ def require_still_permitted(
     """
     try:
         with reading(resources.engine) as connection:
-            if holder(connection) != ask.caller:
+            if holder(connection) != context.principal:
                 raise Unauthenticated("The key was revoked, or the session has ended.")
-            if not is_running(connection, ask.caller):
+            if not is_running(connection, context.principal):
                 raise Refusal(NOT_RUNNING)
-            _, dataset, grant = lookup.downloadable(connection, ask, copy_id)
+            _, dataset, grant = lookup.downloadable(connection, context, copy_id)
         if grant is not None:
             allowed = {column.name for column in released_columns(dataset, grant)}
             if not allowed.issuperset(columns) or first_row < grant.first_row:
                 raise Refusal("The right to these columns and rows has ended.")
     except Refusal as refusal:
-        logs.record_refusal(resources, ask.caller.id, ask.request_id, subject, refusal)
+        logs.record_refusal(resources, context.principal.id, context.request_id, subject, refusal)
         raise
 
 
@@ -141,9 +141,9 @@ class StillPermitted:
         self._seen, self._looked_at = newest, now
 
 
-def is_running(connection: Connection, caller: Caller) -> bool:
+def is_running(connection: Connection, principal: Principal) -> bool:
     """Whether the transfer that a key is bound to, if it is, has not been stopped."""
-    return caller.transfer is None or transfers.is_running(connection, caller.transfer)
+    return principal.transfer is None or transfers.is_running(connection, principal.transfer)
 
 
 def _count(resources: Resources, name: str, times: int = 1) -> None:
@@ -157,29 +157,29 @@ def _count(resources: Resources, name: str, times: int = 1) -> None:
         )
 
 
-def right_to(resources: Resources, ask: Ask, subject: str) -> str:
-    """A hash of why this caller may know of the subject; another when anything of it changed.
+def right_to(resources: Resources, context: RequestContext, subject: str) -> str:
+    """A hash of why this principal may know of the subject; another when anything of it changed.
 
     For a data set that is the role, and for a recipient its grants and the granted levels'
-    variances. NotFound, as ever, when the caller may not know of the data set any more.
+    variances. NotFound, as ever, when the principal may not know of the data set any more.
     """
-    role = ask.caller.role
+    role = context.principal.role
     with reading(resources.engine) as connection:
         if subject.startswith("ds_"):
-            _, grant = visible(connection, ask, subject)
-            granted = [] if grant is None else live_grants(connection, ask, subject)
+            _, grant = visible(connection, context, subject)
+            granted = [] if grant is None else live_grants(connection, context, subject)
             known = [levels.one(connection, subject, one.level) for one in granted]
             variances = [level and level.noise_variance for level in known]
             reason = f"{role} {granted} {variances}"
         elif subject.startswith("rc_"):
-            record = callers.one(connection, subject)
+            record = principals.one(connection, subject)
             if record is None or record.revoked_at is not None:
-                raise NotFound(f"there is no caller {subject!r}, or it was revoked")
-            own = subject == ask.caller.id
+                raise NotFound(f"there is no principal {subject!r}, or it was revoked")
+            own = subject == context.principal.id
             reason = f"{role} {own if role is Role.RECIPIENT else ''}"
         elif subject.startswith("ag_"):
-            agreement = known_agreement(connection, ask, subject)
-            reason = f"{role} {party_of(ask, agreement)}"
+            agreement = known_agreement(connection, context, subject)
+            reason = f"{role} {party_of(context, agreement)}"
         else:
             reason = str(role)
     return hashlib.sha256(reason.encode()).hexdigest()

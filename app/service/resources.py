@@ -13,11 +13,11 @@ from sqlalchemy import Engine
 
 from app.model import Limits
 from app.service.copies.making.scheduling import Downloads
+from app.service.executor import Executor
 from app.service.jobs.job_types import Jobs
-from app.service.spreading import Spread
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rates import RateCounter
@@ -68,10 +68,10 @@ class Resources:
     probing: Engine
     blobs: BlobStore
     released: ReleasedStore
-    spread: Spread
+    executor: Executor
     imports: ImportRoots
     vault: Vault
-    redis: GuardedRedis | None
+    redis: CircuitBreaker | None
     rates: RateCounter
     noise: NoiseCache
     copies: HotBlocks[pa.RecordBatch]

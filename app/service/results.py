@@ -10,8 +10,8 @@ from pydantic_core import to_jsonable_python
 from sqlalchemy import Connection
 
 from app.errors import NotFound
-from app.service.asking import Ask, new_id
 from app.service.attacks.findings import Audit, ReconstructionReport
+from app.service.context import RequestContext, new_id
 from app.service.resources import Resources
 from app.service.swapping.report import SwapReport
 from app.service.synthesis.report import SynthesisReport
@@ -31,28 +31,30 @@ KINDS: dict[type[Report | Audit], str] = {
 """The name under which a kind of result is kept, whatever its class is called."""
 
 
-def keep_report(resources: Resources, ask: Ask, report: Report) -> str:
-    """Keep a report for the caller who asked, and return its id."""
+def keep_report(resources: Resources, context: RequestContext, report: Report) -> str:
+    """Keep a report for the principal who asked, and return its id."""
     report_id = new_id("rp")
     with writing(resources.engine) as connection:
-        _keep(resources, connection, ask, report_id, report)
+        _keep(resources, connection, context, report_id, report)
     return report_id
 
 
-def read_report(resources: Resources, ask: Ask, report_id: str) -> Report:
-    """A report, for the caller who asked for it."""
+def read_report(resources: Resources, context: RequestContext, report_id: str) -> Report:
+    """A report, for the principal who asked for it."""
     with reading(resources.engine) as connection:
         kept = results.one(connection, report_id)
-    if kept is None or kept.caller != ask.caller.id or kept.kind == KINDS[Audit]:
-        raise NotFound(f"There is no report {report_id!r} for this caller.")
+    if kept is None or kept.principal != context.principal.id or kept.kind == KINDS[Audit]:
+        raise NotFound(f"There is no report {report_id!r} for this principal.")
     report = _opened(resources, kept)
     assert not isinstance(report, Audit)
     return report
 
 
-def keep_audit(resources: Resources, connection: Connection, ask: Ask, audit: Audit) -> None:
+def keep_audit(
+    resources: Resources, connection: Connection, context: RequestContext, audit: Audit
+) -> None:
     """Keep an audit with its data set."""
-    _keep(resources, connection, ask, audit.id, audit, audit.dataset)
+    _keep(resources, connection, context, audit.id, audit, audit.dataset)
 
 
 def read_audit(
@@ -86,7 +88,7 @@ def newest_audits(
 def _keep(
     resources: Resources,
     connection: Connection,
-    ask: Ask,
+    context: RequestContext,
     result_id: str,
     value: Report | Audit,
     dataset: str | None = None,
@@ -96,7 +98,7 @@ def _keep(
     sealed = resources.vault.seal(body, f"result:{result_id}")
     now = datetime.now(UTC)
     kind = KINDS[type(value)]
-    results.add(connection, KeptResult(result_id, kind, ask.caller.id, dataset, now, sealed))
+    results.add(connection, KeptResult(result_id, kind, context.principal.id, dataset, now, sealed))
 
 
 def _opened(resources: Resources, kept: KeptResult) -> Report | Audit:

@@ -17,7 +17,7 @@ TABLES = (
     "agreement_log",
     "audit_head",
     "audit_log",
-    "callers",
+    "principals",
     "dataspace_messages",
     "history",
     "installation",
@@ -69,7 +69,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
             nullable=False,
         ),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("party", sa.String(length=20), nullable=True),
         sa.Column("event", sa.String(length=60), nullable=False),
         sa.Column("state", sa.String(length=20), nullable=False),
@@ -95,7 +95,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
             nullable=False,
         ),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("action", sa.String(length=60), nullable=False),
         sa.Column("subject", sa.Text(), nullable=False),
         sa.Column("outcome", sa.String(length=20), nullable=False),
@@ -106,7 +106,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.PrimaryKeyConstraint("sequence", name=op.f("pk_audit_log")),
     )
     op.create_table(
-        "callers",
+        "principals",
         sa.Column("id", sa.String(length=40), nullable=False),
         sa.Column("name", sa.String(length=200), nullable=False),
         sa.Column("role", sa.String(length=20), nullable=False),
@@ -114,11 +114,13 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("participant_id", sa.String(length=500), nullable=True),
         sa.Column("created_by", sa.String(length=40), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_callers")),
-        sa.UniqueConstraint("name", name=op.f("uq_callers_name")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_principals")),
+        sa.UniqueConstraint("name", name=op.f("uq_principals_name")),
     )
-    op.create_index(op.f("ix_callers_created_by"), "callers", ["created_by"], unique=False)
-    op.create_index(op.f("ix_callers_participant_id"), "callers", ["participant_id"], unique=True)
+    op.create_index(op.f("ix_principals_created_by"), "principals", ["created_by"], unique=False)
+    op.create_index(
+        op.f("ix_principals_participant_id"), "principals", ["participant_id"], unique=True
+    )
     op.create_table(
         "dataspace_messages",
         sa.Column("id", sa.String(length=40), nullable=False),
@@ -154,7 +156,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("previous_hash", sa.String(length=64), nullable=False),
         sa.Column("hash", sa.String(length=64), nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.PrimaryKeyConstraint("dataset", "sequence", name=op.f("pk_history")),
         sa.UniqueConstraint("copy", name=op.f("uq_history_copy")),
         sa.UniqueConstraint(
@@ -173,7 +175,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         "jobs",
         sa.Column("id", sa.String(length=40), nullable=False),
         sa.Column("kind", sa.String(length=60), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=True),
+        sa.Column("principal", sa.String(length=40), nullable=True),
         sa.Column("role", sa.String(length=20), nullable=True),
         sa.Column("subject", sa.Text(), nullable=False),
         sa.Column("request_id", sa.String(length=100), nullable=False),
@@ -197,7 +199,9 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("outcome", sa.LargeBinary(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_jobs")),
     )
-    op.create_index("ix_jobs_caller_created_at", "jobs", ["caller", "created_at"], unique=False)
+    op.create_index(
+        "ix_jobs_principal_created_at", "jobs", ["principal", "created_at"], unique=False
+    )
     op.create_index(
         "ix_jobs_concurrency_key_claimed_at",
         "jobs",
@@ -223,14 +227,14 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
     )
     op.create_table(
         "receipts",
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("idempotency_key", sa.String(length=200), nullable=False),
         sa.Column("fingerprint", sa.String(length=64), nullable=False),
         sa.Column("subject", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("status", sa.Integer(), nullable=True),
         sa.Column("answer", sa.LargeBinary(), nullable=True),
-        sa.PrimaryKeyConstraint("caller", "idempotency_key", name=op.f("pk_receipts")),
+        sa.PrimaryKeyConstraint("principal", "idempotency_key", name=op.f("pk_receipts")),
     )
     op.create_table(
         "released_objects",
@@ -286,8 +290,12 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("record", sa.Text(), nullable=True),
         sa.Column("log_sequence", sa.BigInteger(), nullable=False),
         sa.Column("log_hash", sa.String(length=64), nullable=False),
-        sa.ForeignKeyConstraint(["consumer"], ["callers.id"], name=op.f("fk_agreements_consumer")),
-        sa.ForeignKeyConstraint(["provider"], ["callers.id"], name=op.f("fk_agreements_provider")),
+        sa.ForeignKeyConstraint(
+            ["consumer"], ["principals.id"], name=op.f("fk_agreements_consumer")
+        ),
+        sa.ForeignKeyConstraint(
+            ["provider"], ["principals.id"], name=op.f("fk_agreements_provider")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_agreements")),
     )
     op.create_index("ix_agreements_consumer_id", "agreements", ["consumer", "id"], unique=False)
@@ -309,30 +317,32 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("missing_tokens", sa.JSON(), nullable=True),
         sa.Column("part_rows", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("publish_noise", sa.Boolean(), server_default=sa.true(), nullable=False),
-        sa.ForeignKeyConstraint(["owner"], ["callers.id"], name=op.f("fk_datasets_owner")),
+        sa.ForeignKeyConstraint(["owner"], ["principals.id"], name=op.f("fk_datasets_owner")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_datasets")),
         sa.UniqueConstraint("owner", "name", name=op.f("uq_datasets_owner_name")),
     )
     op.create_table(
         "keys",
         sa.Column("id", sa.String(length=40), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("secret_hash", sa.LargeBinary(length=32), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("agreement", sa.String(length=40), nullable=True),
         sa.Column("transfer", sa.String(length=40), nullable=True),
-        sa.ForeignKeyConstraint(["caller"], ["callers.id"], name=op.f("fk_keys_caller")),
+        sa.ForeignKeyConstraint(["principal"], ["principals.id"], name=op.f("fk_keys_principal")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_keys")),
     )
     op.create_index(op.f("ix_keys_agreement"), "keys", ["agreement"], unique=False)
-    op.create_index(op.f("ix_keys_caller"), "keys", ["caller"], unique=False)
+    op.create_index(op.f("ix_keys_principal"), "keys", ["principal"], unique=False)
     op.create_table(
         "sign_in_links",
         sa.Column("token_hash", sa.LargeBinary(length=32), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("ends_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["caller"], ["callers.id"], name=op.f("fk_sign_in_links_caller")),
+        sa.ForeignKeyConstraint(
+            ["principal"], ["principals.id"], name=op.f("fk_sign_in_links_principal")
+        ),
         sa.PrimaryKeyConstraint("token_hash", name=op.f("pk_sign_in_links")),
     )
     op.create_table(
@@ -347,22 +357,24 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("responses", sa.BigInteger(), nullable=False),
         sa.Column("responses_per_principal", sa.BigInteger(), nullable=False),
         sa.Column("totals", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["owner"], ["callers.id"], name=op.f("fk_surveys_owner")),
+        sa.ForeignKeyConstraint(["owner"], ["principals.id"], name=op.f("fk_surveys_owner")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_surveys")),
         sa.UniqueConstraint("owner", "name", name=op.f("uq_surveys_owner_name")),
     )
     op.create_table(
         "webhooks",
         sa.Column("id", sa.String(length=40), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("events", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("secret", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["caller"], ["callers.id"], name=op.f("fk_webhooks_caller")),
+        sa.ForeignKeyConstraint(
+            ["principal"], ["principals.id"], name=op.f("fk_webhooks_principal")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_webhooks")),
     )
-    op.create_index(op.f("ix_webhooks_caller"), "webhooks", ["caller"], unique=False)
+    op.create_index(op.f("ix_webhooks_principal"), "webhooks", ["principal"], unique=False)
     op.create_table(
         "agreement_items",
         sa.Column("agreement", sa.String(length=40), nullable=False),
@@ -405,7 +417,9 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
             name=op.f("fk_agreement_rules_dataset"),
             ondelete="CASCADE",
         ),
-        sa.ForeignKeyConstraint(["owner"], ["callers.id"], name=op.f("fk_agreement_rules_owner")),
+        sa.ForeignKeyConstraint(
+            ["owner"], ["principals.id"], name=op.f("fk_agreement_rules_owner")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_agreement_rules")),
     )
     op.create_index(op.f("ix_agreement_rules_owner"), "agreement_rules", ["owner"], unique=False)
@@ -439,7 +453,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
             ["agreement"], ["agreements.id"], name=op.f("fk_dataspace_negotiations_agreement")
         ),
         sa.ForeignKeyConstraint(
-            ["consumer"], ["callers.id"], name=op.f("fk_dataspace_negotiations_consumer")
+            ["consumer"], ["principals.id"], name=op.f("fk_dataspace_negotiations_consumer")
         ),
         sa.PrimaryKeyConstraint("agreement", name=op.f("pk_dataspace_negotiations")),
         sa.UniqueConstraint(
@@ -484,7 +498,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_grants_dataset"), ondelete="CASCADE"
         ),
-        sa.ForeignKeyConstraint(["recipient"], ["callers.id"], name=op.f("fk_grants_recipient")),
+        sa.ForeignKeyConstraint(["recipient"], ["principals.id"], name=op.f("fk_grants_recipient")),
         sa.PrimaryKeyConstraint("dataset", "recipient", name=op.f("pk_grants")),
     )
     op.create_table(
@@ -598,7 +612,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         "results",
         sa.Column("id", sa.String(length=40), nullable=False),
         sa.Column("kind", sa.String(length=40), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("dataset", sa.String(length=40), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
@@ -621,18 +635,20 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         "sessions",
         sa.Column("id", sa.String(length=40), nullable=False),
         sa.Column("token_hash", sa.LargeBinary(length=32), nullable=False),
-        sa.Column("caller", sa.String(length=40), nullable=False),
+        sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("key", sa.String(length=40), nullable=True),
         sa.Column("browser", sa.String(length=80), nullable=False),
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ends_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["caller"], ["callers.id"], name=op.f("fk_sessions_caller")),
+        sa.ForeignKeyConstraint(
+            ["principal"], ["principals.id"], name=op.f("fk_sessions_principal")
+        ),
         sa.ForeignKeyConstraint(["key"], ["keys.id"], name=op.f("fk_sessions_key")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_sessions")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_sessions_token_hash")),
     )
-    op.create_index(op.f("ix_sessions_caller"), "sessions", ["caller"], unique=False)
+    op.create_index(op.f("ix_sessions_principal"), "sessions", ["principal"], unique=False)
     op.create_table(
         "slots",
         sa.Column("dataset", sa.String(length=40), nullable=False),
@@ -643,7 +659,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_slots_dataset"), ondelete="CASCADE"
         ),
-        sa.ForeignKeyConstraint(["recipient"], ["callers.id"], name=op.f("fk_slots_recipient")),
+        sa.ForeignKeyConstraint(["recipient"], ["principals.id"], name=op.f("fk_slots_recipient")),
         sa.PrimaryKeyConstraint("dataset", "recipient", "level_variance", name=op.f("pk_slots")),
         sa.UniqueConstraint(
             "dataset", "noise_variance", name=op.f("uq_slots_dataset_noise_variance")
@@ -655,7 +671,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("principal", sa.String(length=40), nullable=False),
         sa.Column("responses", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["principal"], ["callers.id"], name=op.f("fk_survey_respondents_principal")
+            ["principal"], ["principals.id"], name=op.f("fk_survey_respondents_principal")
         ),
         sa.ForeignKeyConstraint(
             ["survey"],
@@ -685,7 +701,9 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.ForeignKeyConstraint(
             ["agreement"], ["agreements.id"], name=op.f("fk_transfers_agreement")
         ),
-        sa.ForeignKeyConstraint(["consumer"], ["callers.id"], name=op.f("fk_transfers_consumer")),
+        sa.ForeignKeyConstraint(
+            ["consumer"], ["principals.id"], name=op.f("fk_transfers_consumer")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_transfers")),
         sa.UniqueConstraint(
             "consumer", "consumer_pid", name=op.f("uq_transfers_consumer_consumer_pid")

@@ -23,7 +23,7 @@ def stored_blobs(home: Path) -> list[Path]:
 
 
 class Service:
-    """The app in this process, with clients for callers of every role."""
+    """The app in this process, with clients for principals of every role."""
 
     def __init__(self, database_url: str, home: Path, **settings: str) -> None:
         environment = {
@@ -49,10 +49,10 @@ class Service:
         self._clients.append(client)
         return client
 
-    def caller(self, role: str) -> tuple[str, TestClient]:
-        """A new caller of a role: its id and its client."""
+    def principal(self, role: str) -> tuple[str, TestClient]:
+        """A new principal of a role: its id and its client."""
         form = {"name": f"{role}-{next(self._names)}", "role": role}
-        made = self.client().post("/v1/recipients", json=form).json()
+        made = self.client().post("/v1/principals", json=form).json()
         return made["id"], self.client(made["key"])
 
     def stored(self) -> list[Path]:

@@ -19,7 +19,7 @@ from app.model import Role
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome
 from app.store.database.engine import writing
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.dsp.told import told_of_transfers
 from tests.api.jobs.single_jobs import run_one
 
@@ -118,9 +118,9 @@ def told(client: TestClient) -> Teller:
     ask("put_level", dataset_id=dataset, level="nobody", json_body={"privacy": 0.9})
     ask("remove_level", dataset_id=dataset, level="nobody")
     ask("preview_levels", dataset_id=dataset, json_body={"levels": ["partners"]})
-    recipient = ask("create_recipient", json_body={"name": "newspaper"})["id"]
-    ask("list_recipients", limit=10)
-    ask("show_recipient", recipient=recipient)
+    recipient = ask("create_principal", json_body={"name": "newspaper"})["id"]
+    ask("list_principals", limit=10)
+    ask("show_principal", principal_id=recipient)
     ask("put_grant", dataset_id=dataset, recipient=recipient, json_body={"level": "public"})
     ask("list_grants", dataset_id=dataset)
     offer, institute = _told_of_agreements(teller, dataset)
@@ -153,10 +153,10 @@ def told(client: TestClient) -> Teller:
     ask("follow_job", job_id=job)
     ask("take_back", idempotency_key="1f9c2c5e-2f0e-4f7b-9a52-6a1d2ad0b7c4")
     _told_of_stateless_methods(teller)
-    key = ask("rotate_key", recipient=recipient)["key"]
-    ask("revoke_key", recipient=recipient, key_id=key.split("_")[1])
+    key = ask("rotate_key", principal_id=recipient)["key"]
+    ask("revoke_key", principal_id=recipient, key_id=key.split("_")[1])
     ask("withdraw_grant", dataset_id=dataset, recipient=recipient)
-    ask("revoke_recipient", recipient=recipient)
+    ask("revoke_principal", principal_id=recipient)
     ask("remove_dataset", dataset_id=dataset)
     ask("check_health")
     ask("check_readiness")
@@ -181,14 +181,14 @@ def _asked_for_later(client: TestClient) -> str:
     resources = client.app.state.resources  # type: ignore[attr-defined]  # an app, to the client any
     resources.jobs.job_types.setdefault("example", JobType(lambda *_: Outcome()))
     with writing(resources.engine) as connection:
-        [administrator] = callers.with_role(connection, Role.ADMIN)
+        [administrator] = principals.with_role(connection, Role.ADMIN)
         job = enqueue(
             connection,
             resources,
             kind="example",
             subject="POST /v1/synthesis/primp",
             payload={},
-            caller=administrator,
+            principal=administrator,
         )
     assert job is not None
     return job
@@ -197,7 +197,7 @@ def _asked_for_later(client: TestClient) -> str:
 def _told_of_agreements(teller: Teller, dataset: str) -> tuple[str, TestClient]:
     """An offer and a request, each until it holds; the recipient speaks for itself."""
     ask, owner = teller.ask, teller.client
-    described = {"description": "People and their incomes, one row each.", "listed": True}
+    described = {"description": "Principals and their incomes, one row each.", "listed": True}
     ask("describe_dataset", dataset_id=dataset, json_body=described)
     ask(
         "put_level",
@@ -205,7 +205,7 @@ def _told_of_agreements(teller: Teller, dataset: str) -> tuple[str, TestClient]:
         level="public",
         json_body={"privacy": 0.6, "offered": True},
     )
-    made = ask("create_recipient", json_body={"name": "institute"})
+    made = ask("create_principal", json_body={"name": "institute"})
     headers = {"Authorization": f"Bearer {made['key']}"}
     recipient = TestClient(owner.app, raise_server_exceptions=False, headers=headers)
     terms = {

@@ -100,7 +100,7 @@ def test_a_proxy_lets_tables_stream_and_believes_no_forwarded_address(
     settings = [line.strip() for line in said.splitlines() if not line.strip().startswith("#")]
     assert [line for line in wanted if line not in settings] == []
     assert Limits.upload_bytes == 4 * 2**30  # what both allow for a body
-    # The caller's own header is replaced, never added to.
+    # The principal's own header is replaced, never added to.
     forwarded = [line for line in settings if "X-Forwarded-For" in line]
     assert len(forwarded) == 1
     assert "remote" in forwarded[0]

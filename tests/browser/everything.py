@@ -94,8 +94,8 @@ class Everything:
         administrator = {
             "demonstration": "/portal/demonstration",
             "demonstration-independent": "/portal/demonstration?noise=independent",
-            "callers": "/portal/callers",
-            "caller": f"/portal/callers/{told.analyst.id}",
+            "principals": "/portal/principals",
+            "principal": f"/portal/principals/{told.analyst.id}",
             "jobs": "/portal/jobs",
             "health": "/portal/health",
             "settings": "/portal/settings",

@@ -71,7 +71,7 @@ def parquet(table: pa.Table) -> bytes:
 
 
 def person(admin: httpx2.Client, name: str, role: str) -> Person:
-    answer = admin.post("/v1/recipients", json={"name": name, "role": role})
+    answer = admin.post("/v1/principals", json={"name": name, "role": role})
     answer.raise_for_status()
     return Person(answer.json()["id"], answer.json()["key"])
 

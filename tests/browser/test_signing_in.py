@@ -53,11 +53,11 @@ def test_the_cookie_is_useless_after_signing_out(visit: Visit) -> None:
 
 def test_the_cookie_is_useless_after_the_key_is_revoked(live: Service, visit: Visit) -> None:
     form = {"name": "revoked soon", "role": "recipient"}
-    made = live.client.post("/v1/recipients", json=form).json()
+    made = live.client.post("/v1/principals", json=form).json()
     visitor = visit()
     visitor.sign_in(made["key"])
     key_id = made["key"].split("_")[1]
-    live.client.delete(f"/v1/recipients/{made['id']}/keys/{key_id}").raise_for_status()
+    live.client.delete(f"/v1/principals/{made['id']}/keys/{key_id}").raise_for_status()
     visitor.go("/portal")
     assert visitor.path() == "/portal/sign-in"
 
@@ -87,7 +87,7 @@ def test_another_session_can_be_ended_from_the_account(look: Look, visit: Visit)
 
 def test_a_new_key_ends_every_session_and_is_shown_once(live: Service, visit: Visit) -> None:
     form = {"name": "changes keys", "role": "recipient"}
-    old = live.client.post("/v1/recipients", json=form).json()["key"]
+    old = live.client.post("/v1/principals", json=form).json()["key"]
     visitor = visit()
     visitor.sign_in(old, "/portal/account")
     visitor.page.get_by_role("button", name="Make a new key").click()

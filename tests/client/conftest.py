@@ -50,7 +50,7 @@ def admin(service_url: str) -> Iterator[cornerwave.Client]:
 @pytest.fixture
 def owner_key(admin: cornerwave.Client) -> str:
     """The key of an owner that no other test has."""
-    return admin.create_recipient(f"owner-{next(NUMBERS)}", role="owner").key
+    return admin.create_principal(f"owner-{next(NUMBERS)}", role="owner").key
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_a_copy_comes_as_every_frame_and_file(cw: cornerwave.Client, tmp_path: P
 
 
 def test_awaited_the_same_comes_out(admin: cornerwave.Client, tmp_path: Path) -> None:
-    key = admin.create_recipient("awaiting", role="owner").key
+    key = admin.create_principal("awaiting", role="owner").key
     cw = cornerwave.connect(admin.url, key, progress=silent)
     dataset = cw.register(people(seed=2), name="people")
     dataset.level("partner", privacy=0.2)

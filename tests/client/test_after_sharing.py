@@ -43,7 +43,7 @@ def test_a_found_table_leads_to_its_recipient(
     assert [(each.id, each.url, each.events) for each in cw.webhooks()] == [
         (hook.id, NOWHERE, ("agreement.finalized",))
     ]
-    one, other = (admin.create_recipient(f"{name}-{cw.url[-5:]}") for name in ("one", "other"))
+    one, other = (admin.create_principal(f"{name}-{cw.url[-5:]}") for name in ("one", "other"))
     with (
         cornerwave.connect(cw.url, one.key, progress=silent) as first,
         cornerwave.connect(cw.url, other.key, progress=silent) as second,
@@ -67,7 +67,7 @@ def test_a_found_table_leads_to_its_recipient(
     assert cw.webhooks() == []
 
     config = tmp_path / "credentials.json"
-    key = admin.create_recipient(f"auditor-{cw.url[-5:]}", role="auditor").key
+    key = admin.create_principal(f"auditor-{cw.url[-5:]}", role="auditor").key
     assert cornerwave_command(config, "login", cw.url, typed=f"{key}\n").returncode == 0
     found.to_csv(tmp_path / "found.csv", index=False)
     told = cornerwave_command(config, "trace", str(tmp_path / "found.csv"), "--dataset", dataset.id)

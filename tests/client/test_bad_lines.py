@@ -152,7 +152,7 @@ def test_an_answer_that_got_lost_is_the_answer_of_the_second_try(
     cw: cornerwave.Client, admin: cornerwave.Client
 ) -> None:
     """The request was carried out, the line was cut before the answer: it is not carried out twice."""
-    key = admin.create_recipient(f"lost-{admin.url[-5:]}", role="owner").key
+    key = admin.create_principal(f"lost-{admin.url[-5:]}", role="owner").key
     cuts = iter([0, 0])
 
     def cut(head: bytes) -> int | None:

@@ -19,7 +19,7 @@ def test_a_grant_lets_its_recipient_have_its_level_and_no_other(
     dataset = cw.register(people(seed=60), name="people")
     dataset.level("partner", privacy=0.2)
     dataset.level("public", privacy=0.6)
-    newspaper = admin.create_recipient(f"newspaper-{cw.url[-5:]}")
+    newspaper = admin.create_principal(f"newspaper-{cw.url[-5:]}")
     dataset.grant(newspaper.id, "public", columns=["income", "city"])
     assert [grant.level for grant in dataset.grants()] == ["public"]
     dataset.copy("partner")
@@ -32,17 +32,17 @@ def test_a_grant_lets_its_recipient_have_its_level_and_no_other(
     assert dataset.grants() == []
     again = admin.rotate_key(newspaper.id)
     assert again.key != newspaper.key
-    keys = admin.recipient(newspaper.id).keys
+    keys = admin.principal(newspaper.id).keys
     admin.revoke_key(newspaper.id, keys[0])
-    assert len(admin.recipient(newspaper.id).keys) == len(keys) - 1
+    assert len(admin.principal(newspaper.id).keys) == len(keys) - 1
     did = f"did:web:newspaper-{cw.url[-5:]}.example"
     assert admin.name_participant(newspaper.id, did).id == newspaper.id
     assert admin.name_participant(newspaper.id, None).id == newspaper.id
     assert cw.transfers() == []
     with pytest.raises(cornerwave.NotFound):
         cw.answer_transfer("tp_none", "suspend", reason="a question")
-    admin.revoke_recipient(newspaper.id)
-    assert newspaper.id in {each.id for each in admin.recipients()}
+    admin.revoke_principal(newspaper.id)
+    assert newspaper.id in {each.id for each in admin.principals()}
     assert admin.audit_log(most=3)[0].sequence == 1
 
 
@@ -88,7 +88,7 @@ def test_an_agreement_is_negotiated_to_its_end(
     dataset = cw.register(people(seed=64), name="commuters")
     dataset.level("public", privacy=0.6, offered=True)
     dataset.describe(description="Commuters, a row each.", listed=True)
-    institute = admin.create_recipient(f"institute-{cw.url[-5:]}")
+    institute = admin.create_principal(f"institute-{cw.url[-5:]}")
     with cornerwave.connect(cw.url, institute.key, progress=silent) as reader:
         (listing,) = [each for each in reader.catalogue() if each.id == dataset.id]
         assert reader.listing(dataset.id) == listing

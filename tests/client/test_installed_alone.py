@@ -22,7 +22,7 @@ def blocking() -> float:
         people = cw.register("people.csv", name="people")
         level = people.level("partner", privacy=0.2)
         saved: cornerwave.Saved = people.copy("partner").save("partner.parquet")
-        reveal_type(cw.recipients())
+        reveal_type(cw.principals())
         return level.privacy if saved.verified else 0.0
 
 async def awaiting() -> bool:
@@ -91,7 +91,7 @@ def test_a_users_program_is_checked_strictly(tmp_path: Path) -> None:
     said = done.stdout.splitlines()
     assert [line for line in said if line.startswith("program.py") and ": error:" in line] == []
     assert any(
-        "program.py" in line and "list[cornerwave.values.Recipient]" in line for line in said
+        "program.py" in line and "list[cornerwave.values.Principal]" in line for line in said
     )
     assert any("program.py" in line and "list[cornerwave.values.Level]" in line for line in said)
     refused = [line for line in said if line.startswith("wrong.py") and ": error:" in line]

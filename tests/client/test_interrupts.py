@@ -47,7 +47,7 @@ def begun(arguments: list[str], folder: Path, url: str, key: str) -> subprocess.
 def test_an_upload_that_ends_in_the_middle_leaves_nothing(
     cw: cornerwave.Client, admin: cornerwave.Client, tmp_path: Path, number: signal.Signals
 ) -> None:
-    key = admin.create_recipient(f"uploading-{number.name}-{cw.url[-5:]}", role="owner").key
+    key = admin.create_principal(f"uploading-{number.name}-{cw.url[-5:]}", role="owner").key
     process = begun(["-c", UPLOAD], tmp_path, cw.url, key)
     assert process.stdout is not None
     assert process.stdout.readline() == "sent\n"

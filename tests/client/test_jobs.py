@@ -52,7 +52,7 @@ def numbers(rows: int, seed: int, columns: int = 8) -> pd.DataFrame:
 def test_a_method_is_a_job_that_tells_how_far_it_is(
     cw: cornerwave.Client, admin: cornerwave.Client, tmp_path: Path
 ) -> None:
-    key = admin.create_recipient(f"watching-{cw.url[-5:]}", role="owner").key
+    key = admin.create_principal(f"watching-{cw.url[-5:]}", role="owner").key
     heard = Heard()
     frame = people(seed=301).dropna().drop(columns="person")
     with cornerwave.connect(cw.url, key, progress=heard) as owner:

@@ -11,7 +11,7 @@ import pytest
 import cornerwave
 from cornerwave.command.speaking import exit_code
 from cornerwave.problems import UnlikeService, problem_of
-from cornerwave.values import Level, Recipient, Report, load
+from cornerwave.values import Level, Principal, Report, load
 from cornerwave.wire.calls import Call
 from cornerwave.wire.progress import silent
 from cornerwave.wire.recognising import check_head
@@ -24,7 +24,7 @@ HTML = {"Content_Type": "text/html; charset=utf-8"}
 
 CALLS: dict[str, Callable[[cornerwave.Client], object]] = {
     "reads": lambda cw: cw.datasets(),
-    "writes": lambda cw: cw.create_recipient("somebody"),
+    "writes": lambda cw: cw.create_principal("somebody"),
     "removes": lambda cw: cw.remove_survey("s"),
     "uploads": lambda cw: cw.register(lambda: iter([{"a": [1, 2]}]), name="people"),
     "downloads": lambda cw: cw.synthesise(b"a,b\n1,2\n"),
@@ -220,8 +220,8 @@ READS: dict[str, Callable[[cornerwave.Client], object]] = {
     "catalogue": lambda cw: cw.catalogue(),
     "jobs": lambda cw: cw.jobs(),
     "a job": lambda cw: cw.wait("j"),
-    "recipients": lambda cw: cw.recipients(),
-    "a new key": lambda cw: cw.create_recipient("somebody"),
+    "principals": lambda cw: cw.principals(),
+    "a new key": lambda cw: cw.create_principal("somebody"),
     "webhooks": lambda cw: cw.webhooks(),
     "health": lambda cw: cw.health(),
     "a score": lambda cw: cw.score(b"a,b\n1,2\n", b"a,b\n1,2\n"),
@@ -269,13 +269,13 @@ def test_those_who_await_are_told_of_other_json() -> None:
 
 def test_a_value_is_whole_to_its_depth() -> None:
     members = {"id": "j", "name": "n", "role": "owner", "keys": ["k"]}
-    assert load(Recipient, {**members, "more": 1}) == Recipient("j", "n", "owner", keys=("k",))
+    assert load(Principal, {**members, "more": 1}) == Principal("j", "n", "owner", keys=("k",))
     for wrong, told in (
         ({"id": "j", "name": "n"}, "`role`"),
         ({**members, "keys": "k"}, "a list"),
     ):
         with pytest.raises(UnlikeService, match=told):
-            load(Recipient, wrong)
+            load(Principal, wrong)
     level = {"name": "l", "noise_variance": 1, "privacy": 0.5, "issued": False}
     assert load(Level, {**level, "advice": {"a": 1}}).advice == Report({"a": 1})
     with pytest.raises(UnlikeService, match="an object"):

@@ -43,7 +43,7 @@ def test_every_family_of_problems_is_an_exception_of_its_own(cw: cornerwave.Clie
     with pytest.raises(cornerwave.InvalidRequest):
         cw.dataset("people").level("partner", privacy=2)
     with pytest.raises(cornerwave.Forbidden):
-        cw.create_recipient("somebody", role="admin")
+        cw.create_principal("somebody", role="admin")
     with (
         cornerwave.connect(cw.url, "not-a-key-of-this-service-0123456789") as stranger,
         pytest.raises(cornerwave.Unauthenticated),

@@ -7,10 +7,10 @@ import signal
 from app.main import register_job_handlers
 from app.service.jobs.runner import Runner
 from app.service.resources import Resources
-from tests.e2e.victims import Work
+from tests.e2e.victims import UnitOfWork
 
 
-def run_jobs(resources: Resources) -> Work:
+def run_jobs(resources: Resources) -> UnitOfWork:
     register_job_handlers(resources)
 
     def work(_number: int) -> None:

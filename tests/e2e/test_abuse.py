@@ -1,4 +1,4 @@
-"""Callers that mean harm, or know no better, over sockets: others go on, and each is told."""
+"""Principals that mean harm, or know no better, over sockets: others go on, and each is told."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def begun(service: Service, path: str, key: str, length: int, body: bytes = b"")
 
 
 def new_key(service: Service, name: str, role: str) -> str:
-    made = service.client.post("/v1/recipients", json={"name": name, "role": role})
+    made = service.client.post("/v1/principals", json={"name": name, "role": role})
     return str(made.json()["key"])
 
 
@@ -59,7 +59,7 @@ def test_urllib_sees_every_refusal_of_a_large_body(tmp_path: Path) -> None:
         for _ in range(3):
             assert posted(service, "/v1/datasets?name=a", ADMIN_KEY, body) == 409
             assert posted(service, "/v1/datasets?name=b", "unknown", body) == 401
-            assert posted(service, "/v1/recipients", "unknown", body) == 401
+            assert posted(service, "/v1/principals", "unknown", body) == 401
 
 
 def test_slow_senders_keep_nobody_else_from_uploading_and_are_told_in_the_end(
@@ -86,11 +86,11 @@ def test_bodies_of_strangers_take_no_memory(tmp_path: Path) -> None:
         headers = {"Content-Type": "application/json", "Authorization": "Bearer unknown"}
         for _ in range(3):
             answer = httpx2.post(
-                f"{service.url}/v1/recipients", content=brackets, headers=headers, timeout=60
+                f"{service.url}/v1/principals", content=brackets, headers=headers, timeout=60
             )
             assert answer.status_code == 401
         unfinished = [
-            opened.enter_context(begun(service, "/v1/recipients", "unknown", 16 * MIB))
+            opened.enter_context(begun(service, "/v1/principals", "unknown", 16 * MIB))
             for _ in range(20)
         ]
 

@@ -46,7 +46,7 @@ def test_a_head_has_a_length(tmp_path: Path) -> None:
 
 def test_what_frames_a_body_has_a_length_too(tmp_path: Path) -> None:
     with serving(tmp_path, {}) as service, connection(service) as sender:
-        head = b"POST /v1/recipients HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = b"POST /v1/principals HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         settle(service)
         before = peak_resident_bytes(service)
         with suppress(OSError):

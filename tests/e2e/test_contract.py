@@ -26,7 +26,7 @@ from tests.databases import fresh_database
 from tests.e2e.running import Service, serving
 
 EXAMPLES = 6
-REMOVALS = {"DELETE /v1/datasets/{dataset_id}", "DELETE /v1/recipients/{recipient}"}
+REMOVALS = {"DELETE /v1/datasets/{dataset_id}", "DELETE /v1/principals/{recipient}"}
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -114,7 +114,7 @@ def met(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         post, put = service.client.post, service.client.put
         dataset = post("/v1/datasets?name=met", content=TABLE, headers={"Content-Type": CSV})
         address = f"/v1/datasets/{dataset.json()['id']}"
-        recipient = post("/v1/recipients", json={"name": "met"}).json()["id"]
+        recipient = post("/v1/principals", json={"name": "met"}).json()["id"]
         put(f"{address}/levels/met", json={"noise_variance": 1}).raise_for_status()
         put(f"{address}/grants/{recipient}", json={"level": "met"}).raise_for_status()
         copy = post(f"{address}/copies", json={"level": "met"}).json()["id"]

@@ -64,7 +64,7 @@ def copy(service: Service) -> str:
 def granted(service: Service, copy: str) -> tuple[str, str]:
     """A recipient who may have the copy: its id and its key."""
     admin: TestClient = service.client()
-    made = admin.post("/v1/recipients", json={"name": "reader"}).json()
+    made = admin.post("/v1/principals", json={"name": "reader"}).json()
     dataset = admin.get(f"/v1/copies/{copy}").json()["dataset"]
     grant = admin.put(f"/v1/datasets/{dataset}/grants/{made['id']}", json={"level": "a"})
     assert grant.status_code == 200
@@ -74,7 +74,7 @@ def granted(service: Service, copy: str) -> tuple[str, str]:
 def agreed(service: Service, copy: str) -> tuple[str, str]:
     """The same by an agreement that both sides have carried to its end."""
     admin: TestClient = service.client()
-    made = admin.post("/v1/recipients", json={"name": "reader"}).json()
+    made = admin.post("/v1/principals", json={"name": "reader"}).json()
     dataset = admin.get(f"/v1/copies/{copy}").json()["dataset"]
     terms = {"items": [{"dataset": dataset, "level": "a"}], "purpose": "research"}
     offered = admin.post("/v1/agreements", json={**terms, "recipient": made["id"]}).json()
@@ -89,9 +89,9 @@ def agreed(service: Service, copy: str) -> tuple[str, str]:
 def transferred(service: Service, copy: str) -> tuple[str, str]:
     """The same by a transfer of a data space: the key is the transfer's own."""
     admin: TestClient = service.client()
-    made = admin.post("/v1/recipients", json={"name": "reader"}).json()
+    made = admin.post("/v1/principals", json={"name": "reader"}).json()
     named = {"participant_id": "did:web:reader.example"}
-    admin.put(f"/v1/recipients/{made['id']}/participant", json=named)
+    admin.put(f"/v1/principals/{made['id']}/participant", json=named)
     at = f"/v1/datasets/{admin.get(f'/v1/copies/{copy}').json()['dataset']}"
     level = admin.get(f"{at}/levels").json()["levels"][0]
     offered = {"noise_variance": level["noise_variance"], "offered": True}
@@ -140,7 +140,7 @@ def test_what_ends_the_right_ends_the_download(
         received.append(len(next(chunks)))
         admin = service.client()
         if end == "key revoked":
-            assert admin.delete(f"/v1/recipients/{recipient}").status_code == 204
+            assert admin.delete(f"/v1/principals/{recipient}").status_code == 204
         elif end == "transfer suspended":
             [transfer] = admin.get("/v1/transfers").json()["transfers"]
             stopped = admin.post(f"/v1/transfers/{transfer['id']}/suspend", json={})
@@ -159,7 +159,7 @@ def test_what_ends_the_right_ends_the_download(
     assert 0 < sum(received) < BLOCKS * BLOCK_ROWS * COLUMNS * 8
     log = service.client().get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
     refusals = [entry for entry in log if entry["action"] == "refusal"]
-    assert [entry["caller"] for entry in refusals] == [recipient]
+    assert [entry["principal"] for entry in refusals] == [recipient]
 
 
 def test_a_client_that_goes_away_stops_the_work(service: Service, url: str, copy: str) -> None:

@@ -87,13 +87,13 @@ def world(postgres_database: str, tmp_path: Path) -> Iterator[World]:
     with serving(postgres_database, tmp_path / "home") as (url,):
         admin = httpx2.Client(base_url=url, headers=HEADERS, timeout=60)
 
-        def caller(role: str) -> tuple[str, httpx2.Client]:
-            made = admin.post("/v1/recipients", json={"name": role, "role": role}).json()
+        def principal(role: str) -> tuple[str, httpx2.Client]:
+            made = admin.post("/v1/principals", json={"name": role, "role": role}).json()
             key = {"Authorization": f"Bearer {made['key']}"}
             return made["id"], httpx2.Client(base_url=url, headers=key, timeout=60)
 
-        _, owner = caller("owner")
-        recipient_id, recipient = caller("recipient")
+        _, owner = principal("owner")
+        recipient_id, recipient = principal("recipient")
         params = {"name": "people", "columns": '{"person": "identifier"}'}
         csv = {"content-type": "text/csv"}
         made = owner.post("/v1/datasets", content=people("p"), params=params, headers=csv)

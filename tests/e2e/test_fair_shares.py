@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 def principal(service: Service, name: str, role: str = "recipient") -> httpx2.Client:
-    made = service.client.post("/v1/recipients", json={"name": name, "role": role}).json()
+    made = service.client.post("/v1/principals", json={"name": name, "role": role}).json()
     headers = {"Authorization": f"Bearer {made['key']}"}
     return httpx2.Client(base_url=service.url, headers=headers, timeout=300)
 
@@ -141,7 +141,7 @@ def test_two_receivers_that_drip_stop_no_job(tmp_path: Path) -> None:
         receiving.start()
         owner = opened.enter_context(principal(service, "owner", "owner"))
         form = {"name": "recipient", "role": "recipient"}
-        made = service.client.post("/v1/recipients", json=form).json()
+        made = service.client.post("/v1/principals", json=form).json()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         for number in range(10):
             hook = owner.post("/v1/webhooks", json={"url": f"{url}/{number}"})

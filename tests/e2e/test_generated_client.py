@@ -80,7 +80,7 @@ def test_a_generated_client_registers_issues_and_downloads(
         lines = call("copies.download_copy", copy_id=copy.id).splitlines()
         assert lines[0] == "age,pay"
         assert len(lines) == 101
-        # A caller with another wish says so by a header, and has the bytes.
+        # A principal with another wish says so by a header, and has the bytes.
         download = module("api.copies.download_copy").sync_detailed
         parquet = download(client=wishing, copy_id=copy.id).content
         assert pq.read_table(io.BytesIO(parquet)).column_names == ["age", "pay"]

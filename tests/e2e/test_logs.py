@@ -72,7 +72,7 @@ class Cut:
         self.dataset = f"/v1/datasets/{made.json()['id']}"
         client.put(f"{self.dataset}/levels/a", json={"noise_variance": 1}).raise_for_status()
         copy = client.post(f"{self.dataset}/copies", json={"level": "a"}).json()["id"]
-        reader = client.post("/v1/recipients", json={"name": "reader"}).json()
+        reader = client.post("/v1/principals", json={"name": "reader"}).json()
         self.grant = f"{self.dataset}/grants/{reader['id']}"
         client.put(self.grant, json={"level": "a"}).raise_for_status()
         self.reader = connection(service)

@@ -25,16 +25,16 @@ def test_load_beyond_capacity_is_shed_before_readiness_suffers(
         ThreadPoolExecutor(CLIENTS) as threads,
     ):
 
-        def ask(number: int) -> httpx2.Response:
+        def context(number: int) -> httpx2.Response:
             headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
-            form = {"name": f"caller-{number}"}
-            url = f"{service.url}/v1/recipients"
+            form = {"name": f"principal-{number}"}
+            url = f"{service.url}/v1/principals"
             return httpx2.post(url, json=form, headers=headers, timeout=None)
 
         with writing(engine) as connection:
             audit_log.queue(connection)  # from now on no write can end
             asked: list[Future[httpx2.Response]] = [
-                threads.submit(ask, number) for number in range(CLIENTS)
+                threads.submit(context, number) for number in range(CLIENTS)
             ]
             done, _ = wait(asked, return_when=FIRST_COMPLETED)
             assert {one.result().status_code for one in done} == {503}

@@ -22,7 +22,7 @@ def test_a_start_on_a_port_in_use_leaves_the_administrators_key(
         assert second.returncode == 1
         assert second.stderr.count("\n") == 1
         assert f"127.0.0.1:{port}" in second.stderr
-        assert service.client.get("/v1/recipients").status_code == 200
+        assert service.client.get("/v1/principals").status_code == 200
 
 
 def test_a_start_on_a_port_in_use_does_not_spend_the_key_that_is_shown_once(
@@ -40,12 +40,12 @@ def test_a_start_on_a_port_in_use_does_not_spend_the_key_that_is_shown_once(
         (shown,) = [word for word in log.read_text().split() if word.startswith("cw_")][:1]
         headers = {"Authorization": f"Bearer {shown}"}
         assert (
-            httpx2.get(f"{service.url}/v1/recipients", headers=headers, timeout=60).status_code
+            httpx2.get(f"{service.url}/v1/principals", headers=headers, timeout=60).status_code
             == 200
         )
         wrong = {"Authorization": f"Bearer {ADMIN_KEY}"}
         assert (
-            httpx2.get(f"{service.url}/v1/recipients", headers=wrong, timeout=60).status_code == 401
+            httpx2.get(f"{service.url}/v1/principals", headers=wrong, timeout=60).status_code == 401
         )
 
 

@@ -47,14 +47,14 @@ def pair(
 
 
 def from_both(
-    pair: Pair, ask: Callable[..., httpx2.Response], **said: str
+    pair: Pair, context: Callable[..., httpx2.Response], **said: str
 ) -> list[httpx2.Response]:
-    return at_once([partial(ask, service, **said) for service in pair.services])
+    return at_once([partial(context, service, **said) for service in pair.services])
 
 
 def at_once(requests: list[Callable[[], httpx2.Response]]) -> list[httpx2.Response]:
     with ThreadPoolExecutor(len(requests)) as threads:
-        return [future.result() for future in [threads.submit(ask) for ask in requests]]
+        return [future.result() for future in [threads.submit(context) for context in requests]]
 
 
 def test_two_processes_lose_nothing(pair: Pair) -> None:
@@ -90,10 +90,10 @@ def test_of_two_who_want_the_same_one_gets_it(pair: Pair) -> None:
     for number in range(TURNS):
         wanted = from_both(pair, register, name=f"wanted-{number}")
         assert sorted(answer.status_code for answer in wanted) == [201, 409]
-        friends = from_both(pair, create_recipient, name=f"friend-{number}")
+        friends = from_both(pair, create_principal, name=f"friend-{number}")
         assert sorted(answer.status_code for answer in friends) == [201, 409]
         (friend,) = [answer.json() for answer in friends if answer.status_code == 201]
-        address = f"/v1/recipients/{friend['id']}"
+        address = f"/v1/principals/{friend['id']}"
         rotated = from_both(pair, rotate_key, address=address)
         assert [answer.status_code for answer in rotated] == [201, 201]
         assert len(pair.services[0].client.get(address).json()["keys"]) == 1
@@ -112,8 +112,8 @@ def register(service: Service, name: str) -> httpx2.Response:
     )
 
 
-def create_recipient(service: Service, name: str) -> httpx2.Response:
-    return service.client.post("/v1/recipients", json={"name": name})
+def create_principal(service: Service, name: str) -> httpx2.Response:
+    return service.client.post("/v1/principals", json={"name": name})
 
 
 def rotate_key(service: Service, address: str) -> httpx2.Response:

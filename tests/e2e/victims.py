@@ -16,7 +16,7 @@ from app.settings import settings_from
 from tests.forked import fork_server
 from trials.stage.forking import die_with_the_parent
 
-Work = Callable[[int], None]
+UnitOfWork = Callable[[int], None]
 """What a victim does, given the number of the round; it never returns."""
 
 
@@ -38,7 +38,7 @@ class Victims:
 
 @contextmanager
 def victims(
-    environment: Mapping[str, str], prepare: Callable[..., Work], *arguments: object
+    environment: Mapping[str, str], prepare: Callable[..., UnitOfWork], *arguments: object
 ) -> Iterator[Victims]:
     """Victims of a service with that environment; `prepare(resources, *arguments)` gives them their work."""
     ours, theirs = Pipe()
@@ -55,7 +55,7 @@ def victims(
 def fork_victims(
     environment: Mapping[str, str],
     line: Connection,
-    prepare: Callable[..., Work],
+    prepare: Callable[..., UnitOfWork],
     *arguments: object,
 ) -> None:
     die_with_the_parent()

@@ -17,14 +17,14 @@ from tests.portal.test_sessions import OWN, signed_in, token_of
 ADMIN_ROOMS = (
     "/portal/log",
     "/portal/audits",
-    "/portal/callers",
+    "/portal/principals",
     "/portal/health",
     "/portal/settings",
 )
 
 
 def made(service: Service, name: str, role: str) -> dict[str, str]:
-    answer = service.client().post("/v1/recipients", json={"name": name, "role": role})
+    answer = service.client().post("/v1/principals", json={"name": name, "role": role})
     found: dict[str, str] = answer.json()
     return found
 
@@ -34,7 +34,7 @@ def made(service: Service, name: str, role: str) -> dict[str, str]:
     [
         ("admin", ADMIN_ROOMS),
         ("auditor", ADMIN_ROOMS),
-        ("owner", ("/portal/callers",)),
+        ("owner", ("/portal/principals",)),
         ("recipient", ()),
     ],
 )
@@ -92,8 +92,8 @@ def test_the_log_is_shown_newest_first_and_filtered(service: Service) -> None:
     created = found(action="recipient.create", subject=someone["id"])
     assert len(numbers(created)) == 1
     assert "someone" in created
-    assert numbers(found(caller=someone["id"])) == []
-    assert "No entry fits" in found(caller=someone["id"])
+    assert numbers(found(principal=someone["id"])) == []
+    assert "No entry fits" in found(principal=someone["id"])
     today = datetime.now(UTC).date()
     assert numbers(found(since=str(today), until=str(today))) == numbers(found())
     assert numbers(found(until=str(today - timedelta(days=1)))) == []
@@ -108,7 +108,7 @@ def test_a_log_that_was_changed_is_told(sqlite_database: str, service: Service) 
     assert "The log is whole" in answer.text
     with open_engine(sqlite_database).begin() as connection:
         connection.execute(text("DROP TRIGGER audit_log_no_update"))
-        connection.execute(text("UPDATE audit_log SET caller = 'x' WHERE sequence = 1"))
+        connection.execute(text("UPDATE audit_log SET principal = 'x' WHERE sequence = 1"))
     answer = client.post("/portal/log/verification", data=form, headers=OWN)
     assert "The log is not whole" in answer.text
     assert "entry 1 was altered" in answer.text
@@ -122,26 +122,30 @@ def test_only_auditors_and_administrators_verify_the_log(service: Service) -> No
         assert answer.status_code == status, role
 
 
-def test_an_administrator_makes_and_ends_callers_keys_and_sessions(service: Service) -> None:
+def test_an_administrator_makes_and_ends_principals_keys_and_sessions(service: Service) -> None:
     client = signed_in(service)
     form = {"form_token": token_of(client)}
     page = client.post(
-        "/portal/callers", data={**form, "name": "New one", "role": "recipient"}, headers=OWN
+        "/portal/principals", data={**form, "name": "New one", "role": "recipient"}, headers=OWN
     ).text
     key = page.partition('id="new-key">')[2].partition("<")[0]
     other = signed_in(service, key)
-    listed = client.get("/portal/callers").text
-    caller = re.findall(r"/portal/callers/(rc_\w+)\">New one", listed)[0]
-    shown = client.get(f"/portal/callers/{caller}").text
+    listed = client.get("/portal/principals").text
+    principal = re.findall(r"/portal/principals/(rc_\w+)\">New one", listed)[0]
+    shown = client.get(f"/portal/principals/{principal}").text
     session = re.findall(r"/sessions/(se_\w+)/end", shown)[0]
-    client.post(f"/portal/callers/{caller}/sessions/{session}/end", data=form, headers=OWN)
+    client.post(f"/portal/principals/{principal}/sessions/{session}/end", data=form, headers=OWN)
     assert other.get("/portal", follow_redirects=False).status_code == 303
     other = signed_in(service, key)
-    client.post(f"/portal/callers/{caller}/keys/{key.split('_')[1]}/revoke", data=form, headers=OWN)
+    client.post(
+        f"/portal/principals/{principal}/keys/{key.split('_')[1]}/revoke", data=form, headers=OWN
+    )
     assert other.get("/portal", follow_redirects=False).status_code == 303
-    answer = client.post(f"/portal/callers/{caller}/revoke", data=form, headers=OWN)
-    assert "The caller is revoked" in answer.text
-    wrong = client.post("/portal/callers", data={**form, "name": "x", "role": "god"}, headers=OWN)
+    answer = client.post(f"/portal/principals/{principal}/revoke", data=form, headers=OWN)
+    assert "The principal is revoked" in answer.text
+    wrong = client.post(
+        "/portal/principals", data={**form, "name": "x", "role": "god"}, headers=OWN
+    )
     assert wrong.status_code == 422
 
 
@@ -149,11 +153,11 @@ def test_an_owner_makes_analysts_and_nobody_else(service: Service) -> None:
     client = signed_in(service, made(service, "owner", "owner")["key"])
     form = {"form_token": token_of(client), "name": "a"}
     assert (
-        client.post("/portal/callers", data={**form, "role": "admin"}, headers=OWN).status_code
+        client.post("/portal/principals", data={**form, "role": "admin"}, headers=OWN).status_code
         == 403
     )
-    answer = client.post("/portal/callers", data={**form, "role": "recipient"}, headers=OWN)
+    answer = client.post("/portal/principals", data={**form, "role": "recipient"}, headers=OWN)
     assert "cw_" in answer.text
     analyst = signed_in(service, made(service, "analyst", "recipient")["key"])
     form = {"form_token": token_of(analyst), "name": "b", "role": "recipient"}
-    assert analyst.post("/portal/callers", data=form, headers=OWN).status_code == 403
+    assert analyst.post("/portal/principals", data=form, headers=OWN).status_code == 403

@@ -7,30 +7,32 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.errors import InvalidParameter, NotFound
-from app.model import Caller, Role
-from app.service.asking import Ask
+from app.model import Principal, Role
+from app.service.context import RequestContext
 from app.service.demonstration import making, pooling
 from app.service.resources import Resources
 from app.store.database.engine import reading
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import Service
 from tests.portal.test_sessions import OWN, signed_in, token_of
 
 
-def asking(service: Service, role: str = "owner") -> tuple[Resources, Ask]:
-    caller_id, _ = service.caller(role)
-    return service.app.state.resources, Ask(Caller(caller_id, "somebody", Role(role)), "test")
+def asking(service: Service, role: str = "owner") -> tuple[Resources, RequestContext]:
+    principal_id, _ = service.principal(role)
+    return service.app.state.resources, RequestContext(
+        Principal(principal_id, "somebody", Role(role)), "test"
+    )
 
 
 def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
     service: Service,
 ) -> None:
-    resources, ask = asking(service)
-    making.make_demonstration(resources, ask)
-    shown = making.the_demonstration(resources, ask)
+    resources, context = asking(service)
+    making.make_demonstration(resources, context)
+    shown = making.the_demonstration(resources, context)
     assert [one.who for one in shown.holders] == list(making.TRUST)
     assert len({one.entry.copy for one in shown.holders}) == len(making.TRUST)
-    found = pooling.pool_copies(resources, ask, [one.id for one in shown.holders])
+    found = pooling.pool_copies(resources, context, [one.id for one in shown.holders])
     # Each copy alone leaves what its level promises, up to what chance moves on 5,000 rows.
     np.testing.assert_allclose(found.alone, list(making.TRUST.values()), atol=0.04)
     np.testing.assert_allclose(found.together.left, found.alone[0], atol=0.02)
@@ -45,10 +47,10 @@ def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
 def test_the_same_recipients_give_the_same_picture_and_others_are_left_out(
     service: Service,
 ) -> None:
-    resources, ask = asking(service)
-    making.make_demonstration(resources, ask)
-    ids = [one.id for one in making.the_demonstration(resources, ask).holders]
-    first, again = (pooling.pool_copies(resources, ask, ids[1:3]) for _ in range(2))
+    resources, context = asking(service)
+    making.make_demonstration(resources, context)
+    ids = [one.id for one in making.the_demonstration(resources, context).holders]
+    first, again = (pooling.pool_copies(resources, context, ids[1:3]) for _ in range(2))
     assert first.independent.left == again.independent.left
     assert [one.who for one in first.holders] == ["University", "Hospital"]
     assert min(first.together.left) > 0.5
@@ -58,29 +60,29 @@ def test_removing_takes_data_set_and_recipients_and_no_others(
     service_on_each_database: Service,
 ) -> None:
     service = service_on_each_database
-    resources, ask = asking(service)
-    making.make_demonstration(resources, ask)
-    shown = making.the_demonstration(resources, ask)
+    resources, context = asking(service)
+    making.make_demonstration(resources, context)
+    shown = making.the_demonstration(resources, context)
     client = service.client()
-    bystander, _ = service.caller("recipient")
+    bystander, _ = service.principal("recipient")
     grant = f"/v1/datasets/{shown.dataset.id}/grants/{bystander}"
     assert client.put(grant, json={"level": "privacy-85"}).status_code == 200
-    making.remove_demonstration(resources, ask)
+    making.remove_demonstration(resources, context)
     assert client.get(f"/v1/datasets/{shown.dataset.id}").status_code == 404
     with reading(resources.engine) as connection:
-        gone = [callers.one(connection, one.id) for one in shown.holders]
-        stays = callers.one(connection, bystander)
+        gone = [principals.one(connection, one.id) for one in shown.holders]
+        stays = principals.one(connection, bystander)
     assert all(one is not None and one.revoked_at is not None for one in gone)
     assert stays is not None
     assert stays.revoked_at is None
     with pytest.raises(NotFound):
-        making.remove_demonstration(resources, ask)
-    making.make_demonstration(resources, ask)
-    assert making.find_demonstration(resources, ask) is not None
+        making.remove_demonstration(resources, context)
+    making.make_demonstration(resources, context)
+    assert making.find_demonstration(resources, context) is not None
 
 
 def test_a_data_set_that_only_has_the_name_is_never_removed(service: Service) -> None:
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     body = b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i % 7) for i in range(60))
     made = owner.post(
         "/v1/datasets",
@@ -101,7 +103,7 @@ def test_a_data_set_that_only_has_the_name_is_never_removed(service: Service) ->
 
 @pytest.mark.parametrize("role", ["recipient", "auditor"])
 def test_others_have_no_demonstration(role: str, service: Service) -> None:
-    _, someone = service.caller(role)
+    _, someone = service.principal(role)
     client: TestClient = signed_in(
         service, someone.headers["authorization"].removeprefix("Bearer ")
     )
@@ -114,10 +116,10 @@ def test_others_have_no_demonstration(role: str, service: Service) -> None:
 def test_what_fails_half_way_leaves_nothing(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resources, ask = asking(service)
+    resources, context = asking(service)
     before = len(service.stored())
     monkeypatch.setitem(making.TRUST, "Everybody", 2.0)  # no privacy: the last level is refused
     with pytest.raises(InvalidParameter):
-        making.make_demonstration(resources, ask)
-    assert making.find_demonstration(resources, ask) is None
+        making.make_demonstration(resources, context)
+    assert making.find_demonstration(resources, context) is None
     assert len(service.stored()) == before

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.numerics.attacks.releases.findings import (
     Attacker,
     Finding,
@@ -24,9 +24,9 @@ from app.numerics.attacks.releases.findings import (
     worst_first,
 )
 from app.service import results
-from app.service.asking import Ask
 from app.service.attacks.audit import AUDITING, Wish, ask_for_audit, list_audits, newest_audits
 from app.service.attacks.findings import Audit
+from app.service.context import RequestContext
 from app.service.jobs.progress import SILENT
 from app.service.jobs.tidying import tidy
 from app.store.database import jobs
@@ -255,14 +255,14 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     said = {"name": "partner", "percent": "50"}
     office.post(f"/portal/owned/{dataset}/levels", data=said, headers=sending(office))
     resources: Any = service.app.state.resources
-    ask = Ask(Caller(owner["id"], "owner", Role.OWNER), "request")
-    job_id = ask_for_audit(resources, ask, dataset, Wish(levels=("partner",), most_rows=200))
+    context = RequestContext(Principal(owner["id"], "owner", Role.OWNER), "request")
+    job_id = ask_for_audit(resources, context, dataset, Wish(levels=("partner",), most_rows=200))
     with reading(resources.engine) as connection:
         job = jobs.one(connection, job_id)
     assert job is not None
     for _ in range(2):
         AUDITING.handler(resources, job, SILENT)
-    kept = list_audits(resources, ask, dataset, after="", limit=10)
+    kept = list_audits(resources, context, dataset, after="", limit=10)
     assert [one.copies[0].levels for one in kept] == [("partner",)]
     page = office.get(f"/portal/owned/{dataset}/audits/{kept[0].id}")
     assert page.status_code == 200
@@ -270,8 +270,8 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     # Kept once more as a later one, it is the first that its owner and an auditor are shown.
     later = replace(kept[0], id="au_later", summary="It came last.")
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, ask, later)
-    newest = newest_audits(resources, ask, dataset, limit=10)
+        results.keep_audit(resources, connection, context, later)
+    newest = newest_audits(resources, context, dataset, limit=10)
     assert [one.id for one in newest] == ["au_later", kept[0].id]
     auditor = signed_in(service, made(service, "auditor", "auditor")["key"])
     assert "It came last." in auditor.get("/portal/audits").text
@@ -304,7 +304,7 @@ def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
     level = {"name": "partner", "percent": "50"}
     office.post(f"/portal/owned/{dataset}/levels", data=level, headers=sending(office))
     resources: Any = service.app.state.resources
-    ask = Ask(Caller(owner["id"], "owner", Role.OWNER), "request")
+    context = RequestContext(Principal(owner["id"], "owner", Role.OWNER), "request")
     findings = worst_first([found(attacker, "income", left), found(Attacker.LINEAR, "rent", 0.6)])
     kept = Audit(
         id="au_1",
@@ -321,7 +321,7 @@ def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
         findings=findings,
     )
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, ask, kept)
+        results.keep_audit(resources, connection, context, kept)
     page = office.get(f"/portal/owned/{dataset}/audits/au_1").text
     assert page.count(f">{verdict}<") == (2 if verdict == "ok" else 1)
     assert ("Leave &lt;it&gt; out." in page) is (verdict != "ok")

@@ -122,13 +122,13 @@ def test_the_provider_vouches_and_claims_give_the_role(with_provider: Service) -
         assert role in page
 
 
-def test_who_comes_again_is_the_same_caller(with_provider: Service) -> None:
+def test_who_comes_again_is_the_same_principal(with_provider: Service) -> None:
     for _ in range(2):
         client = with_provider.client(None)
         client.get(agreed(departed(client), "ana"), headers=HTML)
         assert lets_in(client)
-    callers = with_provider.client().get("/v1/recipients").json()["recipients"]
-    assert [one["name"] for one in callers].count("Ana of the provider") == 1
+    principals = with_provider.client().get("/v1/principals").json()["principals"]
+    assert [one["name"] for one in principals].count("Ana of the provider") == 1
 
 
 def test_another_role_at_the_provider_is_another_role_here(
@@ -141,15 +141,17 @@ def test_another_role_at_the_provider_is_another_role_here(
         httpx2.put(f"{issuer}/users/mia", json={"name": "Mia", "groups": groups}, timeout=60)
         client = with_provider.client(None)
         client.get(agreed(departed(client), "mia"), headers=HTML)
-        callers = with_provider.client().get("/v1/recipients").json()["recipients"]
-        assert next(one["role"] for one in callers if one["name"] == "Mia") == role
+        principals = with_provider.client().get("/v1/principals").json()["principals"]
+        assert next(one["role"] for one in principals if one["name"] == "Mia") == role
 
 
 def test_who_was_revoked_here_stays_out(with_provider: Service) -> None:
     client, admin = with_provider.client(None), with_provider.client()
     client.get(agreed(departed(client), "ana"), headers=HTML)
-    callers = admin.get("/v1/recipients").json()["recipients"]
-    admin.delete(f"/v1/recipients/{next(c['id'] for c in callers if c['name'].startswith('Ana'))}")
+    principals = admin.get("/v1/principals").json()["principals"]
+    admin.delete(
+        f"/v1/principals/{next(c['id'] for c in principals if c['name'].startswith('Ana'))}"
+    )
     assert not lets_in(client)
     answer = client.get(agreed(departed(client), "ana"), headers=HTML)
     assert answer.status_code == 401

@@ -109,10 +109,10 @@ def test_a_session_ends_a_week_after_it_began_however_it_is_used(service: Servic
     assert ends_at == began + sessions.LONGEST
 
 
-@pytest.mark.parametrize("how", ["sign out", "revoke the key", "revoke the caller", "rotate"])
+@pytest.mark.parametrize("how", ["sign out", "revoke the key", "revoke the principal", "rotate"])
 def test_a_session_ends_with(how: str, service: Service) -> None:
     admin = service.client()
-    made = admin.post("/v1/recipients", json={"name": "someone", "role": "recipient"}).json()
+    made = admin.post("/v1/principals", json={"name": "someone", "role": "recipient"}).json()
     client = signed_in(service, made["key"])
     cookies = dict(client.cookies)
     match how:
@@ -120,11 +120,11 @@ def test_a_session_ends_with(how: str, service: Service) -> None:
             form = {"form_token": token_of(client)}
             assert client.post("/portal/sign-out", data=form, headers=OWN).status_code == 200
         case "revoke the key":
-            admin.delete(f"/v1/recipients/{made['id']}/keys/{made['key'].split('_')[1]}")
-        case "revoke the caller":
-            admin.delete(f"/v1/recipients/{made['id']}")
+            admin.delete(f"/v1/principals/{made['id']}/keys/{made['key'].split('_')[1]}")
+        case "revoke the principal":
+            admin.delete(f"/v1/principals/{made['id']}")
         case "rotate":
-            admin.post(f"/v1/recipients/{made['id']}/keys")
+            admin.post(f"/v1/principals/{made['id']}/keys")
     client.cookies.update(cookies)
     assert not lets_in(client)
 
@@ -197,11 +197,11 @@ def test_wrong_keys_are_counted_by_address(
 
 def test_nobody_ends_or_lists_the_sessions_of_another(service: Service) -> None:
     admin = signed_in(service)
-    other = service.client().post("/v1/recipients", json={"name": "o", "role": "recipient"}).json()
+    other = service.client().post("/v1/principals", json={"name": "o", "role": "recipient"}).json()
     client = signed_in(service, other["key"])
     with reading(service.app.state.resources.engine) as connection:
         rows = connection.execute(tables.sessions.select()).all()
-    theirs = next(row.id for row in rows if row.caller != other["id"])
+    theirs = next(row.id for row in rows if row.principal != other["id"])
     form = {"form_token": token_of(client)}
     answer = client.post(f"/portal/account/sessions/{theirs}/end", data=form, headers=OWN)
     assert answer.status_code == 404

@@ -21,7 +21,7 @@ TABLE = b"a,b,c\n" + b"".join(
 
 
 def someone(service: Service, role: str = "recipient") -> TestClient:
-    _, client = service.caller(role)
+    _, client = service.principal(role)
     return signed_in(service, client.headers["authorization"].removeprefix("Bearer "))
 
 
@@ -62,7 +62,7 @@ def test_identifiers_are_left_out_and_named_unless_they_are_kept(service: Servic
         runner.stop(0.0)
 
 
-def test_a_work_is_its_callers_alone_and_what_was_sent_goes(
+def test_a_work_is_its_principals_alone_and_what_was_sent_goes(
     service: Service,
 ) -> None:
     resources = service.app.state.resources

@@ -18,16 +18,16 @@ import numpy as np
 import pyarrow as pa
 
 from app.model import Limits, Role
-from app.service.asking import Ask
 from app.service.attacks.audit import Wish as AuditWish
 from app.service.attacks.audit import run_audit
+from app.service.context import RequestContext
 from app.service.copies.freezing.freeze import measure_ahead
 from app.service.copies.preview.run import Wish as PreviewWish
 from app.service.copies.preview.run import preview_levels
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import synthesise
 from app.store.database.engine import reading
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import register
 
@@ -47,18 +47,18 @@ def computations(database_url: str, home: Path) -> dict[str, Callable[[], Any]]:
     dataset = register(service.client(), rows, columns=None)
     resources = service.app.state.resources
     with reading(resources.engine) as connection:
-        ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "test")
+        context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "test")
 
     def synthesis() -> Any:
         return synthesise(rows, MethodName.PRIMP, Wishes(seed=1), Limits()).first
 
     def audit() -> Any:
         return run_audit(
-            resources, ask, dataset, AuditWish(noise_variances=(0.5, 1.0), most_rows=500)
+            resources, context, dataset, AuditWish(noise_variances=(0.5, 1.0), most_rows=500)
         ).by_copies
 
     def preview() -> Any:
-        return preview_levels(resources, ask, dataset, PreviewWish(privacies=(0.5,))).levels
+        return preview_levels(resources, context, dataset, PreviewWish(privacies=(0.5,))).levels
 
     def freezing() -> Any:
         look = measure_ahead(resources, dataset)

@@ -21,13 +21,13 @@ from app.service.copies.freezing.freeze import Measurement, measure_ahead
 from app.service.copies.released import files as released
 from app.service.copies.released import plans
 from app.service.copies.released.writing import FileTask
+from app.service.executor import Executor, Threads, require_wanted
 from app.service.jobs.progress import Cancelled
-from app.service.spreading import Spread, Threads, require_wanted
 from app.store.database import tables
 from app.store.database.engine import writing
 from tests.api.conftest import MASTER_KEY, Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register
-from tests.api.jobs.test_later import ended
+from tests.api.jobs.test_async_requests import ended
 from tests.binaries import free_port
 from tests.clusters import (
     dask_cluster,
@@ -54,16 +54,16 @@ def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
 
 
 @contextmanager
-def spread_on(service: Service, spread: Spread) -> Iterator[None]:
+def spread_on(service: Service, executor: Executor) -> Iterator[None]:
     """Have the service's tasks done by `spread`."""
     resources = service.app.state.resources
-    before = resources.spread
-    object.__setattr__(resources, "spread", spread)
+    before = resources.executor
+    object.__setattr__(resources, "spread", executor)
     try:
         yield
     finally:
         object.__setattr__(resources, "spread", before)
-        spread.close()
+        executor.close()
 
 
 def until_unwanted(ended: list[int]) -> None:
@@ -82,11 +82,11 @@ def cancelled() -> None:
 def test_results_come_in_the_order_of_the_tasks(cluster: str) -> None:
     on_cluster = Cluster(cluster)
     try:
-        for spread in (Threads(2), on_cluster):
-            assert list(spread.over(doubled, range(50))) == [2 * n for n in range(50)]
-            assert list(spread.over(doubled, [])) == []
+        for executor in (Threads(2), on_cluster):
+            assert list(executor.map(doubled, range(50))) == [2 * n for n in range(50)]
+            assert list(executor.map(doubled, [])) == []
             with pytest.raises(OSError, match="No space"):
-                list(spread.over(full, range(5)))
+                list(executor.map(full, range(5)))
     finally:
         on_cluster.close()
 
@@ -95,15 +95,15 @@ def test_who_is_cancelled_waits_for_no_task_and_threads_give_theirs_up(tmp_path:
     ended: list[int] = []
     threads = Threads(2)
     with pytest.raises(Cancelled):
-        list(threads.over(until_unwanted, [ended] * 5, cancelled))
+        list(threads.map(until_unwanted, [ended] * 5, cancelled))
     assert len(ended) == 2  # those that had begun; the others never do
-    assert list(threads.over(doubled, range(3))) == [0, 2, 4]
+    assert list(threads.map(doubled, range(3))) == [0, 2, 4]
     threads.close()
     with dask_cluster(tmp_path, 1) as running:
-        spread = Cluster(running.address)
+        executor = Cluster(running.address)
         with pytest.raises(Cancelled):
-            list(spread.over(forever, range(3), cancelled))
-        spread.close()
+            list(executor.map(forever, range(3), cancelled))
+        executor.close()
         running.workers[0].kill()
 
 
@@ -139,7 +139,7 @@ def test_a_cluster_that_is_not_there_is_told_and_all_else_works(
 
 def test_a_scheduler_that_is_lost_in_the_middle_is_told(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 1) as running:
-        spread = Cluster(running.address)
+        executor = Cluster(running.address)
         looks: list[int] = []
 
         def killing() -> None:
@@ -147,18 +147,18 @@ def test_a_scheduler_that_is_lost_in_the_middle_is_told(tmp_path: Path) -> None:
             running.scheduler.kill()
 
         with pytest.raises(ClusterUnavailable):
-            list(spread.over(forever, range(2), killing))
+            list(executor.map(forever, range(2), killing))
         assert looks
-        spread.close()
+        executor.close()
         running.workers[0].kill()
 
 
 def test_a_scheduler_without_workers_is_no_cluster(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 0) as running:
-        spread = Cluster(running.address)
+        executor = Cluster(running.address)
         with pytest.raises(ClusterUnavailable):
-            list(spread.over(doubled, range(3)))
-        spread.close()
+            list(executor.map(doubled, range(3)))
+        executor.close()
 
 
 def listed(client: TestClient, dataset: str) -> list[tuple[Any, ...]]:
@@ -207,14 +207,14 @@ def test_files_of_a_worker_that_is_killed_are_written_by_another_with_the_same_b
 
 def test_tasks_of_a_worker_that_is_killed_are_done_by_another(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 2) as running:
-        spread = Cluster(running.address)
-        made = spread.over(slowly_doubled, [(tmp_path, number) for number in range(20)])
+        executor = Cluster(running.address)
+        made = executor.map(slowly_doubled, [(tmp_path, number) for number in range(20)])
         first = next(made)
         begun = {int(name.name.rpartition("-")[2]) for name in tmp_path.glob("begun-*")}
         busy = next(worker for worker in running.workers if worker.pid in begun)
         busy.kill()
         assert [first, *made] == [2 * number for number in range(20)]
-        spread.close()
+        executor.close()
 
 
 def test_freezing_on_a_cluster_gives_the_same_shapes(
@@ -262,7 +262,7 @@ class Watching(Threads):
         self.elsewhere = elsewhere
         self.seen: list[Any] = []
 
-    def over(self, work: Any, tasks: Any, look: Any = None) -> Any:
+    def map(self, work: Any, tasks: Any, look: Any = None) -> Any:
         for task in tasks:
             self.seen.append(task)
             yield work(task)

@@ -94,7 +94,7 @@ def a_fragment_of_something_else(ledger: Ledger) -> Callable[[], object]:
 
 
 def a_key_that_no_longer_opens(ledger: Ledger) -> Callable[[], object]:
-    known = next(iter(ledger.callers.values()))
+    known = next(iter(ledger.principals.values()))
     kept, known.key = known.key, "cw_never_was_a_key"
 
     def undo() -> None:

@@ -76,10 +76,10 @@ def fuzz(
                 break
             several = different(drawn, VARIANTS, present, chance)
             shares = [several[number::SENDERS] for number in range(SENDERS)]
-            under_way = senders.map(partial(send_all, url, answers), sessions, shares)
+            uow = senders.map(partial(send_all, url, answers), sessions, shares)
             had[label] += 1
             number, drawn = len(drawn), next_drawn(had, chance)
-            list(under_way)
+            list(uow)
             sent = answers.counts["cases"] - before["cases"]
             answers.counts += Counter(
                 {

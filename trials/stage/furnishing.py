@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 
 from tests.api.dsp.told import agreed, requested
-from trials.crowd import COLUMNS, CSV, caller, table
+from trials.crowd import COLUMNS, CSV, principal, table
 from trials.verdicts import expect
 
 SETTINGS = {"WEBHOOK_NETWORKS": "127.0.0.0/8"}
@@ -36,10 +36,10 @@ class Furnished:
 def furnished(url: str, chance: random.Random) -> Furnished:
     """A data set with a level, a copy and all that can hang on them, and a recipient who may have it."""
     with ExitStack() as opened:
-        owner = opened.enter_context(caller(url))
+        owner = opened.enter_context(principal(url))
         name = f"met-{chance.randrange(10**12)}"
-        made = _made(owner, "/v1/recipients", json={"name": name})
-        recipient = opened.enter_context(caller(url))
+        made = _made(owner, "/v1/principals", json={"name": name})
+        recipient = opened.enter_context(principal(url))
         recipient.headers["Authorization"] = f"Bearer {made['key']}"
         ids = _dataset(owner, name, made["id"], chance)
         at = f"/v1/datasets/{ids['dataset_id']}"
@@ -100,7 +100,7 @@ def _shared(
     rule = {"dataset": ids["dataset_id"], "least_privacy": 0.01, "longest_days": 366}
     rule_id = _made(owner, "/v1/agreement-rules", json=rule)["id"]
     participant = {"participant_id": f"did:web:{ids['recipient']}.example"}
-    at = f"/v1/recipients/{ids['recipient']}/participant"
+    at = f"/v1/principals/{ids['recipient']}/participant"
     owner.put(at, json=participant).raise_for_status()
     held = agreed(recipient, dataset=ids["dataset_id"], callback=NOBODY)
     transfer = requested(recipient, held, "transfer", callback=NOBODY)

@@ -16,7 +16,7 @@ RESET = struct.pack("ii", 1, 0)
 
 @dataclass
 class Wire:
-    """Connections from callers to a service, by way of us."""
+    """Connections from principals to a service, by way of us."""
 
     target: str
     port: int = 0
@@ -47,22 +47,22 @@ class Wire:
     def serve(self, server: socket.socket) -> None:
         while True:
             try:
-                caller = server.accept()[0]
+                principal = server.accept()[0]
             except OSError:
                 return
             try:
                 service = socket.create_connection(("127.0.0.1", urlsplit(self.target).port or 80))
             except OSError:
-                caller.close()
+                principal.close()
                 continue
             with self._lock:
                 if self.up:
-                    self._ends += [caller, service]
+                    self._ends += [principal, service]
                 else:
-                    caller.close()
+                    principal.close()
                     service.close()
                     continue
-            for one, other in ((caller, service), (service, caller)):
+            for one, other in ((principal, service), (service, principal)):
                 threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
 
     def _pass_on(self, one: socket.socket, other: socket.socket) -> None:

@@ -18,18 +18,18 @@ from app.api.attacks.schemas import AttackOptions, NoiseForm
 from app.api.transport.answers import (
     PICTURE_ANSWER,
     AnswerType,
-    AnswerTypeHere,
-    TableTypeHere,
+    AnswerTypeDep,
+    TableTypeDep,
     picture_response,
     table_answer,
     table_response,
     table_with_report,
 )
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
 from app.api.transport.forms import Form
-from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableForm, TableHere, form_body
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
+from app.api.transport.incoming.tables import TABLE_BODY, FormDep, TableDep, TableForm, form_body
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.errors import InvalidParameter, InvalidTable
 from app.pictures.attacks import FindingPoint, draw_audit, draw_scoring
 from app.service.attacks import audit
@@ -61,7 +61,7 @@ FIELDS = {
 )
 @can_be_long()
 def score(
-    kind: AnswerTypeHere, form: FormHere, _ask: AskHere, progress: ProgressHere
+    kind: AnswerTypeDep, form: FormDep, _ask: ContextDep, progress: ProgressDep
 ) -> Scoring | Response:
     """Run attacks on disguised tables and compare what they find with the original.
 
@@ -98,11 +98,11 @@ def score(
 )
 @can_be_long()
 def reconstruct_table(
-    kind: TableTypeHere,
-    form: FormHere,
-    resources: ResourcesHere,
-    ask: AskHere,
-    progress: ProgressHere,
+    kind: TableTypeDep,
+    form: FormDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    progress: ProgressDep,
 ) -> Response:
     """The table that one attack reconstructs; `options.attacks` names the attack.
 
@@ -116,7 +116,7 @@ def reconstruct_table(
     if "original" in form.files:
         original = number_table(form.table("original"), "original", names)
     found = reconstruct(disguised, _noise(form), options.plan(), original, progress)
-    return table_with_report(resources, ask, found.table.as_arrow(), found.report, kind)
+    return table_with_report(resources, context, found.table.as_arrow(), found.report, kind)
 
 
 def _options(form: TableForm) -> AttackOptions:
@@ -169,10 +169,10 @@ class NoiseShape(StrEnum):
     openapi_extra=TABLE_BODY,
 )
 def randomize_table(
-    kind: TableTypeHere,
-    resources: ResourcesHere,
-    table: TableHere,
-    _ask: AskHere,
+    kind: TableTypeDep,
+    resources: ResourcesDep,
+    table: TableDep,
+    _ask: ContextDep,
     noise_variance: Annotated[
         float,
         Query(
@@ -259,33 +259,37 @@ class AuditList(BaseModel):
 def run_audit(
     dataset_id: str,
     form: AuditForm,
-    resources: ResourcesHere,
-    ask: AskHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    progress: ProgressDep,
 ) -> Audit:
     """Attack copies of a data set, issued or hypothetical, and keep what was found.
 
     For its owner. Issued copies are attacked as they were released; where one of those asked for was
     not issued, all are simulated. Draws follow from the data set's secret: the same question has the same verdict.
     """
-    return audit.run_audit(resources, ask, dataset_id, form.wish(), progress)
+    return audit.run_audit(resources, context, dataset_id, form.wish(), progress)
 
 
 @audits_router.get("")
 def list_audits(
-    dataset_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    dataset_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> AuditList:
     """List past audits, for the data set's owner and for auditors."""
-    found = audit.list_audits(resources, ask, dataset_id, after=page.after, limit=page.limit)
+    found = audit.list_audits(resources, context, dataset_id, after=page.after, limit=page.limit)
     return AuditList(audits=found, next_cursor=page.next_cursor(found, lambda one: one.id))
 
 
 @audits_router.get("/{audit_id}", response_model=Audit, responses=PICTURE_ANSWER)
 def read_audit(
-    dataset_id: str, audit_id: str, resources: ResourcesHere, ask: AskHere, kind: AnswerTypeHere
+    dataset_id: str,
+    audit_id: str,
+    resources: ResourcesDep,
+    context: ContextDep,
+    kind: AnswerTypeDep,
 ) -> Audit | Response:
     """Read an audit, or with `Accept: image/png` or `image/svg+xml` see it."""
-    found = audit.read_audit(resources, ask, dataset_id, audit_id)
+    found = audit.read_audit(resources, context, dataset_id, audit_id)
     if kind is AnswerType.JSON:
         return found
     points = found.by_copies

@@ -10,7 +10,6 @@ from pydantic import Field, RootModel
 from app.api.transport.forms import Form, Seed
 from app.numerics.attacks.battery import Attack, Options
 from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
-from app.service.asking import seed_or_new
 from app.service.attacks.adversary import (
     Between,
     GivenNoise,
@@ -20,6 +19,7 @@ from app.service.attacks.adversary import (
     Plan,
     ProportionalNoise,
 )
+from app.service.context import seed_or_new
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Variance = Annotated[float, Field(ge=0, le=1e100, allow_inf_nan=False)]
@@ -102,7 +102,7 @@ Principal = Annotated[LargestGap | FixedCount | ShareOfVariance, Field(discrimin
 
 
 class AttackOptions(Form):
-    """Choices that a caller may leave to the service."""
+    """Choices that a principal may leave to the service."""
 
     attacks: list[Attack] | None = Field(
         None, min_length=1, max_length=len(Attack), description="All that are possible by default."

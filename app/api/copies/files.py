@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 
 from app.api.copies.schemas import selection
 from app.api.transport.dependencies import (
-    AskHere,
-    ProgressHere,
-    ResourcesHere,
+    ContextDep,
+    ProgressDep,
+    ResourcesDep,
     base_of,
     can_be_long,
     key_id_of,
@@ -29,10 +29,10 @@ from app.api.transport.downloads import (
 )
 from app.api.transport.forms import Form
 from app.api.transport.incoming.tables import BYTES, OCTETS
-from app.api.transport.once import CopyRoute
 from app.api.transport.problems import PROBLEM_ANSWER
+from app.api.transport.route import CopyRoute
 from app.errors import LinkRefused
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.released.files import open_file
 from app.service.copies.released.links import (
     SignedFile,
@@ -61,7 +61,9 @@ class FilesForm(Form):
     """Which part of a copy, and for how long its addresses are to hold."""
 
     columns: list[Annotated[str, Field(max_length=1_000)]] | None = Field(
-        None, max_length=2_000, description="Names; all that the caller may have, where none are."
+        None,
+        max_length=2_000,
+        description="Names; all that the principal may have, where none are.",
     )
     rows: str | None = Field(
         None, description="Ordinals from:to, the second not included.", examples=["0:1000"]
@@ -137,14 +139,14 @@ def list_files(
     form: FilesForm,
     request: Request,
     response: Response,
-    resources: ResourcesHere,
-    ask: AskHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    progress: ProgressDep,
 ) -> FilesView:
     """Have the copy as Parquet files of a million rows each, with signed addresses to read them."""
     signed = sign_files(
         resources,
-        ask,
+        context,
         copy_id,
         selection(form.columns, form.rows),
         key_id=key_id_of(request),
@@ -159,7 +161,7 @@ def list_files(
 @links.get("/files/{file_id}.parquet", response_class=Response, responses=CONTENT)
 def download_file(
     request: Request,
-    resources: ResourcesHere,
+    resources: ResourcesDep,
     file_id: Annotated[str, Path(max_length=100)],
     by: Annotated[str, Query(max_length=200, description="On whose behalf.")],
     se: Annotated[int, Query(ge=0, le=2**40, description="When the address ends, since 1970.")],
@@ -172,9 +174,9 @@ def download_file(
     except LinkRefused:
         refuse_address(resources, request.client.host if request.client else "unknown")
         raise
-    request.state.caller = link.caller
-    count_file_request(resources, link.caller)
-    caller, file = linked_file(resources, link)
+    request.state.principal = link.principal
+    count_file_request(resources, link.principal)
+    principal, file = linked_file(resources, link)
     etag = f'"{file.id}"'
     headers = {
         "ETag": etag,
@@ -191,7 +193,7 @@ def download_file(
         headers["Content-Length"] = str(file.size)
         return Response(headers=headers, media_type=MediaType.PARQUET.value)
     request_id = request_id_of(request)
-    content = open_file(resources, Ask(caller, request_id), file)
+    content = open_file(resources, RequestContext(principal, request_id), file)
     subject = f"GET {request.url.path}"[:500]
     go_on = partial(require_link_still_holds, resources, link, request_id, subject)
     if wants_range(request, etag, MediaType.PARQUET):

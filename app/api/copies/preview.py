@@ -8,10 +8,10 @@ from fastapi import APIRouter, Response
 from pydantic import Field, TypeAdapter
 
 from app.api.pages import page
-from app.api.transport.answers import PageType, PageTypeHere, page_answer, picture_response
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
+from app.api.transport.answers import PageType, PageTypeDep, page_answer, picture_response
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
 from app.api.transport.forms import Form
-from app.api.transport.once import Route
+from app.api.transport.route import Route
 from app.pictures import SVG, written
 from app.pictures.comparison import LevelPoint, draw_preview
 from app.service.copies.preview.report import Preview
@@ -63,16 +63,16 @@ WRITTEN = TypeAdapter(Preview)
 def preview_levels(
     dataset_id: str,
     form: PreviewForm,
-    kind: PageTypeHere,
-    resources: ResourcesHere,
-    ask: AskHere,
-    progress: ProgressHere,
+    kind: PageTypeDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    progress: ProgressDep,
 ) -> Response:
     """See what levels would do before one is issued: risk and utility side by side.
 
     For the data set's owner. Copies are simulated and thrown away: nothing is issued, frozen or kept.
     """
-    found = run_preview(resources, ask, dataset_id, form.wish(), progress)
+    found = run_preview(resources, context, dataset_id, form.wish(), progress)
     if kind is PageType.JSON:
         return Response(WRITTEN.dump_json(found), headers=UNKEPT, media_type=kind.value)
     if kind is PageType.HTML:

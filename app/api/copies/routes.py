@@ -19,12 +19,12 @@ from app.api.copies.schemas import (
 )
 from app.api.transport import downloads
 from app.api.transport.answers import accepted_table
-from app.api.transport.dependencies import AskHere, ResourcesHere, key_of
+from app.api.transport.dependencies import ContextDep, ResourcesDep, key_of
 from app.api.transport.downloads import RANGED, Ranges, wants_range
-from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableHere
-from app.api.transport.once import CopyRoute, Route
-from app.api.transport.paging import PageHere
+from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableDep
+from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
+from app.api.transport.route import CopyRoute, Route
 from app.model import Role
 from app.service.copies import issue, lookup, noise_law, tracing
 from app.service.copies.making import checksum
@@ -57,11 +57,15 @@ CONTENT: dict[int | str, dict[str, Any]] = {
     responses={200: {"model": IssuedView, "description": "The copy had been issued before."}},
 )
 def issue_copy(
-    dataset_id: str, form: CopyForm, response: Response, resources: ResourcesHere, ask: AskHere
+    dataset_id: str,
+    form: CopyForm,
+    response: Response,
+    resources: ResourcesDep,
+    context: ContextDep,
 ) -> IssuedView:
     """Issue the copy of a level: drawn the first time (201), the same copy ever after (200)."""
     wanted = issue.Wanted(form.level, form.noise_variance)
-    issued = issue.issue_copy(resources, ask, dataset_id, wanted)
+    issued = issue.issue_copy(resources, context, dataset_id, wanted)
     response.status_code = 201 if issued.first else 200
     return IssuedView.of(issued.copy)
 
@@ -72,22 +76,26 @@ def issue_copy(
     responses={200: {"model": IssuedList, "description": "All had been issued before."}},
 )
 def issue_batch(
-    dataset_id: str, form: BatchForm, response: Response, resources: ResourcesHere, ask: AskHere
+    dataset_id: str,
+    form: BatchForm,
+    response: Response,
+    resources: ResourcesDep,
+    context: ContextDep,
 ) -> IssuedList:
     """Issue the copies of several levels at once: all of them, or none."""
     wanted = [issue.Wanted(level=level) for level in form.levels]
-    issued = issue.issue_batch(resources, ask, dataset_id, wanted, form.algorithm)
+    issued = issue.issue_batch(resources, context, dataset_id, wanted, form.algorithm)
     response.status_code = 201 if any(one.first for one in issued) else 200
     return IssuedList(copies=[IssuedView.of(one.copy) for one in issued])
 
 
 @router.get("/v1/datasets/{dataset_id}/history")
 def read_history(
-    dataset_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    dataset_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> HistoryView:
     """Read which variances were drawn, in order; each entry's hash covers the one before it."""
     entries = lookup.read_history(
-        resources, ask, dataset_id, after=page.after_number, limit=page.limit
+        resources, context, dataset_id, after=page.after_number, limit=page.limit
     )
     more = page.next_cursor(entries, lambda entry: entry.sequence)
     views = [HistoryEntryView.of(entry) for entry in entries]
@@ -95,32 +103,32 @@ def read_history(
 
 
 @router.get("/v1/copies/{copy_id}")
-def show_copy(copy_id: str, resources: ResourcesHere, ask: AskHere) -> CopyView:
-    """Show a copy, with the checksum of the values that this caller's download has.
+def show_copy(copy_id: str, resources: ResourcesDep, context: ContextDep) -> CopyView:
+    """Show a copy, with the checksum of the values that this principal's download has.
 
     An auditor, who cannot download, sees no checksum.
     """
-    view = CopyView.of(lookup.show_copy(resources, ask, copy_id))
-    if ask.caller.role is not Role.AUDITOR:
-        view.checksum = checksum.copy_checksum(resources, ask, copy_id)
+    view = CopyView.of(lookup.show_copy(resources, context, copy_id))
+    if context.principal.role is not Role.AUDITOR:
+        view.checksum = checksum.copy_checksum(resources, context, copy_id)
     return view
 
 
 @router.get("/v1/copies/{copy_id}/noise")
-def show_noise_law(copy_id: str, resources: ResourcesHere, ask: AskHere) -> NoiseLaw:
+def show_noise_law(copy_id: str, resources: ResourcesDep, context: ContextDep) -> NoiseLaw:
     """Show the noise law of a copy: all about its noise but the draws.
 
     Analysts correct their estimates with it. The law of a traceable copy is that of its level, within 1 %.
     """
-    return noise_law.show_noise_law(resources, ask, copy_id)
+    return noise_law.show_noise_law(resources, context, copy_id)
 
 
 @router.get("/v1/copies/{copy_id}/content", response_class=Response, responses=CONTENT)
 def download_copy(
     copy_id: str,
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     columns: Annotated[
         list[str] | None, Query(description="Names, repeated or between commas.", max_length=2_000)
     ] = None,
@@ -138,18 +146,18 @@ def download_copy(
 ) -> Response:
     """Download the rows in the format that `Accept` names; the values never depend on it."""
     media_type = accepted_table(request)
-    release = open_release(resources, ask, copy_id, selection(columns, rows))
+    release = open_release(resources, context, copy_id, selection(columns, rows))
     cells = downloads.csv_cells(request, csv)
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     if downloads.is_unchanged(request, etag):
         return Response(status_code=304, headers=headers)
-    record_release(resources, ask, release, media_type.value)
+    record_release(resources, context, release, media_type.value)
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
-        ask,
+        context,
         holder_of_key(key_of(request)),
         copy_id,
         subject,
@@ -171,10 +179,12 @@ traces_router = APIRouter(
 
 
 @traces_router.post("", openapi_extra=TABLE_BODY)
-def trace_table(dataset_id: str, table: TableHere, resources: ResourcesHere, ask: AskHere) -> Trace:
+def trace_table(
+    dataset_id: str, table: TableDep, resources: ResourcesDep, context: ContextDep
+) -> Trace:
     """Trace a found table to the recipients of traceable agreements whose copies it was made of.
 
     For the data set's owner and for auditors. Some of the rows in any order, and some of the columns, are
     enough; rounding, added noise and mixing of copies are seen through where enough rows are there.
     """
-    return tracing.trace(resources, ask, dataset_id, table)
+    return tracing.trace(resources, context, dataset_id, table)

@@ -125,7 +125,7 @@ class HistoryEntryView(BaseModel):
     previous_hash: str
     hash: str
     at: datetime
-    caller: str
+    principal: str
 
     @classmethod
     def of(cls, entry: HistoryEntry) -> Self:
@@ -139,7 +139,7 @@ class HistoryEntryView(BaseModel):
             previous_hash=entry.previous_hash,
             hash=entry.hash,
             at=entry.at,
-            caller=entry.caller,
+            principal=entry.principal,
         )
 
 

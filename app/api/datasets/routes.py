@@ -15,8 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.api.datasets.schemas import (
     AdvisedLevelView,
-    AllowOverlapHere,
-    AllowVersionsHere,
+    AllowOverlapDep,
+    AllowVersionsDep,
     AppendedView,
     ClosedView,
     ColumnForm,
@@ -34,13 +34,13 @@ from app.api.datasets.schemas import (
     RetireForm,
     SourceForm,
 )
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.incoming.tables import TABLE_BODY, BodyHere, ReadingHere
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.incoming.tables import TABLE_BODY, BodyDep, ReadingDep
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind, Storage
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.datasets import catalogue, columns, levels, pending, rows
 from app.service.datasets.arriving import register
 from app.service.datasets.arriving.importing import imported
@@ -78,11 +78,11 @@ COLUMN_FORMS: TypeAdapter[dict[str, Kind | ColumnForm]] = TypeAdapter(dict[str, 
 def register_dataset(
     request: Request,
     response: Response,
-    resources: ResourcesHere,
-    ask: AskHere,
-    body: BodyHere,
-    reading: ReadingHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    body: BodyDep,
+    reading: ReadingDep,
+    progress: ProgressDep,
     name: Annotated[str, Query(max_length=200)],
     columns: Annotated[
         str | None,
@@ -95,8 +95,8 @@ def register_dataset(
         str | None,
         Query(description="The identifier column by which rows are retired and known again."),
     ] = None,
-    allow_versions: AllowVersionsHere = False,
-    allow_overlap: AllowOverlapHere = False,
+    allow_versions: AllowVersionsDep = False,
+    allow_overlap: AllowOverlapDep = False,
     dry_run: Annotated[
         bool, Query(description="Say all that a registration would, and store nothing.")
     ] = False,
@@ -104,15 +104,15 @@ def register_dataset(
     """Register a table; the answer says how it was read, which kind each column got, and why."""
     wishes = _wishes(columns)
     if not dry_run:
-        register.check_name(resources, ask, name)
+        register.check_name(resources, context, name)
     with incoming_table(
-        request, resources, ask, body, wished=wished_storage(wishes), wishes=reading
+        request, resources, context, body, wished=wished_storage(wishes), wishes=reading
     ) as stream:
         if dry_run:
             response.status_code = 200
             found = register.try_table(
                 resources,
-                ask,
+                context,
                 name,
                 stream,
                 wishes,
@@ -123,7 +123,7 @@ def register_dataset(
             return RegisteredView.of(*found)
         dataset, report, notices = register.register_dataset(
             resources,
-            ask,
+            context,
             name,
             stream,
             wishes,
@@ -137,27 +137,27 @@ def register_dataset(
 
 
 @router.get("")
-def list_datasets(resources: ResourcesHere, ask: AskHere, page: PageHere) -> DatasetList:
+def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -> DatasetList:
     """List data sets: one's own, or those one has a grant for."""
-    found = catalogue.list_datasets(resources, ask, after=page.after, limit=page.limit)
+    found = catalogue.list_datasets(resources, context, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=more)
 
 
 @router.get("/{dataset_id}")
-def show_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> DatasetView:
+def show_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> DatasetView:
     """Show a data set."""
-    return DatasetView.of(catalogue.show_dataset(resources, ask, dataset_id))
+    return DatasetView.of(catalogue.show_dataset(resources, context, dataset_id))
 
 
 @router.patch("/{dataset_id}")
 def describe_dataset(
-    dataset_id: str, form: DescriptionForm, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, form: DescriptionForm, resources: ResourcesDep, context: ContextDep
 ) -> DatasetView:
     """Set the description and the options of a data set."""
     said = catalogue.describe_dataset(
         resources,
-        ask,
+        context,
         dataset_id,
         description=form.description,
         listed=form.listed,
@@ -171,18 +171,18 @@ def describe_dataset(
 def put_columns(
     dataset_id: str,
     form: dict[str, Kind | ColumnForm],
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
 ) -> DatasetView:
     """Say what columns are, until the first copy exists; columns not named stay as they are."""
     wishes = {name: _wish(said) for name, said in form.items()}
-    return DatasetView.of(columns.put_columns(resources, ask, dataset_id, wishes))
+    return DatasetView.of(columns.put_columns(resources, context, dataset_id, wishes))
 
 
 @router.delete("/{dataset_id}", status_code=204)
-def remove_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> None:
+def remove_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a data set for good: no copy of it can be had again."""
-    catalogue.remove_dataset(resources, ask, dataset_id)
+    catalogue.remove_dataset(resources, context, dataset_id)
 
 
 def _wishes(text: str | None) -> dict[str, ColumnWish]:
@@ -206,7 +206,7 @@ def _wish(said: Kind | ColumnForm) -> ColumnWish:
 def incoming_table(
     request: Request,
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     body: Readable,
     *,
     wished: Mapping[str, Storage],
@@ -218,7 +218,7 @@ def incoming_table(
         head = body.read(LONGEST_FORM)
         source = _source(head)
         if source is not None:
-            return imported(resources, ask, source, wished=wished, wishes=wishes)
+            return imported(resources, context, source, wished=wished, wishes=wishes)
         body = Rewound(head, body)
     return read_batches(
         body,
@@ -254,12 +254,12 @@ levels_router = APIRouter(
 
 @levels_router.put("/{level}")
 def put_level(
-    dataset_id: str, level: str, form: LevelForm, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, level: str, form: LevelForm, resources: ResourcesDep, context: ContextDep
 ) -> AdvisedLevelView:
     """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
     found, advice, notices = levels.put_advised_level(
         resources,
-        ask,
+        context,
         dataset_id,
         level,
         noise_variance=form.noise_variance,
@@ -274,15 +274,15 @@ def put_level(
 
 
 @levels_router.delete("/{level}", status_code=204)
-def remove_level(dataset_id: str, level: str, resources: ResourcesHere, ask: AskHere) -> None:
+def remove_level(dataset_id: str, level: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a level while nobody has its copy and no grant names it."""
-    levels.remove_level(resources, ask, dataset_id, level)
+    levels.remove_level(resources, context, dataset_id, level)
 
 
 @levels_router.get("")
-def list_levels(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> LevelList:
+def list_levels(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> LevelList:
     """List the levels of a data set; a recipient sees the one it was granted."""
-    found = levels.list_levels(resources, ask, dataset_id)
+    found = levels.list_levels(resources, context, dataset_id)
     return LevelList(levels=[LevelView.of(level) for level in found])
 
 
@@ -294,20 +294,20 @@ rows_router = APIRouter(prefix="/v1/datasets/{dataset_id}/rows", tags=["rows"], 
 def append_rows(
     dataset_id: str,
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
-    body: BodyHere,
-    wishes: ReadingHere,
-    progress: ProgressHere,
-    allow_versions: AllowVersionsHere = False,
-    allow_overlap: AllowOverlapHere = False,
+    resources: ResourcesDep,
+    context: ContextDep,
+    body: BodyDep,
+    wishes: ReadingDep,
+    progress: ProgressDep,
+    allow_versions: AllowVersionsDep = False,
+    allow_overlap: AllowOverlapDep = False,
 ) -> AppendedView:
     """Append rows; the table must have the data set's columns. After the first copy few rows are pending until more have come."""
-    wished, wishes = rows.expected_reading(resources, ask, dataset_id, wishes)
-    with incoming_table(request, resources, ask, body, wished=wished, wishes=wishes) as stream:
+    wished, wishes = rows.expected_reading(resources, context, dataset_id, wishes)
+    with incoming_table(request, resources, context, body, wished=wished, wishes=wishes) as stream:
         appended = rows.append_rows(
             resources,
-            ask,
+            context,
             dataset_id,
             stream,
             wishes.dates,
@@ -327,23 +327,23 @@ def append_rows(
 
 
 @rows_router.get("/pending")
-def list_pending_rows(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> PendingView:
+def list_pending_rows(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> PendingView:
     """List the rows that are pending until they form a part, and say how many more they need."""
-    return PendingView.of(pending.list_pending(resources, ask, dataset_id))
+    return PendingView.of(pending.list_pending(resources, context, dataset_id))
 
 
 @rows_router.delete("/pending/{batch_id}", status_code=204)
 def withdraw_pending_rows(
-    dataset_id: str, batch_id: str, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, batch_id: str, resources: ResourcesDep, context: ContextDep
 ) -> None:
     """Withdraw a batch of pending rows: they were in no copy, and nothing of them remains."""
-    pending.withdraw_pending(resources, ask, dataset_id, batch_id)
+    pending.withdraw_pending(resources, context, dataset_id, batch_id)
 
 
 @rows_router.post("/close", status_code=201)
-def close_pending_rows(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> ClosedView:
+def close_pending_rows(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> ClosedView:
     """Form a part of all pending rows now; the promise about shares of variance is then measured on these few."""
-    part, dataset, notices = pending.close_pending(resources, ask, dataset_id)
+    part, dataset, notices = pending.close_pending(resources, context, dataset_id)
     return ClosedView(
         first_row=part.first_row,
         closed=part.rows,
@@ -354,8 +354,10 @@ def close_pending_rows(dataset_id: str, resources: ResourcesHere, ask: AskHere) 
 
 @rows_router.delete("")
 def retire_rows(
-    dataset_id: str, form: RetireForm, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, form: RetireForm, resources: ResourcesDep, context: ContextDep
 ) -> RetiredView:
     """Withdraw rows by ordinal or by key; later downloads leave them out."""
-    retired, dataset = rows.retire_rows(resources, ask, dataset_id, rows=form.rows, keys=form.keys)
+    retired, dataset = rows.retire_rows(
+        resources, context, dataset_id, rows=form.rows, keys=form.keys
+    )
     return RetiredView(retired_now=retired, rows=dataset.released_rows)

@@ -18,14 +18,14 @@ from app.service.datasets.arriving.report import ColumnReport, TableReport
 from app.service.datasets.pending import PendingRows
 from app.tables.stream import Decimal, Header
 
-AllowVersionsHere = Annotated[
+AllowVersionsDep = Annotated[
     bool,
     Query(
         description="Accept keys that have a row already, and without a key column rows: k versions of a row leave v/k"
         " of a level's variance."
     ),
 ]
-AllowOverlapHere = Annotated[
+AllowOverlapDep = Annotated[
     bool,
     Query(description="Accept that most of the rows are in another data set too."),
 ]

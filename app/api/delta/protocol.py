@@ -139,8 +139,8 @@ def file_ids(request: Request) -> dict[str, str]:
     return {FILE_IDS: wanted.lower()}
 
 
-FormatHere = Annotated[str, Depends(response_format)]
-FileIdsHere = Annotated[dict[str, str], Depends(file_ids)]
+FormatDep = Annotated[str, Depends(response_format)]
+FileIdsDep = Annotated[dict[str, str], Depends(file_ids)]
 
 
 MOST, USUAL = 1_000, 500
@@ -181,4 +181,4 @@ def answer(page: Listed[T], shown: Callable[[T], dict[str, Any]]) -> dict[str, A
     return said
 
 
-PageHere = Annotated[TokenPage, Depends(get_page)]
+PageDep = Annotated[TokenPage, Depends(get_page)]

@@ -13,14 +13,14 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field
 
 from app.api.delta import protocol
-from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsHere, FormatHere, PageHere, answer
-from app.api.transport.dependencies import AskHere, ResourcesHere, base_of, key_of
-from app.api.transport.once import Route
+from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsDep, FormatDep, PageDep, answer
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_of
+from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.model import Binding
 from app.service.sharing.delta import listing, reading
 from app.service.sharing.delta.listing import Share, SharedSchema, SharedTable
-from app.store.database.sharing.callers import public_id
+from app.store.database.sharing.principals import public_id
 
 VERSION = "delta-table-version"
 LINES = "application/x-ndjson; charset=utf-8"
@@ -47,42 +47,44 @@ class QueryForm(BaseModel):
 
 
 @router.get("/shares")
-def list_shares(resources: ResourcesHere, ask: AskHere, page: PageHere) -> dict[str, Any]:
-    """The shares of the caller."""
-    found = listing.list_shares(resources, ask, after=page.after, limit=page.limit)
+def list_shares(resources: ResourcesDep, context: ContextDep, page: PageDep) -> dict[str, Any]:
+    """The shares of the principal."""
+    found = listing.list_shares(resources, context, after=page.after, limit=page.limit)
     return answer(found, _share)
 
 
 @router.get("/shares/{share}")
-def show_share(share: str, resources: ResourcesHere, ask: AskHere) -> dict[str, Any]:
+def show_share(share: str, resources: ResourcesDep, context: ContextDep) -> dict[str, Any]:
     """One share."""
-    return {"share": _share(listing.show_share(resources, ask, share))}
+    return {"share": _share(listing.show_share(resources, context, share))}
 
 
 @router.get("/shares/{share}/schemas")
 def list_schemas(
-    share: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    share: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> dict[str, Any]:
     """The schemas of a share."""
-    found = listing.list_schemas(resources, ask, share, after=page.after, limit=page.limit)
+    found = listing.list_schemas(resources, context, share, after=page.after, limit=page.limit)
     return answer(found, _schema)
 
 
 @router.get("/shares/{share}/schemas/{schema}/tables")
 def list_tables(
-    share: str, schema: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    share: str, schema: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> dict[str, Any]:
     """The tables of a schema."""
-    found = listing.list_tables(resources, ask, share, schema, after=page.after, limit=page.limit)
+    found = listing.list_tables(
+        resources, context, share, schema, after=page.after, limit=page.limit
+    )
     return answer(found, _table)
 
 
 @router.get("/shares/{share}/all-tables")
 def list_all_tables(
-    share: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    share: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> dict[str, Any]:
     """The tables of a share."""
-    found = listing.list_tables(resources, ask, share, None, after=page.after, limit=page.limit)
+    found = listing.list_tables(resources, context, share, None, after=page.after, limit=page.limit)
     return answer(found, _table)
 
 
@@ -92,12 +94,12 @@ def table_version(
     share: str,
     schema: str,
     table: str,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     startingTimestamp: Annotated[AwareDatetime | None, Query()] = None,
 ) -> Response:
     """The version that a table has; the only one that is kept is the first after any moment."""
-    state, _ = reading.table_state(resources, ask, share, schema, table)
+    state, _ = reading.table_state(resources, context, share, schema, table)
     if startingTimestamp is not None and startingTimestamp > datetime.now(UTC):
         raise InvalidParameter(
             "startingTimestamp lies after the newest version", parameter="startingTimestamp"
@@ -110,14 +112,14 @@ def table_metadata(
     share: str,
     schema: str,
     table: str,
-    resources: ResourcesHere,
-    ask: AskHere,
-    wanted: FormatHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    wanted: FormatDep,
     version: Annotated[int | None, Query()] = None,
     timestamp: Annotated[str | None, Query()] = None,
 ) -> Response:
     """The columns of a table."""
-    state, _ = reading.table_state(resources, ask, share, schema, table)
+    state, _ = reading.table_state(resources, context, share, schema, table)
     if timestamp is not None:
         raise reading.not_kept(state)
     reading.require_present(state, version)
@@ -130,19 +132,19 @@ def query_table(
     schema: str,
     table: str,
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
-    wanted: FormatHere,
-    file_ids: FileIdsHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    wanted: FormatDep,
+    file_ids: FileIdsDep,
     form: Annotated[QueryForm, Body()] = QueryForm(limitHint=None, version=None),  # noqa: B008
 ) -> Response:
     """The files of a table, with addresses that need no key."""
     if form.timestamp is not None or form.startingVersion is not None:
-        state, _ = reading.table_state(resources, ask, share, schema, table)
+        state, _ = reading.table_state(resources, context, share, schema, table)
         raise reading.not_kept(state)
     state, signed = reading.query_table(
         resources,
-        ask,
+        context,
         share,
         schema,
         table,
@@ -156,10 +158,10 @@ def query_table(
 
 @router.get(TABLE + "/changes")
 def table_changes(
-    share: str, schema: str, table: str, resources: ResourcesHere, ask: AskHere
+    share: str, schema: str, table: str, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """What changed between versions is not kept."""
-    state, _ = reading.table_state(resources, ask, share, schema, table)
+    state, _ = reading.table_state(resources, context, share, schema, table)
     raise reading.not_kept(state)
 
 

@@ -17,13 +17,13 @@ from app.api.distributions.schemas import (
     PerturbedView,
     PerturbForm,
 )
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.once import Route
+from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
+from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_distribution
-from app.service.asking import seed_or_new
+from app.service.context import seed_or_new
 from app.service.distributions.copy_sample import column_of_copy
 from app.service.distributions.estimate import DistributionEstimate, estimate_distribution
 from app.service.distributions.perturb import (
@@ -43,12 +43,12 @@ router = APIRouter(prefix="/v1/distributions", tags=["distributions"], route_cla
     "/estimate", name="estimate_distribution", response_model=EstimateView, responses=PICTURE_ANSWER
 )
 def estimate(
-    form: EstimateForm, resources: ResourcesHere, ask: AskHere, wanted: AnswerTypeHere
+    form: EstimateForm, resources: ResourcesDep, context: ContextDep, wanted: AnswerTypeDep
 ) -> EstimateView | Response:
     """Estimate the distribution behind values with known noise, as JSON, PNG or SVG."""
     source = form.source()
     if isinstance(source, CopyColumn):
-        source = Perturbed(*column_of_copy(resources, ask, source.copy, source.column))
+        source = Perturbed(*column_of_copy(resources, context, source.copy, source.column))
     found = estimate_distribution(source.data, form.wish(source.noise))
     if wanted is AnswerType.JSON:
         return EstimateView.of(found)
@@ -56,9 +56,9 @@ def estimate(
 
 
 @router.post("/perturb", name="perturb_values", response_model_exclude_none=True)
-def perturb(form: PerturbForm, ask: AskHere) -> PerturbedView:
+def perturb(form: PerturbForm, context: ContextDep) -> PerturbedView:
     """Perturb values or answers, repeatably with the seed."""
-    del ask  # any caller may
+    del context  # any principal may
     seed = seed_or_new(form.seed)
     if (form.noise is None) == (form.perturbation is None):
         raise InvalidParameter("give either noise or a perturbation", parameter="noise")
@@ -86,9 +86,9 @@ def perturb(form: PerturbForm, ask: AskHere) -> PerturbedView:
 
 
 @router.post("/measures", name="measure_perturbations")
-def measures(form: MeasuresForm, ask: AskHere) -> MeasuresList:
+def measures(form: MeasuresForm, context: ContextDep) -> MeasuresList:
     """Measure what perturbations leak of one record and lose of the distribution."""
-    del ask  # any caller may
+    del context  # any principal may
     seed = seed_or_new(form.seed)
     found = measure([one.setting() for one in form.settings], form.responses, seed)
     return MeasuresList(measures=[MeasuresView.of(one) for one in found], seed=seed)

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.distributions.forms import AnyPerturbationForm
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeHere, picture_response
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.forms import DataForm, Form
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.numerics.disclosure import probability_mle_is_right
 from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_survey
@@ -138,12 +138,12 @@ class SurveyEstimateView(BaseModel):
 
 
 @router.post("", status_code=201)
-def create_survey(form: SurveyForm, resources: ResourcesHere, ask: AskHere) -> SurveyView:
+def create_survey(form: SurveyForm, resources: ResourcesDep, context: ContextDep) -> SurveyView:
     """Make a survey; its perturbation and its bins stay as they are."""
     return SurveyView.of(
         surveys.create_survey(
             resources,
-            ask,
+            context,
             form.name,
             form.perturbation.perturbation(),
             categories=form.categories,
@@ -154,34 +154,34 @@ def create_survey(form: SurveyForm, resources: ResourcesHere, ask: AskHere) -> S
 
 
 @router.get("")
-def list_surveys(resources: ResourcesHere, ask: AskHere, page: PageHere) -> SurveyList:
+def list_surveys(resources: ResourcesDep, context: ContextDep, page: PageDep) -> SurveyList:
     """List surveys: one's own, or all for administrators and auditors."""
-    found = surveys.list_surveys(resources, ask, after=page.after, limit=page.limit)
+    found = surveys.list_surveys(resources, context, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return SurveyList(surveys=[SurveyView.of(one) for one in found], next_cursor=more)
 
 
 @router.get("/{survey_id}")
-def show_survey(survey_id: str, resources: ResourcesHere, ask: AskHere) -> SurveyView:
+def show_survey(survey_id: str, resources: ResourcesDep, context: ContextDep) -> SurveyView:
     """Show what a survey asks and how a response is perturbed."""
-    return SurveyView.of(surveys.show_survey(resources, ask, survey_id))
+    return SurveyView.of(surveys.show_survey(resources, context, survey_id))
 
 
 @router.post("/{survey_id}/responses", status_code=201)
 def add_responses(
-    survey_id: str, form: ResponsesForm, resources: ResourcesHere, ask: AskHere
+    survey_id: str, form: ResponsesForm, resources: ResourcesDep, context: ContextDep
 ) -> CountedView:
     """Send responses: all are added to the totals or, if one does not fit, none."""
-    now = surveys.add_responses(resources, ask, survey_id, form.vectors)
+    now = surveys.add_responses(resources, context, survey_id, form.vectors)
     return CountedView(counted=len(form.vectors), responses=now)
 
 
 @router.get("/{survey_id}/estimate", response_model=SurveyEstimateView, responses=PICTURE_ANSWER)
 def estimate_survey(
-    survey_id: str, resources: ResourcesHere, ask: AskHere, wanted: AnswerTypeHere
+    survey_id: str, resources: ResourcesDep, context: ContextDep, wanted: AnswerTypeDep
 ) -> SurveyEstimateView | Response:
     """Estimate the shares of the answers, as JSON, PNG or SVG."""
-    found = surveys.estimate_survey(resources, ask, survey_id)
+    found = surveys.estimate_survey(resources, context, survey_id)
     if wanted is AnswerType.JSON:
         return SurveyEstimateView.of(found)
     return picture_response(
@@ -190,6 +190,6 @@ def estimate_survey(
 
 
 @router.delete("/{survey_id}", status_code=204)
-def remove_survey(survey_id: str, resources: ResourcesHere, ask: AskHere) -> None:
+def remove_survey(survey_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a survey and its totals."""
-    surveys.remove_survey(resources, ask, survey_id)
+    surveys.remove_survey(resources, context, survey_id)

@@ -1,6 +1,6 @@
 """Routes of the protocol: answers in its bodies, and errors as it has them.
 
-What a caller may not see is a 404, a message that does not fit the state or the form a 400 with the
+What a principal may not see is a 404, a message that does not fit the state or the form a 400 with the
 error of its own protocol; no key is a 401, and a failure of ours stays a problem document.
 """
 
@@ -15,8 +15,8 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.once import Route
 from app.api.transport.problems import headers_of, log_refusal, status_of, where_wrong
+from app.api.transport.route import Route
 from app.errors import DomainError, Refusal
 from app.service.sharing.dataspace.words import message
 

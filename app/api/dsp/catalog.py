@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.dsp.answers import CatalogRoute, answer, base_of
 from app.api.dsp.schemas import CatalogRequest
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.paging import PageHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.paging import PageDep
 from app.errors import InvalidParameter
 from app.service.sharing.dataspace import catalog
 from app.service.sharing.dataspace.words import PATH, VERSION
@@ -25,13 +25,17 @@ def read_dataspace_version() -> Response:
 
 @router.post("/request")
 def request_catalog(
-    form: CatalogRequest, request: Request, resources: ResourcesHere, ask: AskHere, page: PageHere
+    form: CatalogRequest,
+    request: Request,
+    resources: ResourcesDep,
+    context: ContextDep,
+    page: PageDep,
 ) -> Response:
-    """What owners offer to this caller."""
+    """What owners offer to this principal."""
     if form.filter:
         raise InvalidParameter("Filters are not supported here.", parameter="filter")
     base = base_of(request)
-    found = catalog.read_catalog(resources, ask, base, after=page.after, limit=page.limit)
+    found = catalog.read_catalog(resources, context, base, after=page.after, limit=page.limit)
     headers = {}
     if found.last is not None:
         more = page.cursor_after(found.last)
@@ -42,7 +46,7 @@ def request_catalog(
 
 @router.get("/datasets/{dataset_id}")
 def request_dataset(
-    dataset_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """One data set at one level."""
-    return answer(catalog.read_dataset(resources, ask, dataset_id, base_of(request)))
+    return answer(catalog.read_dataset(resources, context, dataset_id, base_of(request)))

@@ -12,9 +12,9 @@ from app.api.dsp.schemas import (
     NegotiationTermination,
     ProcessMessage,
 )
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter, WrongState
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.dataspace import negotiations
@@ -27,60 +27,62 @@ router = APIRouter(
 
 
 @router.post("/request")
-def request_negotiation(form: ContractRequest, resources: ResourcesHere, ask: AskHere) -> Response:
+def request_negotiation(
+    form: ContractRequest, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """Open a negotiation by asking for an offer of the catalogue."""
     if form.callback_address is None:
         raise InvalidParameter(
             "The first request names a callbackAddress.", parameter="callbackAddress"
         )
     seen = negotiations.request_negotiation(
-        resources, ask, form.consumer_pid, form.policy(), form.callback_address
+        resources, context, form.consumer_pid, form.policy(), form.callback_address
     )
     return answer(_shown(seen), 201)
 
 
 @router.get("/{provider_pid}")
-def show_negotiation(provider_pid: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_negotiation(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """How far a negotiation is."""
-    return _now(resources, ask, provider_pid)
+    return _now(resources, context, provider_pid)
 
 
 @router.post("/{provider_pid}/request")
 def counter_offer(
-    provider_pid: str, form: ContractRequest, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: ContractRequest, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Answer an offer with other terms."""
     require_same(provider_pid, form.provider_pid)
-    negotiations.counter(resources, ask, provider_pid, form.consumer_pid, form.policy())
-    return _now(resources, ask, provider_pid)
+    negotiations.counter(resources, context, provider_pid, form.consumer_pid, form.policy())
+    return _now(resources, context, provider_pid)
 
 
 @router.post("/{provider_pid}/events")
 def accept_offer_in_dataspace(
-    provider_pid: str, form: NegotiationEvent, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: NegotiationEvent, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Accept the provider's offer."""
     if form.event_type != "ACCEPTED":
         require_same(provider_pid, form.provider_pid)
-        negotiations.show_negotiation(resources, ask, provider_pid)
+        negotiations.show_negotiation(resources, context, provider_pid)
         raise WrongState("A consumer accepts; it is the provider who finalizes.")
-    return _say(resources, ask, provider_pid, form, Message.ACCEPT)
+    return _say(resources, context, provider_pid, form, Message.ACCEPT)
 
 
 @router.post("/{provider_pid}/agreement/verification")
 def verify_in_dataspace(
-    provider_pid: str, form: AgreementVerification, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: AgreementVerification, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Confirm what was agreed."""
-    return _say(resources, ask, provider_pid, form, Message.VERIFY)
+    return _say(resources, context, provider_pid, form, Message.VERIFY)
 
 
 @router.post("/{provider_pid}/termination")
 def terminate_in_dataspace(
-    provider_pid: str, form: NegotiationTermination, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: NegotiationTermination, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End a negotiation that is not finalized."""
-    return _say(resources, ask, provider_pid, form, Message.TERMINATE)
+    return _say(resources, context, provider_pid, form, Message.TERMINATE)
 
 
 def require_same(provider_pid: str, said: str | None) -> None:
@@ -92,15 +94,19 @@ def require_same(provider_pid: str, said: str | None) -> None:
 
 
 def _say(
-    resources: Resources, ask: Ask, provider_pid: str, form: ProcessMessage, said: Message
+    resources: Resources,
+    context: RequestContext,
+    provider_pid: str,
+    form: ProcessMessage,
+    said: Message,
 ) -> Response:
     require_same(provider_pid, form.provider_pid)
-    negotiations.say(resources, ask, provider_pid, form.consumer_pid, said, form.told())
-    return _now(resources, ask, provider_pid)
+    negotiations.say(resources, context, provider_pid, form.consumer_pid, said, form.told())
+    return _now(resources, context, provider_pid)
 
 
-def _now(resources: Resources, ask: Ask, provider_pid: str) -> Response:
-    return answer(_shown(negotiations.show_negotiation(resources, ask, provider_pid)))
+def _now(resources: Resources, context: RequestContext, provider_pid: str) -> Response:
+    return answer(_shown(negotiations.show_negotiation(resources, context, provider_pid)))
 
 
 def _shown(seen: Seen) -> dict[str, object]:

@@ -14,8 +14,8 @@ from app.api.dsp.schemas import (
     TransferSuspension,
     TransferTermination,
 )
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.service.asking import Ask
+from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers
 from app.service.sharing.dataspace.states import Message
@@ -27,7 +27,7 @@ router = APIRouter(prefix=f"{PATH}/transfers", route_class=TransferRoute, includ
 
 @router.post("/request")
 def request_transfer(
-    form: TransferRequest, request: Request, resources: ResourcesHere, ask: AskHere
+    form: TransferRequest, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Ask for the data of an agreement."""
     address = form.data_address
@@ -38,53 +38,61 @@ def request_transfer(
         form.callback_address,
         None if address is None else address.model_dump(by_alias=True, exclude_unset=True),
     )
-    return answer(_shown(transfers.request_transfer(resources, ask, wanted, base_of(request))), 201)
+    return answer(
+        _shown(transfers.request_transfer(resources, context, wanted, base_of(request))), 201
+    )
 
 
 @router.get("/{provider_pid}")
-def show_own_transfer(provider_pid: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_own_transfer(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """How far a transfer is."""
-    return answer(_shown(transfers.show_own(resources, ask, provider_pid)))
+    return answer(_shown(transfers.show_own(resources, context, provider_pid)))
 
 
 @router.post("/{provider_pid}/start")
 def resume_own_transfer(
-    provider_pid: str, form: TransferStart, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: TransferStart, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Resume a transfer that the consumer itself has suspended."""
-    return _say(resources, ask, provider_pid, form, Message.START)
+    return _say(resources, context, provider_pid, form, Message.START)
 
 
 @router.post("/{provider_pid}/completion")
 def complete_own_transfer(
-    provider_pid: str, form: TransferCompletion, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: TransferCompletion, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Say that the data are there."""
-    return _say(resources, ask, provider_pid, form, Message.COMPLETE)
+    return _say(resources, context, provider_pid, form, Message.COMPLETE)
 
 
 @router.post("/{provider_pid}/suspension")
 def suspend_own_transfer(
-    provider_pid: str, form: TransferSuspension, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: TransferSuspension, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Suspend a transfer."""
-    return _say(resources, ask, provider_pid, form, Message.SUSPEND)
+    return _say(resources, context, provider_pid, form, Message.SUSPEND)
 
 
 @router.post("/{provider_pid}/termination")
 def terminate_own_transfer(
-    provider_pid: str, form: TransferTermination, resources: ResourcesHere, ask: AskHere
+    provider_pid: str, form: TransferTermination, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End a transfer."""
-    return _say(resources, ask, provider_pid, form, Message.TERMINATE)
+    return _say(resources, context, provider_pid, form, Message.TERMINATE)
 
 
 def _say(
-    resources: Resources, ask: Ask, provider_pid: str, form: ProcessMessage, said: Message
+    resources: Resources,
+    context: RequestContext,
+    provider_pid: str,
+    form: ProcessMessage,
+    said: Message,
 ) -> Response:
     require_same(provider_pid, form.provider_pid)
-    transfers.say_as_consumer(resources, ask, provider_pid, form.consumer_pid, said, form.told())
-    return answer(_shown(transfers.show_own(resources, ask, provider_pid)))
+    transfers.say_as_consumer(
+        resources, context, provider_pid, form.consumer_pid, said, form.told()
+    )
+    return answer(_shown(transfers.show_own(resources, context, provider_pid)))
 
 
 def _shown(transfer: Transfer) -> dict[str, object]:

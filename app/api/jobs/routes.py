@@ -7,12 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.jobs.replaying import answer_of
+from app.api.jobs.async_worker import answer_of
 from app.api.jobs.schemas import JobList, JobView, TakenBack, events_of
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.idempotency import LONGEST_KEY
 from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.once import LONGEST_KEY, Route
-from app.api.transport.paging import PageHere
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.pictures import PNG, SVG
 from app.service.jobs import watching
 from app.store.database.jobs import JobState
@@ -51,21 +52,21 @@ ANSWERS = TABLE_TYPES | {
 
 @router.get("")
 def list_jobs(
-    resources: ResourcesHere,
-    ask: AskHere,
-    page: PageHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    page: PageDep,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
 ) -> JobList:
     """List one's jobs, the newest first; an administrator sees everybody's."""
-    found = watching.list_jobs(resources, ask, state, after=page.after, limit=page.limit)
+    found = watching.list_jobs(resources, context, state, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.job.id)
     return JobList(jobs=[JobView.of(one) for one in found], next_cursor=more)
 
 
 @router.get("/{job_id}")
-def show_job(job_id: str, resources: ResourcesHere, ask: AskHere) -> JobView:
+def show_job(job_id: str, resources: ResourcesDep, context: ContextDep) -> JobView:
     """Show a job: its state, how far it is, how long the rest will take, its result or problem."""
-    return JobView.of(watching.show_job(resources, ask, job_id))
+    return JobView.of(watching.show_job(resources, context, job_id))
 
 
 @router.get(
@@ -78,9 +79,11 @@ def show_job(job_id: str, resources: ResourcesHere, ask: AskHere) -> JobView:
         }
     },
 )
-def follow_job(job_id: str, request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def follow_job(
+    job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """Follow a job as server-sent events until it ends."""
-    first = watching.show_job(resources, ask, job_id)
+    first = watching.show_job(resources, context, job_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events_of(request, first), media_type=EVENT_STREAM, headers=headers)
 
@@ -95,21 +98,21 @@ def follow_job(job_id: str, request: Request, resources: ResourcesHere, ask: Ask
         }
     },
 )
-def read_result(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def read_result(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """Read what the request of a job is answered with, once the job is done."""
-    return answer_of(resources, watching.show_job(resources, ask, job_id), status=200)
+    return answer_of(resources, watching.show_job(resources, context, job_id), status=200)
 
 
 @router.delete("/{job_id}")
-def cancel_job(job_id: str, resources: ResourcesHere, ask: AskHere) -> JobView:
+def cancel_job(job_id: str, resources: ResourcesDep, context: ContextDep) -> JobView:
     """Cancel a job: it ends within a second or two. One that ended stays as it is."""
-    return JobView.of(watching.cancel_job(resources, ask, job_id))
+    return JobView.of(watching.cancel_job(resources, context, job_id))
 
 
 @requests.delete("")
 def take_back(
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     idempotency_key: Annotated[
         str,
         Query(
@@ -120,5 +123,5 @@ def take_back(
     ],
 ) -> TakenBack:
     """Take back a request whose answer one did not wait for: its job is cancelled, or it is never carried out."""
-    watched = watching.take_back(resources, ask, idempotency_key)
+    watched = watching.take_back(resources, context, idempotency_key)
     return TakenBack(job=None if watched is None else JobView.of(watched))

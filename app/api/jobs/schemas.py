@@ -25,7 +25,7 @@ class JobView(BaseModel):
 
     id: str
     kind: str
-    caller: str
+    principal: str
     subject: str = Field(description="What was asked for; once it is done, what it made.")
     state: JobState
     cancelling: bool = Field(description="It was cancelled and is about to end.")
@@ -48,7 +48,7 @@ class JobView(BaseModel):
         return cls(
             id=job.id,
             kind=job.kind,
-            caller=job.caller or "",
+            principal=job.principal or "",
             subject=(outcome.get("subject") if done else None) or job.subject,
             state=job.state,
             cancelling=job.cancel_asked and not job.state.ended,
@@ -94,10 +94,10 @@ async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
 
     def look() -> Watched | None:
         try:
-            caller = authenticate(resources, key_of(request), "-")
-            if caller != request.state.ask.caller:
+            principal = authenticate(resources, key_of(request), "-")
+            if principal != request.state.context.principal:
                 return None
-            return show_job(resources, request.state.ask, first.job.id)
+            return show_job(resources, request.state.context, first.job.id)
         except DomainError:
             return None
 

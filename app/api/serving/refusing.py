@@ -6,9 +6,9 @@ those who still wait for an answer are told to come again; an answer that has be
 takes its beginning for the whole.
 
 Load beyond capacity is answered with 503 at once, before it makes everybody wait. A route works in one of the
-process's threads, and a request goes through their queue several times: for its caller, its route, its answer.
+process's threads, and a request goes through their queue several times: for its principal, its route, its answer.
 When this many wait for a thread, or when the queue takes this long, a further one would wait longer than its
-caller: it is told to come back. How long the queue takes is measured by somebody who stands in it for nothing
+principal: it is told to come back. How long the queue takes is measured by somebody who stands in it for nothing
 else. What watches the service is let by.
 """
 
@@ -49,7 +49,7 @@ class UnderWay:
     told: bool = False
 
     async def pass_on(self, message: Message) -> None:
-        """Send a message of the answer, unless the caller was told something else."""
+        """Send a message of the answer, unless the principal was told something else."""
         if not self.told:
             self.started = True
             await self.send(message)
@@ -66,11 +66,11 @@ class Draining:
 
     def __init__(self) -> None:
         self.begun = False
-        self.under_way: set[UnderWay] = set()
+        self.uow: set[UnderWay] = set()
 
     async def tell_the_rest(self) -> None:
         """Tell all who still wait for the beginning of an answer."""
-        for request in list(self.under_way):
+        for request in list(self.uow):
             await request.tell()
 
 
@@ -89,11 +89,11 @@ class Drained:
             await answer_busy(scope, send, "The service is stopping.")
             return
         request = UnderWay(scope, send)
-        self.draining.under_way.add(request)
+        self.draining.uow.add(request)
         try:
             await self.app(scope, receive, request.pass_on)
         finally:
-            self.draining.under_way.discard(request)
+            self.draining.uow.discard(request)
 
 
 class DrainingServer(uvicorn.Server):
@@ -124,7 +124,7 @@ class DrainingServer(uvicorn.Server):
             server.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
-        while self._draining.under_way and loop.time() < ends and not self.force_exit:
+        while self._draining.uow and loop.time() < ends and not self.force_exit:
             await asyncio.sleep(0.05)
         await self._draining.tell_the_rest()
         await super().shutdown(sockets)

@@ -35,7 +35,7 @@ BACKLOG = 2_048
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens; callers wait in its queue until the service takes them."""
+    """A socket that listens; principals wait in its queue until the service takes them."""
     try:
         (family, _, _, _, address), *_ = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

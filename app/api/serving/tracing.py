@@ -2,7 +2,7 @@
 
 `OTEL_EXPORTER_OTLP_ENDPOINT` (or its form for traces) switches them on; all other standard variables
 (`OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, headers …) mean what they mean everywhere. One span for a
-request, under the caller's own trace where it sends one; it names the route's pattern, the status and
+request, under the principal's own trace where it sends one; it names the route's pattern, the status and
 the request id, and no value.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.transport.observing import PROBES
+from app.api.transport.access_log import PROBES
 from app.version import VERSION
 
 if TYPE_CHECKING:

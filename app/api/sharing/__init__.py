@@ -1,1 +1,1 @@
-"""Who may have what, over HTTP: callers, keys, grants, and the log of what they did."""
+"""Who may have what, over HTTP: principals, keys, grants, and the log of what they did."""

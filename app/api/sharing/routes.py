@@ -1,4 +1,4 @@
-"""/v1/recipients, /v1/datasets/{id}/grants and /v1/audit-log: callers and their keys, what they may have, and what was done."""
+"""/v1/principals, /v1/datasets/{id}/grants and /v1/audit-log: principals and their keys, what they may have, and what was done."""
 
 from __future__ import annotations
 
@@ -10,71 +10,75 @@ from app.api.sharing.schemas import (
     GrantList,
     NewKeyView,
     ParticipantForm,
-    RecipientForm,
-    RecipientList,
-    RecipientView,
+    PrincipalForm,
+    PrincipalList,
+    PrincipalView,
 )
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.model import Grant
 from app.service import logs
-from app.service.sharing import grants, recipients
+from app.service.sharing import grants, principals
 
-router = APIRouter(prefix="/v1/recipients", tags=["recipients"], route_class=Route)
+router = APIRouter(prefix="/v1/principals", tags=["principals"], route_class=Route)
 
 
 @router.post("", status_code=201)
-def create_recipient(
-    form: RecipientForm, response: Response, resources: ResourcesHere, ask: AskHere
+def create_principal(
+    form: PrincipalForm, response: Response, resources: ResourcesDep, context: ContextDep
 ) -> NewKeyView:
-    """Make a caller and its first key, which is shown this once."""
+    """Make a principal and its first key, which is shown this once."""
     response.headers["Cache-Control"] = "no-store"
-    return NewKeyView.of(recipients.create_recipient(resources, ask, form.name, form.role))
+    return NewKeyView.of(principals.create_principal(resources, context, form.name, form.role))
 
 
 @router.get("")
-def list_recipients(resources: ResourcesHere, ask: AskHere, page: PageHere) -> RecipientList:
-    """List callers: to an owner those it made, and those with a right or an agreement of its own."""
-    found = recipients.list_recipients(resources, ask, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.caller.id)
-    return RecipientList(recipients=[RecipientView.of(one) for one in found], next_cursor=more)
+def list_principals(resources: ResourcesDep, context: ContextDep, page: PageDep) -> PrincipalList:
+    """List principals: to an owner those it made, and those with a right or an agreement of its own."""
+    found = principals.list_principals(resources, context, after=page.after, limit=page.limit)
+    more = page.next_cursor(found, lambda one: one.principal.id)
+    return PrincipalList(principals=[PrincipalView.of(one) for one in found], next_cursor=more)
 
 
-@router.get("/{recipient}")
-def show_recipient(recipient: str, resources: ResourcesHere, ask: AskHere) -> RecipientView:
-    """Show a caller."""
-    return RecipientView.of(recipients.show_recipient(resources, ask, recipient))
+@router.get("/{principal_id}")
+def show_principal(
+    principal_id: str, resources: ResourcesDep, context: ContextDep
+) -> PrincipalView:
+    """Show a principal."""
+    return PrincipalView.of(principals.show_principal(resources, context, principal_id))
 
 
-@router.delete("/{recipient}", status_code=204)
-def revoke_recipient(recipient: str, resources: ResourcesHere, ask: AskHere) -> None:
-    """Revoke a caller and all its keys for good."""
-    recipients.revoke_recipient(resources, ask, recipient)
+@router.delete("/{principal_id}", status_code=204)
+def revoke_principal(principal_id: str, resources: ResourcesDep, context: ContextDep) -> None:
+    """Revoke a principal and all its keys for good."""
+    principals.revoke_principal(resources, context, principal_id)
 
 
-@router.put("/{recipient}/participant")
+@router.put("/{principal_id}/participant")
 def name_participant(
-    recipient: str, form: ParticipantForm, resources: ResourcesHere, ask: AskHere
-) -> RecipientView:
+    principal_id: str, form: ParticipantForm, resources: ResourcesDep, context: ContextDep
+) -> PrincipalView:
     """Say who a recipient is in a data space, as an administrator; its connector's token is its key."""
-    record = recipients.name_participant(resources, ask, recipient, form.participant_id)
-    return RecipientView.of(record)
+    record = principals.name_participant(resources, context, principal_id, form.participant_id)
+    return PrincipalView.of(record)
 
 
-@router.post("/{recipient}/keys", status_code=201)
+@router.post("/{principal_id}/keys", status_code=201)
 def rotate_key(
-    recipient: str, response: Response, resources: ResourcesHere, ask: AskHere
+    principal_id: str, response: Response, resources: ResourcesDep, context: ContextDep
 ) -> NewKeyView:
-    """Make a new key in place of all the caller had, which is shown this once."""
+    """Make a new key in place of all the principal had, which is shown this once."""
     response.headers["Cache-Control"] = "no-store"
-    return NewKeyView.of(recipients.rotate_key(resources, ask, recipient))
+    return NewKeyView.of(principals.rotate_key(resources, context, principal_id))
 
 
-@router.delete("/{recipient}/keys/{key_id}", status_code=204)
-def revoke_key(recipient: str, key_id: str, resources: ResourcesHere, ask: AskHere) -> None:
+@router.delete("/{principal_id}/keys/{key_id}", status_code=204)
+def revoke_key(
+    principal_id: str, key_id: str, resources: ResourcesDep, context: ContextDep
+) -> None:
     """Revoke one key by its public id."""
-    recipients.revoke_key(resources, ask, recipient, key_id)
+    principals.revoke_key(resources, context, principal_id, key_id)
 
 
 grants_router = APIRouter(
@@ -84,33 +88,35 @@ grants_router = APIRouter(
 
 @grants_router.put("/{recipient}")
 def put_grant(
-    dataset_id: str, recipient: str, form: GrantForm, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, recipient: str, form: GrantForm, resources: ResourcesDep, context: ContextDep
 ) -> Grant:
     """Give a recipient a level, in place of the one it had."""
     columns = tuple(form.columns) if form.columns is not None else None
     grant = Grant(dataset_id, recipient, form.level, form.expires_at, columns)
-    return grants.put_grant(resources, ask, grant)
+    return grants.put_grant(resources, context, grant)
 
 
 @grants_router.get("")
-def list_grants(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> GrantList:
+def list_grants(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> GrantList:
     """List the grants on a data set."""
-    found = grants.list_grants(resources, ask, dataset_id)
+    found = grants.list_grants(resources, context, dataset_id)
     return GrantList(grants=found)
 
 
 @grants_router.delete("/{recipient}", status_code=204)
-def withdraw_grant(dataset_id: str, recipient: str, resources: ResourcesHere, ask: AskHere) -> None:
+def withdraw_grant(
+    dataset_id: str, recipient: str, resources: ResourcesDep, context: ContextDep
+) -> None:
     """Take a grant back."""
-    grants.withdraw_grant(resources, ask, dataset_id, recipient)
+    grants.withdraw_grant(resources, context, dataset_id, recipient)
 
 
 log_router = APIRouter(prefix="/v1/audit-log", tags=["audit log"], route_class=Route)
 
 
 @log_router.get("", name="read_audit_log")
-def read_log(resources: ResourcesHere, ask: AskHere, page: PageHere) -> AuditLogView:
+def read_log(resources: ResourcesDep, context: ContextDep, page: PageDep) -> AuditLogView:
     """Read the log in order; each entry's hash covers the one before it."""
-    entries = logs.read_log(resources, ask, after=page.after_number, limit=page.limit)
+    entries = logs.read_log(resources, context, after=page.after_number, limit=page.limit)
     more = page.next_cursor(entries, lambda entry: entry.sequence)
     return AuditLogView(entries=entries, next_cursor=more)

@@ -1,4 +1,4 @@
-"""The JSON forms of callers, keys, grants and the log."""
+"""The JSON forms of principals, keys, grants and the log."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import AwareDatetime, BaseModel, Field
 
 from app.api.transport.forms import Form
 from app.model import Grant, LogEntry, Role
-from app.service.sharing.recipients import NewKey
-from app.store.database.sharing.callers import CallerRecord
+from app.service.sharing.principals import NewKey
+from app.store.database.sharing.principals import PrincipalRecord
 
 
 class GrantForm(Form):
@@ -26,8 +26,8 @@ class GrantList(BaseModel):
     grants: list[Grant]
 
 
-class RecipientForm(Form):
-    """A new caller."""
+class PrincipalForm(Form):
+    """A new principal."""
 
     name: str = Field(max_length=200, examples=["weather-team"])
     role: Role = Role.RECIPIENT
@@ -40,7 +40,7 @@ class ParticipantForm(Form):
 
 
 class NewKeyView(BaseModel):
-    """A caller and its new key. The key is shown this once."""
+    """A principal and its new key. The key is shown this once."""
 
     id: str
     name: str
@@ -49,11 +49,13 @@ class NewKeyView(BaseModel):
 
     @classmethod
     def of(cls, new: NewKey) -> NewKeyView:
-        return cls(id=new.caller.id, name=new.caller.name, role=new.caller.role, key=new.key)
+        return cls(
+            id=new.principal.id, name=new.principal.name, role=new.principal.role, key=new.key
+        )
 
 
-class RecipientView(BaseModel):
-    """A caller, with the public ids of its live keys."""
+class PrincipalView(BaseModel):
+    """A principal, with the public ids of its live keys."""
 
     id: str
     name: str
@@ -64,11 +66,11 @@ class RecipientView(BaseModel):
     participant_id: str | None
 
     @classmethod
-    def of(cls, record: CallerRecord) -> RecipientView:
+    def of(cls, record: PrincipalRecord) -> PrincipalView:
         return cls(
-            id=record.caller.id,
-            name=record.caller.name,
-            role=record.caller.role,
+            id=record.principal.id,
+            name=record.principal.name,
+            role=record.principal.role,
             created_at=record.created_at,
             revoked_at=record.revoked_at,
             keys=list(record.keys),
@@ -76,10 +78,10 @@ class RecipientView(BaseModel):
         )
 
 
-class RecipientList(BaseModel):
-    """A page of callers."""
+class PrincipalList(BaseModel):
+    """A page of principals."""
 
-    recipients: list[RecipientView]
+    principals: list[PrincipalView]
     next_cursor: str | None
 
 

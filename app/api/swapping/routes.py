@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import TypeAdapter, ValidationError
 
-from app.api.transport.answers import TableTypeHere, table_answer, table_with_report
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.forms import Form, KeepHere, SeedHere
-from app.api.transport.incoming.tables import TABLE_BODY, TableHere
-from app.api.transport.once import Route
+from app.api.transport.answers import TableTypeDep, table_answer, table_with_report
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.forms import Form, KeepDep, SeedDep
+from app.api.transport.incoming.tables import TABLE_BODY, TableDep
+from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.service.swapping.identify import Identified, count_identifiable
 from app.service.swapping.report import SwapReport
@@ -77,10 +77,10 @@ SWAP_ANSWER = table_answer("The swapped table.", SwapReport)
 @router.post("/identifiability", openapi_extra=TABLE_BODY)
 @can_be_long()
 def identify_records(
-    resources: ResourcesHere,
-    table: TableHere,
+    resources: ResourcesDep,
+    table: TableDep,
     confidential: Names,
-    progress: ProgressHere,
+    progress: ProgressDep,
     non_confidential: NamesOrRest = None,
     bins: BinsText = None,
     rows: Annotated[bool, Query(description="Also the status and group of every row.")] = False,
@@ -103,12 +103,12 @@ def identify_records(
 @router.post("/swaps", openapi_extra=TABLE_BODY, responses=SWAP_ANSWER, response_class=Response)
 @can_be_long()
 def swap_values(
-    resources: ResourcesHere,
-    ask: AskHere,
-    kind: TableTypeHere,
-    table: TableHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    kind: TableTypeDep,
+    table: TableDep,
     confidential: Names,
-    progress: ProgressHere,
+    progress: ProgressDep,
     non_confidential: NamesOrRest = None,
     bins: BinsText = None,
     proportion: Annotated[
@@ -141,8 +141,8 @@ def swap_values(
         ),
     ] = 0,
     tree: Annotated[bool, Query(description="Fit decision trees for the report.")] = False,
-    seed: SeedHere = None,
-    keep: KeepHere = None,
+    seed: SeedDep = None,
+    keep: KeepDep = None,
 ) -> Response:
     """Swap confidential values so that identification breaks and the distribution stays.
 
@@ -167,4 +167,4 @@ def swap_values(
         resources.limits,
         progress,
     )
-    return table_with_report(resources, ask, swapped, report, kind)
+    return table_with_report(resources, context, swapped, report, kind)

@@ -19,23 +19,23 @@ from app.api.transport.answers import (
     PICTURE_ANSWER,
     SEED_HEADER,
     AnswerType,
-    AnswerTypeHere,
+    AnswerTypeDep,
     PageType,
-    PageTypeHere,
-    TableTypeHere,
+    PageTypeDep,
+    TableTypeDep,
     page_answer,
     picture_response,
     table_answer,
     table_with_report,
 )
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, can_be_long
-from app.api.transport.forms import KeepHere, SeedHere
-from app.api.transport.incoming.tables import TABLE_BODY, FormHere, TableHere, form_body
-from app.api.transport.once import Route
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.forms import KeepDep, SeedDep
+from app.api.transport.incoming.tables import TABLE_BODY, FormDep, TableDep, form_body
+from app.api.transport.route import Route
 from app.pictures import PNG, SVG, written
 from app.pictures.comparison import MethodPoint, draw_comparison
 from app.pictures.utility import draw_marginals, draw_pairs
-from app.service.asking import seed_or_new
+from app.service.context import seed_or_new
 from app.service.synthesis.report import (
     Comparison,
     InnerName,
@@ -51,11 +51,11 @@ from app.service.synthesis.utility_report import UtilityReport
 utility_router = APIRouter(prefix="/v1/utility", tags=["utility"], route_class=Route)
 
 
-TargetHere = Annotated[
+TargetDep = Annotated[
     str | None,
     Query(max_length=1000, description="Column for the train-on-synthetic-test-on-real score."),
 ]
-DistanceHere = Annotated[
+DistanceDep = Annotated[
     float,
     Query(
         ge=0, le=100, description="Within how many standard deviations a record counts as found."
@@ -83,12 +83,12 @@ BODY = form_body(("original", "released"), {}, {"holdout": HOLDOUT})
 )
 @can_be_long()
 def read_utility(
-    kind: PageTypeHere,
-    form: FormHere,
-    progress: ProgressHere,
-    target: TargetHere = None,
-    distance: DistanceHere = DEFAULT_DISTANCE,
-    seed: SeedHere = None,
+    kind: PageTypeDep,
+    form: FormDep,
+    progress: ProgressDep,
+    target: TargetDep = None,
+    distance: DistanceDep = DEFAULT_DISTANCE,
+    seed: SeedDep = None,
     picture: Annotated[
         PictureName, Query(description="What an image shows: pairs of columns, or each alone.")
     ] = PictureName.PAIRS,
@@ -139,12 +139,12 @@ def get_wishes(
             description="Independent components of PRIMP and hybrid: 2 to the number of columns."
         ),
     ] = None,
-    seed: SeedHere = None,
+    seed: SeedDep = None,
     enforce_types: Annotated[
         bool, Query(description="Keep the bounds and the rounding of every numeric column.")
     ] = True,
-    target: TargetHere = None,
-    distance: DistanceHere = DEFAULT_DISTANCE,
+    target: TargetDep = None,
+    distance: DistanceDep = DEFAULT_DISTANCE,
     inner: Annotated[
         InnerName, Query(description="The method that works inside the strata of `stratified`.")
     ] = InnerName.HYBRID,
@@ -159,7 +159,7 @@ def get_wishes(
     accept_risk: Annotated[
         bool, Query(description="Allow strata of fewer than 20 originals, which give them away.")
     ] = False,
-    keep: KeepHere = None,
+    keep: KeepDep = None,
 ) -> Wishes:
     """The parameters that every synthesis takes."""
     return Wishes(
@@ -176,7 +176,7 @@ def get_wishes(
     )
 
 
-WishesHere = Annotated[Wishes, Depends(get_wishes)]
+WishesDep = Annotated[Wishes, Depends(get_wishes)]
 
 
 @router.post(
@@ -188,11 +188,11 @@ WishesHere = Annotated[Wishes, Depends(get_wishes)]
 )
 @can_be_long()
 def compare(
-    resources: ResourcesHere,
-    wishes: WishesHere,
-    kind: AnswerTypeHere,
-    table: TableHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    wishes: WishesDep,
+    kind: AnswerTypeDep,
+    table: TableDep,
+    progress: ProgressDep,
 ) -> Response:
     """Synthesise a table by every method, compare them, and say which to take, as JSON or as a picture."""
     found = compare_methods(table, wishes, resources.limits, progress)
@@ -203,7 +203,7 @@ def compare(
 
 @router.get("/primp/leakage", name="expect_leakage")
 def primp_leakage(
-    _ask: AskHere,
+    _ask: ContextDep,
     records: Annotated[int, Query(ge=1, le=10**12, description="Records of the original.")],
     components: Annotated[
         int, Query(ge=2, le=10**6, description="Components permuted independently.")
@@ -229,12 +229,12 @@ def primp_leakage(
 @can_be_long()
 def synthesise_table(
     method: MethodName,
-    resources: ResourcesHere,
-    ask: AskHere,
-    wishes: WishesHere,
-    kind: TableTypeHere,
-    table: TableHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    wishes: WishesDep,
+    kind: TableTypeDep,
+    table: TableDep,
+    progress: ProgressDep,
 ) -> Response:
     """Answer a table with a synthetic one, and keep the report on it.
 
@@ -242,7 +242,7 @@ def synthesise_table(
     report names every fallback that was taken.
     """
     made = synthesise(table, method, wishes, resources.limits, progress)
-    return table_with_report(resources, ask, made.first, made.report, kind, made.rest)
+    return table_with_report(resources, context, made.first, made.report, kind, made.rest)
 
 
 def _points(found: Comparison) -> list[MethodPoint]:

@@ -1,4 +1,4 @@
-"""A table as the answer, in the format that the caller likes best, alone or with a report on it.
+"""A table as the answer, in the format that the principal likes best, alone or with a report on it.
 
 A report is kept and named in the `Link` header, where it can be read again (/v1/reports); an answer in JSON has it
 beside the columns as well.
@@ -19,13 +19,13 @@ import pyarrow as pa
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.once import Route
+from app.api.transport.route import Route
 from app.errors import NotAcceptable
 from app.pictures import PNG, SVG, written
 from app.service import results
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.results import Report
 from app.tables.media import OFFERED, MediaType
@@ -47,7 +47,7 @@ def accepted_table(request: Request) -> MediaType:
     return preferred(request.headers.get("accept"), OFFERED)
 
 
-TableTypeHere = Annotated[MediaType, Depends(accepted_table)]
+TableTypeDep = Annotated[MediaType, Depends(accepted_table)]
 
 
 def table_answer(
@@ -83,7 +83,7 @@ def table_response(table: pa.Table, kind: MediaType, seed: int) -> Response:
 
 def table_with_report(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     table: pa.Table,
     report: results.Report,
     kind: MediaType,
@@ -96,7 +96,7 @@ def table_with_report(
         opening = b'{"report":' + orjson.dumps(report) + b","
         chunks = itertools.chain([opening, next(chunks)[len(b"{") :]], chunks)
     response = _streamed(chunks, kind, report.seed)
-    report_id = results.keep_report(resources, ask, report)
+    report_id = results.keep_report(resources, context, report)
     response.headers["Link"] = f'</v1/reports/{report_id}>; rel="describedby"'
     return response
 
@@ -163,9 +163,9 @@ reports_router = APIRouter(prefix="/v1/reports", tags=["reports"], route_class=R
 
 
 @reports_router.get("/{report_id}", response_model=Report)
-def read_report(report_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
-    """Read a report again; only the caller who asked for it can."""
-    report = results.read_report(resources, ask, report_id)
+def read_report(report_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
+    """Read a report again; only the principal who asked for it can."""
+    report = results.read_report(resources, context, report_id)
     return Response(orjson.dumps(report), media_type="application/json")
 
 
@@ -197,7 +197,7 @@ def accepted_answer(request: Request) -> AnswerType:
     return preferred(request.headers.get("accept"), tuple(AnswerType))
 
 
-AnswerTypeHere = Annotated[AnswerType, Depends(accepted_answer)]
+AnswerTypeDep = Annotated[AnswerType, Depends(accepted_answer)]
 
 
 class PageType(StrEnum):
@@ -225,7 +225,7 @@ def accepted_page(request: Request) -> PageType:
     return preferred(request.headers.get("accept"), tuple(PageType))
 
 
-PageTypeHere = Annotated[PageType, Depends(accepted_page)]
+PageTypeDep = Annotated[PageType, Depends(accepted_page)]
 
 
 def picture_response(figure: Figure, media_type: str) -> Response:

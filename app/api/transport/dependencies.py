@@ -1,6 +1,6 @@
 """What a route needs beside its parameters: the resources, who asks, where the service is, and whom to tell how far it is.
 
-Who asks is known from the headers alone. A request may be answered later: `Prefer` (RFC 7240) says whether a caller
+Who asks is known from the headers alone. A request may be answered later: `Prefer` (RFC 7240) says whether a principal
 would rather have that, and how long it waits; the job that sends the request again brings what this one knew.
 """
 
@@ -18,13 +18,13 @@ from fastapi.security import HTTPBearer
 from starlette.requests import ClientDisconnect
 
 from app.api.transport.incoming.request_body import incoming_body_of
-from app.model import Binding, Caller
-from app.service.asking import Ask
+from app.model import Binding, Principal
+from app.service.context import RequestContext
 from app.service.jobs.progress import SHARES, Progress, Silent
 from app.service.logs import NOBODY
 from app.service.permission import authenticate, count_request
 from app.service.resources import Resources
-from app.store.database.sharing.callers import public_id
+from app.store.database.sharing.principals import public_id
 from app.tables.bodies.encoding import Readable
 
 bearer = HTTPBearer(
@@ -43,14 +43,16 @@ def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", NOBODY))
 
 
-def get_ask(request: Request, _documented: Annotated[object, Depends(bearer)]) -> Ask:
+def get_context(
+    request: Request, _documented: Annotated[object, Depends(bearer)]
+) -> RequestContext:
     """Who asks, as `Route` found before it read the body."""
-    ask: Ask = request.state.ask
-    return ask
+    context: RequestContext = request.state.context
+    return context
 
 
-ResourcesHere = Annotated[Resources, Depends(get_resources)]
-AskHere = Annotated[Ask, Depends(get_ask)]
+ResourcesDep = Annotated[Resources, Depends(get_resources)]
+ContextDep = Annotated[RequestContext, Depends(get_context)]
 
 
 def key_of(request: Request) -> str | None:
@@ -59,17 +61,19 @@ def key_of(request: Request) -> str | None:
     return key.strip() if scheme.lower() == "bearer" else None
 
 
-def known_caller(request: Request, *, bindings: Collection[Binding] = ()) -> Caller:
+def known_principal(request: Request, *, bindings: Collection[Binding] = ()) -> Principal:
     """The holder of the request's key, within its rate; or a Refusal.
 
     Keys that are bound to an agreement are taken, too, where `bindings` names their kind.
     """
     resources = get_resources(request)
     address = request.client.host if request.client else "unknown"
-    caller = authenticate(resources, key_of(request), address, bindings=bindings)
-    request.state.caller = caller.id  # before it is counted: a refusal is logged with its caller
-    count_request(resources, caller)
-    return caller
+    principal = authenticate(resources, key_of(request), address, bindings=bindings)
+    request.state.principal = (
+        principal.id
+    )  # before it is counted: a refusal is logged with its principal
+    count_request(resources, principal)
+    return principal
 
 
 def base_of(request: Request) -> str:
@@ -94,7 +98,7 @@ class Replay:
         reading  of SHARES of the work, what reading the body takes
     """
 
-    ask: Ask
+    context: RequestContext
     progress: Progress
     body: Readable
     key_id: str = ""
@@ -102,7 +106,7 @@ class Replay:
 
 
 def can_be_long(reading: int = READING) -> Callable[[Endpoint], Endpoint]:
-    """Mark a route whose answer a caller may prefer later; `reading` the body is so much of the work."""
+    """Mark a route whose answer a principal may prefer later; `reading` the body is so much of the work."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
         endpoint.reading = reading  # type: ignore[attr-defined]  # a mark on a function
@@ -130,7 +134,7 @@ def key_id_of(request: Request) -> str:
 
 
 class Connected(Silent):
-    """Progress of work whose caller waits for it: it ends when the caller has left."""
+    """Progress of work whose principal waits for it: it ends when the principal has left."""
 
     def __init__(self, request: Request) -> None:
         super().__init__()
@@ -138,10 +142,10 @@ class Connected(Silent):
         self._token = current_token()
         self._next_look = 0.0
 
-    def tell(self, step: str, done: int, total: int) -> None:
-        self.look()
+    def report(self, step: str, done: int, total: int) -> None:
+        self.raise_if_cancelled()
 
-    def look(self) -> None:
+    def raise_if_cancelled(self) -> None:
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -156,12 +160,12 @@ async def get_progress(request: Request) -> Progress:
     return Connected(request) if replay is None else replay.progress.share(replay.reading, SHARES)
 
 
-ProgressHere = Annotated[Progress, Depends(get_progress)]
+ProgressDep = Annotated[Progress, Depends(get_progress)]
 
 
 @dataclass(frozen=True)
 class Later:
-    """The caller takes a job in place of an answer that is not there after so many seconds."""
+    """The principal takes a job in place of an answer that is not there after so many seconds."""
 
     seconds: float
     applied: str

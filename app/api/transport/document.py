@@ -27,7 +27,7 @@ TAGS = {
     "rows": ("tables", "Rows are only ever added or retired."),
     "levels": ("copies", "Names for noise variances."),
     "copies": ("copies", "Issue copies at a level, show and download them."),
-    "recipients": ("people", "Callers, their roles and their keys."),
+    "principals": ("people", "Principals, their roles and their keys."),
     "grants": ("people", "Who may have which level."),
     "agreements": (
         "agreements",

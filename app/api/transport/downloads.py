@@ -81,7 +81,7 @@ def entity_tag(fingerprint: str, media_type: MediaType, cells: CsvCells = CsvCel
 
 
 def is_unchanged(request: Request, etag: str) -> bool:
-    """Whether the caller has these bytes already (If-None-Match)."""
+    """Whether the principal has these bytes already (If-None-Match)."""
     known = request.headers.get("if-none-match", "")
     return known.strip() == "*" or etag in {
         tag.strip().removeprefix("W/") for tag in known.split(",")

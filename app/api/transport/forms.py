@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.service.asking import LARGEST_SEED
+from app.service.context import LARGEST_SEED
 
 
 class Form(BaseModel):
@@ -30,13 +30,13 @@ class View(BaseModel):
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 """A seed in a JSON body."""
 
-SeedHere = Annotated[
+SeedDep = Annotated[
     int | None,
     Query(ge=0, le=LARGEST_SEED, description="The same seed gives the same answer."),
 ]
 """A seed in the address."""
 
-KeepHere = Annotated[
+KeepDep = Annotated[
     list[str] | None,
     Query(description="A column that leaves although it tells people apart; repeated."),
 ]

@@ -62,4 +62,4 @@ def _foreign() -> InvalidParameter:
     return InvalidParameter("The cursor is not one that this list gave.", parameter="cursor")
 
 
-PageHere = Annotated[Page, Depends(get_page)]
+PageDep = Annotated[Page, Depends(get_page)]

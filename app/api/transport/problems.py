@@ -227,12 +227,12 @@ def headers_of(error: DomainError) -> dict[str, str]:
 
 def log_refusal(request: Request, error: Refusal) -> None:
     """Keep in the audit log that a request was refused."""
-    # Beyond the first, refusals for too many requests would let a caller flood the log.
+    # Beyond the first, refusals for too many requests would let a principal flood the log.
     if isinstance(error, errors.RateLimited) and not error.fields.get("first", False):
         return
     record_refusal(
         request.app.state.resources,
-        request.scope.get("state", {}).get("caller", NOBODY),
+        request.scope.get("state", {}).get("principal", NOBODY),
         request_id_of(request),
         f"{request.method} {request.url.path}"[:500],
         error,

@@ -1,1 +1,1 @@
-"""The rooms of auditors and administrators: the log, callers and keys, and how the service does."""
+"""The rooms of auditors and administrators: the log, principals and keys, and how the service does."""

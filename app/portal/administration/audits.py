@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Role
 from app.portal.owner.audits import MOST, audit_page
 from app.portal.owner.overview import After, page_of_datasets
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.asking import require
 from app.service.attacks.audit import newest_audits, read_audit
+from app.service.context import require
 from app.service.datasets import catalogue, levels
-from app.service.sharing import recipients
+from app.service.sharing import principals
 
 
-def require_overseer(ask: AskHere) -> None:
+def require_overseer(context: ContextDep) -> None:
     """Refuse those who oversee nothing."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
 
 
 router = APIRouter(
@@ -35,16 +35,16 @@ router = APIRouter(
 @router.get("")
 def show_overseen(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     after: After = "",
 ) -> Response:
     """Every data set, and what its last audit found."""
     listed = page_of_datasets(
         resources,
-        ask,
+        context,
         after,
-        lambda one: next(iter(newest_audits(resources, ask, one.id, limit=1)), None),
+        lambda one: next(iter(newest_audits(resources, context, one.id, limit=1)), None),
     )
     owners = {one.owner for one, _, _ in listed.entries}
     return page(
@@ -52,33 +52,33 @@ def show_overseen(
         "administration/audits.html",
         title="Audits",
         listed=listed,
-        names=recipients.names_of(resources, ask, owners),
+        names=principals.names_of(resources, context, owners),
     )
 
 
 @router.get("/{dataset_id}")
 def show_audits(
-    dataset_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """The audits of a data set."""
-    dataset = catalogue.show_dataset(resources, ask, dataset_id)
+    dataset = catalogue.show_dataset(resources, context, dataset_id)
     return page(
         request,
         "administration/audits_of.html",
         title=f"Audits of {dataset.name}",
         dataset=dataset,
-        levels=levels.list_levels(resources, ask, dataset_id),
-        audits=newest_audits(resources, ask, dataset_id, limit=MOST),
+        levels=levels.list_levels(resources, context, dataset_id),
+        audits=newest_audits(resources, context, dataset_id, limit=MOST),
         base=f"/portal/audits/{dataset_id}",
-        names=recipients.names_of(resources, ask, {dataset.owner}),
+        names=principals.names_of(resources, context, {dataset.owner}),
     )
 
 
 @router.get("/{dataset_id}/{audit_id}")
 def show_audit(
-    dataset_id: str, audit_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, audit_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """An audit: its verdict, its pictures, and every attack."""
-    dataset = catalogue.show_dataset(resources, ask, dataset_id)
-    audit = read_audit(resources, ask, dataset_id, audit_id)
+    dataset = catalogue.show_dataset(resources, context, dataset_id)
+    audit = read_audit(resources, context, dataset_id, audit_id)
     return audit_page(request, dataset, audit, overseen=True)

@@ -8,13 +8,13 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import LogFilter
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service import logs
-from app.service.sharing import recipients
+from app.service.sharing import principals
 
 router = APIRouter(prefix="/portal/log", route_class=Page, include_in_schema=False)
 
@@ -25,9 +25,9 @@ Text = Annotated[str, Query(max_length=500)]
 @router.get("")
 def show_log(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
-    caller: Text = "",
+    resources: ResourcesDep,
+    context: ContextDep,
+    principal: Text = "",
     action: Text = "",
     subject: Text = "",
     outcome: Text = "",
@@ -37,7 +37,7 @@ def show_log(
 ) -> Response:
     """Entries that fit the filters."""
     said = {
-        "caller": caller.strip(),
+        "principal": principal.strip(),
         "action": action,
         "subject": subject.strip(),
         "outcome": outcome,
@@ -46,16 +46,16 @@ def show_log(
     }
     until_day = _day("until", until)
     wanted = LogFilter(
-        caller=said["caller"] or None,
+        principal=said["principal"] or None,
         action=action or None,
         subject=said["subject"] or None,
         outcome=outcome or None,
         since=_day("since", since),
         until=until_day + timedelta(days=1) if until_day else None,
     )
-    found = logs.search_log(resources, ask, wanted, before=before, limit=AT_ONCE + 1)
+    found = logs.search_log(resources, context, wanted, before=before, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
-    mentioned = {entry.caller for entry in shown} | {entry.subject for entry in shown}
+    mentioned = {entry.principal for entry in shown} | {entry.subject for entry in shown}
     chosen = {name: value for name, value in said.items() if value}
     older = {**chosen, "before": shown[-1].sequence} if len(found) > AT_ONCE else None
     return page(
@@ -65,16 +65,16 @@ def show_log(
         entries=shown,
         said=said,
         filtered=bool(chosen) or before is not None,
-        actions=logs.logged_actions(resources, ask),
-        names=recipients.names_of(resources, ask, mentioned),
+        actions=logs.logged_actions(resources, context),
+        names=principals.names_of(resources, context, mentioned),
         older=urlencode(older) if older else None,
     )
 
 
 @router.post("/verification")
-def verify_log(request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def verify_log(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """Follow the whole chain."""
-    found = logs.check_log(resources, ask)
+    found = logs.check_log(resources, context)
     return page(request, "administration/verification.html", title="The log's chain", found=found)
 
 

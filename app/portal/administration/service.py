@@ -9,12 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import Role
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.asking import require
+from app.service.context import require
 from app.service.health import Condition, Probe, Probes
 from app.service.jobs.watching import cancel_job, list_jobs
 from app.service.resources import Resources
@@ -27,9 +27,9 @@ PATIENCE_SECONDS = 4.0
 
 
 @router.get("/health")
-def show_health(request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_health(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """Whether what the service stands on works, and what this process holds."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
     probes: Probes = request.app.state.probes
     looks = {"Database": probes.database, "Blob store": probes.blobs, "Redis": probes.redis}
     waiting = {name: probe.asked() for name, probe in looks.items()}
@@ -46,9 +46,9 @@ def show_health(request: Request, resources: ResourcesHere, ask: AskHere) -> Res
 
 
 @router.get("/settings")
-def show_settings(request: Request, ask: AskHere) -> Response:
+def show_settings(request: Request, context: ContextDep) -> Response:
     """What the service was started with."""
-    require(ask, Role.AUDITOR)
+    require(context, Role.AUDITOR)
     return page(
         request,
         "administration/settings.html",
@@ -83,8 +83,8 @@ AT_ONCE = 50
 @jobs_router.get("")
 def show_jobs(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     state: Annotated[str, Query(max_length=20)] = "",
     after: Annotated[str, Query(max_length=60)] = "",
 ) -> Response:
@@ -92,7 +92,7 @@ def show_jobs(
     if state and state not in list(JobState):
         raise InvalidParameter(f"state is one of {', '.join(JobState)}", parameter="state")
     chosen = JobState(state) if state else None
-    found = list_jobs(resources, ask, chosen, after=after, limit=AT_ONCE + 1)
+    found = list_jobs(resources, context, chosen, after=after, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
     return page(
         request,
@@ -106,7 +106,7 @@ def show_jobs(
 
 
 @jobs_router.post("/{job_id}/cancel")
-def cancel(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def cancel(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """Have a job end."""
-    cancel_job(resources, ask, job_id)
+    cancel_job(resources, context, job_id)
     return RedirectResponse("/portal/jobs?done=cancelled", 303)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.agreement import Agreement, Party, State, is_in_force
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import Role
 from app.portal.owner.offering import end_of, offerable
@@ -48,11 +48,11 @@ PAGES.filters |= {"stands": lambda agreement: STANDS[agreement.state]}
 
 @router.get("/listings/{dataset_id}")
 def show_listing(
-    dataset_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+    dataset_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """A listed data set, and the form that asks for it."""
-    listing = catalogue.show_listing(resources, ask, dataset_id)
-    may_ask = ask.caller.role is Role.RECIPIENT
+    listing = catalogue.show_listing(resources, context, dataset_id)
+    may_ask = context.principal.role is Role.RECIPIENT
     return page(
         request, "analyst/listing.html", title=listing.name, listing=listing, may_ask=may_ask
     )
@@ -61,8 +61,8 @@ def show_listing(
 @router.post("/listings/{dataset_id}/request")
 def ask_for_access(
     dataset_id: str,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     level: Annotated[str, Form(max_length=200)] = "",
     purpose: Annotated[str, Form(max_length=2_000)] = "",
     until: Annotated[str, Form(max_length=40)] = "",
@@ -71,19 +71,19 @@ def ask_for_access(
     if not purpose.strip():
         raise InvalidParameter("Say what you need it for.", parameter="purpose")
     draft = Draft((DraftItem(dataset_id, level),), purpose.strip(), ends_at=end_of(until))
-    made = negotiating.open_agreement(resources, ask, draft, None)
+    made = negotiating.open_agreement(resources, context, draft, None)
     return RedirectResponse(f"/portal/agreements/{made.id}?done=asked", 303)
 
 
 @router.get("/agreements")
 def list_agreements(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     after: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
     """One's own agreements, and requests on their way to one."""
-    found = lookup.list_agreements(resources, ask, after=after, limit=AT_ONCE + 1, state=None)
+    found = lookup.list_agreements(resources, context, after=after, limit=AT_ONCE + 1, state=None)
     shown = found[:AT_ONCE]
     return page(
         request,
@@ -91,29 +91,29 @@ def list_agreements(
         title="Agreements",
         agreements=shown,
         names=lookup.names_in(resources, shown),
-        waiting={one.id for one in shown if _open_to(party_of(ask, one), one)},
+        waiting={one.id for one in shown if _open_to(party_of(context, one), one)},
         more=shown[-1].id if len(found) > AT_ONCE else None,
     )
 
 
 @router.get("/agreements/{agreement_id}")
 def show_agreement(
-    agreement_id: str, request: Request, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """An agreement: its terms, what was said, and what may be said now."""
-    agreement = lookup.show_agreement(resources, ask, agreement_id)
-    party = party_of(ask, agreement)
+    agreement = lookup.show_agreement(resources, context, agreement_id)
+    party = party_of(context, agreement)
     return page(
         request,
         "analyst/agreement.html",
         title="Agreement",
         agreement=agreement,
         names=lookup.names_in(resources, [agreement]),
-        entries=lookup.read_agreement_log(resources, ask, agreement_id, after=0, limit=200),
+        entries=lookup.read_agreement_log(resources, context, agreement_id, after=0, limit=200),
         sayable=[(one, SAID[one]) for one in _open_to(party, agreement)],
         may_end=party is not None
         and states.after(agreement.state, party, Message.TERMINATE) is not None,
-        offerable=offerable(resources, ask, agreement),
+        offerable=offerable(resources, context, agreement),
         in_force=is_in_force(agreement, datetime.now(UTC)),
     )
 
@@ -122,8 +122,8 @@ def show_agreement(
 def say(
     agreement_id: str,
     message: Message,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     version: Annotated[int, Form(ge=0, lt=2**31)],
     reason: Annotated[str, Form(max_length=2_000)] = "",
 ) -> Response:
@@ -134,7 +134,7 @@ def say(
             parameter="message",
         )
     said = reason.strip() or None
-    negotiating.send(resources, ask, agreement_id, message, version=version, reason=said)
+    negotiating.send(resources, context, agreement_id, message, version=version, reason=said)
     return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
 
 

@@ -17,14 +17,14 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport import downloads
-from app.api.transport.dependencies import AskHere, ResourcesHere, base_of
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
 from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
 from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
 from app.portal.visits import SESSION_COOKIE, Page, cookie_of
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies import issue, lookup
 from app.service.copies.making.release import Selection, open_release, record_release
 from app.service.datasets import catalogue, levels
@@ -100,16 +100,16 @@ LONGEST_CELL = 60
 def show_dataset(
     dataset_id: str,
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     level: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
-    """The page of a data set, at one of the levels that the caller may have."""
-    dataset = catalogue.show_dataset(resources, ask, dataset_id)
-    offered = levels.list_levels(resources, ask, dataset_id)
+    """The page of a data set, at one of the levels that the principal may have."""
+    dataset = catalogue.show_dataset(resources, context, dataset_id)
+    offered = levels.list_levels(resources, context, dataset_id)
     chosen = _chosen(offered, level)
-    copy = _copy(resources, ask, dataset_id, chosen)
-    table = own_table(resources, ask, dataset_id, chosen.name) if chosen else None
+    copy = _copy(resources, context, dataset_id, chosen)
+    table = own_table(resources, context, dataset_id, chosen.name) if chosen else None
     return page(
         request,
         "analyst/dataset.html",
@@ -118,28 +118,28 @@ def show_dataset(
         levels=offered,
         level=chosen,
         copy=copy,
-        rows=_cells(resources, ask, copy) if copy else None,
+        rows=_cells(resources, context, copy) if copy else None,
         snippets=snippets(base_of(request), copy, table) if copy else [],
-        may_read=ask.caller.role is not Role.AUDITOR,
+        may_read=context.principal.role is not Role.AUDITOR,
     )
 
 
 @router.post("/{dataset_id}/copies")
 def make_copy(
     dataset_id: str,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
     """Have the copy of a level made."""
-    issue.issue_copy(resources, ask, dataset_id, issue.Wanted(level=level))
+    issue.issue_copy(resources, context, dataset_id, issue.Wanted(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
 
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
-def show_summary(copy_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_summary(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """What the pictures of the page are drawn from."""
-    return summary_document(summarise_copy(resources, ask, copy_id))
+    return summary_document(summarise_copy(resources, context, copy_id))
 
 
 def _chosen(offered: list[Level], name: str | None) -> Level | None:
@@ -149,14 +149,16 @@ def _chosen(offered: list[Level], name: str | None) -> Level | None:
     return next(iter(named or issued or offered), None)
 
 
-def _copy(resources: Resources, ask: Ask, dataset_id: str, level: Level | None) -> Copy | None:
-    if level is None or ask.caller.role is Role.AUDITOR:
+def _copy(
+    resources: Resources, context: RequestContext, dataset_id: str, level: Level | None
+) -> Copy | None:
+    if level is None or context.principal.role is Role.AUDITOR:
         return None
-    return lookup.copy_at_level(resources, ask, dataset_id, level.name)
+    return lookup.copy_at_level(resources, context, dataset_id, level.name)
 
 
-def _cells(resources: Resources, ask: Ask, copy: Copy) -> list[list[str | None]]:
-    table = first_rows(resources, ask, copy.id, FIRST_ROWS)
+def _cells(resources: Resources, context: RequestContext, copy: Copy) -> list[list[str | None]]:
+    table = first_rows(resources, context, copy.id, FIRST_ROWS)
     return [[_shown(value) for value in row.values()] for row in table.to_pylist()]
 
 
@@ -183,26 +185,26 @@ MEASURED_ROWS = 1_000
 def download_copy(
     copy_id: str,
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     name: Annotated[str, Query(alias="format")] = "csv",
 ) -> Response:
     """Download a copy."""
     media_type = FORMATS.get(name)
     if media_type is None:
         raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
-    release = open_release(resources, ask, copy_id, Selection())
+    release = open_release(resources, context, copy_id, Selection())
     expected = _bytes(leading(release, MEASURED_ROWS), media_type, release.rows)
     cells = downloads.CsvCells.SAFE
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
-    record_release(resources, ask, release, media_type.value)
+    record_release(resources, context, release, media_type.value)
     holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
-        ask,
+        context,
         holder,
         copy_id,
         subject,

@@ -92,7 +92,7 @@ print(rows.describe())"""
 def snippets(url: str, copy: Copy, table: SharedTable | None = None) -> list[Snippet]:
     """For a service at this address; the key is taken from the environment, never written down.
 
-    `table` is that of the agreement by which the caller has the copy, if it has it by one.
+    `table` is that of the agreement by which the principal has the copy, if it has it by one.
     """
 
     def opened(accept: str) -> str:

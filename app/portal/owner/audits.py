@@ -9,10 +9,10 @@ import orjson
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import Dataset
-from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.attacks.audit import Wish, ask_for_audit, newest_audits, read_audit
@@ -29,9 +29,9 @@ MOST = 200
 @router.get("")
 def show_audits(
     request: Request,
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     job: Annotated[str, Query(max_length=60)] = "",
 ) -> Response:
     """Past audits, one that runs, and the form that begins another."""
@@ -40,30 +40,32 @@ def show_audits(
         "owner/audits.html",
         title=f"Audits of {dataset.name}",
         dataset=dataset,
-        levels=list_levels(resources, ask, dataset.id),
-        audits=newest_audits(resources, ask, dataset.id, limit=MOST),
-        running=show_job(resources, ask, job).job if job else None,
+        levels=list_levels(resources, context, dataset.id),
+        audits=newest_audits(resources, context, dataset.id, limit=MOST),
+        running=show_job(resources, context, job).job if job else None,
     )
 
 
 @router.post("")
 def begin_audit(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     level: Annotated[list[str] | None, Form(max_length=200)] = None,
 ) -> Response:
     """Have the copies of some levels attacked."""
     if not level:
         raise InvalidParameter("Choose at least one level.", parameter="level")
-    job_id = ask_for_audit(resources, ask, dataset.id, Wish(levels=tuple(level)))
+    job_id = ask_for_audit(resources, context, dataset.id, Wish(levels=tuple(level)))
     return RedirectResponse(f"{PREFIX}/{dataset.id}/audits?job={job_id}", 303)
 
 
 @router.get("/jobs/{job_id}")
-def watch_audit(job_id: str, dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response:
+def watch_audit(
+    job_id: str, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """How far an audit is, for the script that waits for it."""
-    watched = show_job(resources, ask, job_id)
+    watched = show_job(resources, context, job_id)
     job, came_of_it = watched.job, watched.outcome
     audits = f"{PREFIX}/{dataset.id}/audits"
     subject = came_of_it.get("subject")
@@ -83,10 +85,10 @@ def watch_audit(job_id: str, dataset: OwnHere, resources: ResourcesHere, ask: As
 
 @router.get("/{audit_id}")
 def show_audit(
-    audit_id: str, request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+    audit_id: str, request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """An audit: its verdict, its pictures, and every attack."""
-    audit = read_audit(resources, ask, dataset.id, audit_id)
+    audit = read_audit(resources, context, dataset.id, audit_id)
     return audit_page(request, dataset, audit, overseen=False)
 
 

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import TypeAdapter
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter, NotFound
 from app.model import Dataset, Kind, Level
-from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.preview.examples import EXAMPLES
 from app.service.copies.preview.report import MOST_COLUMNS, LevelPreview, recommendations
 from app.service.copies.preview.run import MOST_LEVELS, Wish, preview_levels
@@ -33,10 +33,10 @@ Name = Annotated[str, Form(max_length=1_000)]
 
 @router.get("/levels")
 def show_levels(
-    request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """The slider, and the levels that have a name."""
-    named = levels.list_levels(resources, ask, dataset.id)
+    named = levels.list_levels(resources, context, dataset.id)
     return page(
         request,
         "owner/levels.html",
@@ -51,14 +51,14 @@ def show_levels(
 
 @router.post("/preview")
 def preview(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     privacy: Annotated[list[float], Query(min_length=1, max_length=MOST_LEVELS)],
 ) -> Response:
     """What levels would risk and keep; nothing of it is kept."""
     wish = Wish(privacies=tuple(privacy))
-    found = preview_levels(resources, ask, dataset.id, wish)
+    found = preview_levels(resources, context, dataset.id, wish)
     said = {"levels": [_tried(level) for level in found.levels]}
     return Response(orjson.dumps(said), media_type="application/json")
 
@@ -83,9 +83,9 @@ def _tried(level: LevelPreview) -> dict[str, object]:
 
 @router.post("/levels")
 def save_level(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     percent: Annotated[int, Form(ge=1, le=99)],
     name: Name = "",
     offered: Annotated[bool, Form()] = False,
@@ -96,7 +96,7 @@ def save_level(
         raise InvalidParameter("Give the level a name.", parameter="name")
     levels.put_level(
         resources,
-        ask,
+        context,
         dataset.id,
         said,
         noise_variance=None,
@@ -108,17 +108,17 @@ def save_level(
 
 @router.post("/levels/offer")
 def offer_level(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     name: Name,
     offered: Annotated[bool, Form()] = False,
 ) -> Response:
     """Say whether those who find the data set may ask for a level."""
-    level = _named(resources, ask, dataset.id, name)
+    level = _named(resources, context, dataset.id, name)
     levels.put_level(
         resources,
-        ask,
+        context,
         dataset.id,
         name,
         noise_variance=level.noise_variance,
@@ -129,14 +129,16 @@ def offer_level(
 
 
 @router.post("/levels/remove")
-def remove_level(dataset: OwnHere, resources: ResourcesHere, ask: AskHere, name: Name) -> Response:
+def remove_level(
+    dataset: OwnDep, resources: ResourcesDep, context: ContextDep, name: Name
+) -> Response:
     """Forget a level that nobody has."""
-    levels.remove_level(resources, ask, dataset.id, name)
+    levels.remove_level(resources, context, dataset.id, name)
     return _back(dataset.id, "removed")
 
 
-def _named(resources: Resources, ask: Ask, dataset_id: str, name: str) -> Level:
-    for level in levels.list_levels(resources, ask, dataset_id):
+def _named(resources: Resources, context: RequestContext, dataset_id: str, name: str) -> Level:
+    for level in levels.list_levels(resources, context, dataset_id):
         if level.name == name:
             return level
     raise NotFound(f"There is no level {name!r}.")

@@ -10,12 +10,12 @@ from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 
 from app.agreement import Agreement, Item, Party
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter, NotFound
 from app.model import Level
-from app.portal.owner.owning import ONE, FieldsHere, OwnHere
+from app.portal.owner.owning import ONE, FieldsDep, OwnDep
 from app.portal.visits import Page
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.datasets.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing.agreements import lookup, negotiating, states
@@ -49,14 +49,16 @@ class Offerable:
     levels: list[Level]
 
 
-def offerable(resources: Resources, ask: Ask, agreement: Agreement) -> list[Offerable]:
+def offerable(
+    resources: Resources, context: RequestContext, agreement: Agreement
+) -> list[Offerable]:
     """What the provider may offer instead; nothing where it is not its turn to offer."""
-    provides = party_of(ask, agreement) is Party.PROVIDER
+    provides = party_of(context, agreement) is Party.PROVIDER
     if not provides or states.after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
         return []
     try:
         return [
-            Offerable(item, list_levels(resources, ask, item.dataset))
+            Offerable(item, list_levels(resources, context, item.dataset))
             for item in agreement.terms.items
         ]
     except NotFound:  # a data set was removed since it was asked for
@@ -65,10 +67,10 @@ def offerable(resources: Resources, ask: Ask, agreement: Agreement) -> list[Offe
 
 @router.post("/portal/agreements/{agreement_id}/offer")
 def offer_other_terms(
-    agreement_id: str, fields: FieldsHere, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Answer a request with other levels, or another end."""
-    terms = lookup.show_agreement(resources, ask, agreement_id).terms
+    terms = lookup.show_agreement(resources, context, agreement_id).terms
     items = tuple(
         DraftItem(item.dataset, fields.get(f"level-{place}", item.level), item.columns)
         for place, item in enumerate(terms.items)
@@ -85,7 +87,7 @@ def offer_other_terms(
     )
     negotiating.send(
         resources,
-        ask,
+        context,
         agreement_id,
         Message.OFFER,
         draft=draft,
@@ -96,7 +98,9 @@ def offer_other_terms(
 
 
 @router.post(f"{ONE}/offers")
-def offer(dataset: OwnHere, fields: FieldsHere, resources: ResourcesHere, ask: AskHere) -> Response:
+def offer(
+    dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """Offer somebody an agreement."""
     purpose = fields.get("purpose", "").strip()
     if not purpose:
@@ -107,7 +111,7 @@ def offer(dataset: OwnHere, fields: FieldsHere, resources: ResourcesHere, ask: A
         ends_at=end_of(fields.get("until", "")),
         traceable="traceable" in fields,
     )
-    made = negotiating.open_agreement(resources, ask, draft, fields.get("recipient", ""))
+    made = negotiating.open_agreement(resources, context, draft, fields.get("recipient", ""))
     return RedirectResponse(f"/portal/agreements/{made.id}?done=offered", 303)
 
 

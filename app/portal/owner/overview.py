@@ -9,18 +9,18 @@ from typing import Annotated, Generic, TypeVar
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Dataset, Kind, Level
 from app.portal.owner.column_wishes import changed_columns
-from app.portal.owner.owning import ONE, PREFIX, FieldsHere, OwnHere, require_owner
+from app.portal.owner.owning import ONE, PREFIX, FieldsDep, OwnDep, require_owner
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service import logs
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.datasets import catalogue, levels
 from app.service.datasets import columns as saying
 from app.service.resources import Resources
-from app.service.sharing import grants, recipients
+from app.service.sharing import grants, principals
 
 AT_ONCE = 24
 
@@ -44,12 +44,12 @@ class DatasetPage(Generic[Told]):
 
 
 def page_of_datasets(
-    resources: Resources, ask: Ask, after: str, tell: Callable[[Dataset], Told]
+    resources: Resources, context: RequestContext, after: str, tell: Callable[[Dataset], Told]
 ) -> DatasetPage[Told]:
     """The page that follows a data set."""
-    found = catalogue.list_datasets(resources, ask, after=after, limit=AT_ONCE + 1)
+    found = catalogue.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
-    entries = [(one, levels.list_levels(resources, ask, one.id), tell(one)) for one in shown]
+    entries = [(one, levels.list_levels(resources, context, one.id), tell(one)) for one in shown]
     return DatasetPage(entries, after, shown[-1].id if len(found) > AT_ONCE else None)
 
 
@@ -59,8 +59,8 @@ router = APIRouter(route_class=Page, include_in_schema=False)
 @router.get(PREFIX, dependencies=[Depends(require_owner)])
 def list_owned(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     after: After = "",
 ) -> Response:
     """One's own data sets; all of them for administrators."""
@@ -69,14 +69,17 @@ def list_owned(
         "owner/owned.html",
         title="Your data sets",
         listed=page_of_datasets(
-            resources, ask, after, lambda one: len(grants.list_grants(resources, ask, one.id))
+            resources,
+            context,
+            after,
+            lambda one: len(grants.list_grants(resources, context, one.id)),
         ),
     )
 
 
 @router.get(ONE)
 def show_owned(
-    request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """What a data set is, and what to do next."""
     return page(
@@ -84,42 +87,42 @@ def show_owned(
         "owner/overview.html",
         title=dataset.name,
         dataset=dataset,
-        levels=levels.list_levels(resources, ask, dataset.id),
-        grants=grants.list_grants(resources, ask, dataset.id),
+        levels=levels.list_levels(resources, context, dataset.id),
+        grants=grants.list_grants(resources, context, dataset.id),
         kinds=list(Kind),
     )
 
 
 @router.post(f"{ONE}/description")
 def describe(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     description: Annotated[str, Form(max_length=20_000)] = "",
     listed: Annotated[bool, Form()] = False,
 ) -> Response:
     """Say what a data set is, and whether others find it."""
     catalogue.describe_dataset(
-        resources, ask, dataset.id, description=description.strip(), listed=listed
+        resources, context, dataset.id, description=description.strip(), listed=listed
     )
     return _back(dataset.id, "described")
 
 
 @router.post(f"{ONE}/columns")
 def correct_columns(
-    dataset: OwnHere, fields: FieldsHere, resources: ResourcesHere, ask: AskHere
+    dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Say what columns are, until the first copy exists."""
     wishes = changed_columns(dataset.columns, fields)
     if wishes:
-        saying.put_columns(resources, ask, dataset.id, wishes)
+        saying.put_columns(resources, context, dataset.id, wishes)
     return _back(dataset.id, "corrected" if wishes else "unchanged")
 
 
 @router.post(f"{ONE}/remove")
-def remove(dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response:
+def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Forget a data set for good."""
-    catalogue.remove_dataset(resources, ask, dataset.id)
+    catalogue.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 
 
@@ -135,15 +138,17 @@ ENTRIES_AT_ONCE = 50
 @history_router.get("")
 def show_history(
     request: Request,
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     before: Annotated[int | None, Query(ge=1, lt=2**62)] = None,
 ) -> Response:
     """Entries of the log about a data set, the newest first."""
-    found = logs.dataset_log(resources, ask, dataset.id, before=before, limit=ENTRIES_AT_ONCE + 1)
+    found = logs.dataset_log(
+        resources, context, dataset.id, before=before, limit=ENTRIES_AT_ONCE + 1
+    )
     shown = found[:ENTRIES_AT_ONCE]
-    mentioned = {entry.caller for entry in shown}
+    mentioned = {entry.principal for entry in shown}
     mentioned |= {str(entry.facts.get("recipient")) for entry in shown}
     return page(
         request,
@@ -151,6 +156,6 @@ def show_history(
         title=f"History of {dataset.name}",
         dataset=dataset,
         entries=shown,
-        names=recipients.names_of(resources, ask, mentioned),
+        names=principals.names_of(resources, context, mentioned),
         older=shown[-1].sequence if len(found) > ENTRIES_AT_ONCE else None,
     )

@@ -6,27 +6,27 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Dataset, Role
 from app.portal.visits import read_form
-from app.service.asking import require
+from app.service.context import require
 from app.service.datasets.catalogue import show_owned
 
 PREFIX = "/portal/owned"
 ONE = f"{PREFIX}/{{dataset_id}}"
 
 
-def own_dataset(dataset_id: str, resources: ResourcesHere, ask: AskHere) -> Dataset:
+def own_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> Dataset:
     """The data set of an address, for its owner or an administrator."""
-    return show_owned(resources, ask, dataset_id)
+    return show_owned(resources, context, dataset_id)
 
 
-OwnHere = Annotated[Dataset, Depends(own_dataset)]
+OwnDep = Annotated[Dataset, Depends(own_dataset)]
 
 
-def require_owner(ask: AskHere) -> None:
+def require_owner(context: ContextDep) -> None:
     """Refuse those who have no data sets of their own."""
-    require(ask, Role.OWNER)
+    require(context, Role.OWNER)
 
 
 async def form_fields(request: Request) -> dict[str, str]:
@@ -35,4 +35,4 @@ async def form_fields(request: Request) -> dict[str, str]:
     return {name: str(value) for name, value in (await request.form()).items()}
 
 
-FieldsHere = Annotated[dict[str, str], Depends(form_fields)]
+FieldsDep = Annotated[dict[str, str], Depends(form_fields)]

@@ -9,19 +9,19 @@ from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.agreement import Agreement, State, is_in_force
-from app.api.transport.dependencies import AskHere, ResourcesHere
-from app.api.transport.incoming.tables import BodyHere, ReadingHere
-from app.model import Caller, Grant, Role
+from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.incoming.tables import BodyDep, ReadingDep
+from app.model import Grant, Principal, Role
 from app.portal.owner.offering import end_of
-from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.lookup import read_history
 from app.service.copies.tracing import trace
 from app.service.datasets.levels import list_levels
 from app.service.resources import Resources
-from app.service.sharing import grants, recipients
+from app.service.sharing import grants, principals
 from app.service.sharing.agreements import lookup
 from app.tables.reading import read_table
 
@@ -35,13 +35,13 @@ Chosen = Annotated[str, Form(max_length=200)]
 
 @router.get("")
 def show_people(
-    request: Request, dataset: OwnHere, resources: ResourcesHere, ask: AskHere
+    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Rights, requests to decide, agreements and copies."""
-    given = grants.list_grants(resources, ask, dataset.id)
-    agreed = lookup.agreements_about(resources, ask, dataset.id, after="", limit=MOST)
-    drawn = read_history(resources, ask, dataset.id, after=0, limit=MOST)
-    levels = list_levels(resources, ask, dataset.id)
+    given = grants.list_grants(resources, context, dataset.id)
+    agreed = lookup.agreements_about(resources, context, dataset.id, after="", limit=MOST)
+    drawn = read_history(resources, context, dataset.id, after=0, limit=MOST)
+    levels = list_levels(resources, context, dataset.id)
     now = datetime.now(UTC)
     mentioned = {one.recipient for one in given} | {one.consumer for one in agreed}
     return page(
@@ -57,34 +57,34 @@ def show_people(
         in_force={one.id for one in agreed if is_in_force(one, now)},
         drawn=drawn,
         called={level.noise_variance: level.name for level in levels},
-        names=recipients.names_of(
-            resources, ask, mentioned | {one.caller for one in drawn} | {dataset.owner}
+        names=principals.names_of(
+            resources, context, mentioned | {one.principal for one in drawn} | {dataset.owner}
         ),
-        choices=_recipients(resources, ask),
+        choices=_recipients(resources, context),
     )
 
 
 @router.post("")
 def grant(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     recipient: Chosen = "",
     level: Chosen = "",
     until: Annotated[str, Form(max_length=40)] = "",
 ) -> Response:
     """Give somebody a level."""
     given = Grant(dataset.id, recipient, level, expires_at=end_of(until))
-    grants.put_grant(resources, ask, given)
+    grants.put_grant(resources, context, given)
     return _back(dataset.id, "granted")
 
 
 @router.post("/withdraw")
 def withdraw(
-    dataset: OwnHere, resources: ResourcesHere, ask: AskHere, recipient: Chosen = ""
+    dataset: OwnDep, resources: ResourcesDep, context: ContextDep, recipient: Chosen = ""
 ) -> Response:
     """Take a right back."""
-    grants.withdraw_grant(resources, ask, dataset.id, recipient)
+    grants.withdraw_grant(resources, context, dataset.id, recipient)
     return _back(dataset.id, "withdrawn")
 
 
@@ -92,12 +92,12 @@ def _waits_for_owner(agreement: Agreement) -> bool:
     return agreement.state in (State.REQUESTED, State.ACCEPTED, State.VERIFIED)
 
 
-def _recipients(resources: Resources, ask: Ask) -> list[Caller]:
+def _recipients(resources: Resources, context: RequestContext) -> list[Principal]:
     """Who may be given something."""
-    found = recipients.list_recipients(resources, ask, after="", limit=MOST)
-    able = [one.caller for one in found if not one.revoked_at]
-    chosen = [caller for caller in able if caller.role is Role.RECIPIENT]
-    return sorted(chosen, key=lambda caller: caller.name.lower())
+    found = principals.list_principals(resources, context, after="", limit=MOST)
+    able = [one.principal for one in found if not one.revoked_at]
+    chosen = [principal for principal in able if principal.role is Role.RECIPIENT]
+    return sorted(chosen, key=lambda principal: principal.name.lower())
 
 
 def _back(dataset_id: str, done: str) -> Response:
@@ -108,7 +108,7 @@ traces_router = APIRouter(prefix=f"{ONE}/trace", route_class=Page, include_in_sc
 
 
 @traces_router.get("")
-def show_form(request: Request, dataset: OwnHere) -> Response:
+def show_form(request: Request, dataset: OwnDep) -> Response:
     """Where a found table is dropped."""
     title = f"Trace a table to copies of {dataset.name}"
     return page(request, "owner/trace.html", title=title, dataset=dataset)
@@ -117,14 +117,14 @@ def show_form(request: Request, dataset: OwnHere) -> Response:
 @traces_router.post("")
 def trace_file(
     request: Request,
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
-    body: BodyHere,
-    reading: ReadingHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    body: BodyDep,
+    reading: ReadingDep,
 ) -> Response:
     """The recipients whose copies a file was made of."""
     found = read_table(body, None, None, resources.limits, resources.spool_dir, wishes=reading)
-    traced = trace(resources, ask, dataset.id, found)
-    names = recipients.names_of(resources, ask, {one.recipient for one in traced.copies})
+    traced = trace(resources, context, dataset.id, found)
+    names = principals.names_of(resources, context, {one.recipient for one in traced.copies})
     return page(request, "owner/traced.html", traced=traced, names=names)

@@ -14,15 +14,15 @@ from typing import Annotated
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere
-from app.api.transport.incoming.tables import BodyHere, ReadingHere
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
+from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import NotFound
 from app.model import ColumnWish, Kind
 from app.portal.owner.column_wishes import told_wishes
 from app.portal.owner.owning import PREFIX, require_owner
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.asking import Ask, new_id
+from app.service.context import RequestContext, new_id
 from app.service.datasets.arriving import register
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedReader
@@ -37,32 +37,32 @@ WAITING = "upload"
 FileId = Annotated[str, Query(alias="file", pattern=rf"^{WAITING}_[0-9a-f]{{20}}$")]
 
 
-def keep(resources: Resources, ask: Ask, body: Readable) -> str:
+def keep(resources: Resources, context: RequestContext, body: Readable) -> str:
     """Seal what comes; its id. A body that does not come whole leaves nothing."""
     file_id = new_id(WAITING)
-    with resources.jobs.files.writer(_name(file_id, ask)) as sink:
+    with resources.jobs.files.writer(_name(file_id, context)) as sink:
         while chunk := body.read(CHUNK_BYTES):
             sink.write(chunk)
     return file_id
 
 
 @contextmanager
-def opened(resources: Resources, ask: Ask, file_id: str) -> Iterator[SealedReader]:
-    """The file of the caller, to be read in the block; NotFound where it is gone."""
+def opened(resources: Resources, context: RequestContext, file_id: str) -> Iterator[SealedReader]:
+    """The file of the principal, to be read in the block; NotFound where it is gone."""
     try:
-        with resources.jobs.files.opened(_name(file_id, ask)) as file:
+        with resources.jobs.files.opened(_name(file_id, context)) as file:
             yield SealedReader(file)
     except FileNotFoundError:
         raise NotFound("The file is not here any more. Choose it once more.") from None
 
 
-def forget(resources: Resources, ask: Ask, file_id: str) -> None:
-    """Remove the file of the caller, if it is there."""
-    resources.jobs.files.remove(_name(file_id, ask))
+def forget(resources: Resources, context: RequestContext, file_id: str) -> None:
+    """Remove the file of the principal, if it is there."""
+    resources.jobs.files.remove(_name(file_id, context))
 
 
-def _name(file_id: str, ask: Ask) -> str:
-    return f"{file_id}-{ask.caller.id}"
+def _name(file_id: str, context: RequestContext) -> str:
+    return f"{file_id}-{context.principal.id}"
 
 
 router = APIRouter(
@@ -78,7 +78,7 @@ Key = Annotated[str, Query(max_length=10_000)]
 
 
 @router.get("")
-def show_form(request: Request, resources: ResourcesHere) -> Response:
+def show_form(request: Request, resources: ResourcesDep) -> Response:
     """Where a file is dropped."""
     limit = resources.limits.upload_bytes
     return page(
@@ -91,39 +91,39 @@ def show_form(request: Request, resources: ResourcesHere) -> Response:
 
 
 @router.post("/file")
-def take_file(resources: ResourcesHere, ask: AskHere, body: BodyHere) -> Response:
+def take_file(resources: ResourcesDep, context: ContextDep, body: BodyDep) -> Response:
     """Have a file wait, sealed, until it was looked at."""
-    said = {"file": keep(resources, ask, body)}
+    said = {"file": keep(resources, context, body)}
     return Response(orjson.dumps(said), 201, media_type="application/json")
 
 
 @router.delete("/file")
-def forget_file(resources: ResourcesHere, ask: AskHere, file_id: FileId) -> Response:
+def forget_file(resources: ResourcesDep, context: ContextDep, file_id: FileId) -> Response:
     """Remove a file that another one was chosen for."""
-    forget(resources, ask, file_id)
+    forget(resources, context, file_id)
     return Response(status_code=204)
 
 
 @router.post("/look")
 def look_at_file(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     file_id: FileId,
-    reading: ReadingHere,
-    progress: ProgressHere,
+    reading: ReadingDep,
+    progress: ProgressDep,
     columns: Wishes = "",
     key_column: Key = "",
 ) -> Response:
     """How a file is read and what each column is taken for; it goes on waiting."""
     wishes = told_wishes(columns)
     with (
-        opened(resources, ask, file_id) as body,
+        opened(resources, context, file_id) as body,
         sent_table(resources, body, wishes, reading) as stream,
     ):
         found, report, notices = register.try_table(
             resources,
-            ask,
+            context,
             "",
             stream,
             wishes,
@@ -144,11 +144,11 @@ def look_at_file(
 
 @router.post("")
 def register_file(
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     file_id: FileId,
-    reading: ReadingHere,
-    progress: ProgressHere,
+    reading: ReadingDep,
+    progress: ProgressDep,
     name: Name = "",
     columns: Wishes = "",
     key_column: Key = "",
@@ -157,14 +157,14 @@ def register_file(
 ) -> Response:
     """Register a file as it was looked at and corrected."""
     wishes = told_wishes(columns)
-    register.check_name(resources, ask, name.strip())
+    register.check_name(resources, context, name.strip())
     with (
-        opened(resources, ask, file_id) as body,
+        opened(resources, context, file_id) as body,
         sent_table(resources, body, wishes, reading) as stream,
     ):
         dataset, _, notices = register.register_dataset(
             resources,
-            ask,
+            context,
             name.strip(),
             stream,
             wishes,
@@ -174,7 +174,7 @@ def register_file(
             allow_overlap=allow_overlap,
             progress=progress,
         )
-    forget(resources, ask, file_id)
+    forget(resources, context, file_id)
     said = {
         "address": f"{PREFIX}/{dataset.id}?done=registered",
         "notices": [notice.detail for notice in notices],

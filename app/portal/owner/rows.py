@@ -9,10 +9,10 @@ import orjson
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere
-from app.api.transport.incoming.tables import BodyHere, ReadingHere
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
+from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import InvalidParameter
-from app.portal.owner.owning import ONE, PREFIX, OwnHere
+from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.datasets import pending, rows
@@ -26,9 +26,9 @@ LONGEST_LIST = 2**19
 @router.get("")
 def show_rows(
     request: Request,
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     retired: int | None = None,
 ) -> Response:
     """How many rows there are, those pending, and forms that change that."""
@@ -38,23 +38,23 @@ def show_rows(
         title=f"Rows of {dataset.name}",
         dataset=dataset,
         retired=retired,
-        pending=pending.list_pending(resources, ask, dataset.id),
+        pending=pending.list_pending(resources, context, dataset.id),
     )
 
 
 @router.post("")
 def append_file(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
-    body: BodyHere,
-    reading: ReadingHere,
-    progress: ProgressHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    body: BodyDep,
+    reading: ReadingDep,
+    progress: ProgressDep,
     allow_versions: bool = False,
     allow_overlap: bool = False,
 ) -> Response:
     """Append the rows of a file."""
-    wished, reading = rows.expected_reading(resources, ask, dataset.id, reading)
+    wished, reading = rows.expected_reading(resources, context, dataset.id, reading)
     with read_batches(
         body,
         None,
@@ -66,7 +66,7 @@ def append_file(
     ) as stream:
         appended = rows.append_rows(
             resources,
-            ask,
+            context,
             dataset.id,
             stream,
             reading.dates,
@@ -84,26 +84,26 @@ def append_file(
 
 
 @router.post("/close")
-def close_pending(dataset: OwnHere, resources: ResourcesHere, ask: AskHere) -> Response:
+def close_pending(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Form a part of the pending rows now."""
-    pending.close_pending(resources, ask, dataset.id)
+    pending.close_pending(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 
 @router.post("/pending/{batch_id}/withdraw")
 def withdraw_pending(
-    dataset: OwnHere, batch_id: str, resources: ResourcesHere, ask: AskHere
+    dataset: OwnDep, batch_id: str, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Withdraw a batch of pending rows."""
-    pending.withdraw_pending(resources, ask, dataset.id, batch_id)
+    pending.withdraw_pending(resources, context, dataset.id, batch_id)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 
 @router.post("/retire")
 def retire_rows(
-    dataset: OwnHere,
-    resources: ResourcesHere,
-    ask: AskHere,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
     by: Annotated[str, Form(max_length=10)] = "keys",
     which: Annotated[str, Form(max_length=LONGEST_LIST)] = "",
 ) -> Response:
@@ -112,9 +112,11 @@ def retire_rows(
     if not said:
         raise InvalidParameter("Name at least one row.", parameter="which")
     if by == "keys":
-        retired, _ = rows.retire_rows(resources, ask, dataset.id, rows=None, keys=said)
+        retired, _ = rows.retire_rows(resources, context, dataset.id, rows=None, keys=said)
     else:
-        retired, _ = rows.retire_rows(resources, ask, dataset.id, rows=_numbers(said), keys=None)
+        retired, _ = rows.retire_rows(
+            resources, context, dataset.id, rows=_numbers(said), keys=None
+        )
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows?retired={retired}", 303)
 
 

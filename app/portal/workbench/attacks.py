@@ -11,7 +11,6 @@ from pydantic import Field, TypeAdapter
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars
-from app.service.asking import seed_or_new
 from app.service.attacks.adversary import (
     Between,
     IndependentNoise,
@@ -22,6 +21,7 @@ from app.service.attacks.adversary import (
 )
 from app.service.attacks.attack import score_attacks
 from app.service.attacks.findings import Scoring
+from app.service.context import seed_or_new
 from app.service.jobs.progress import Progress
 from app.tables.arrays.numbers import number_table
 

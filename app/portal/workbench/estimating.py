@@ -62,9 +62,9 @@ def run_estimate(
     values = number_table(present, "given", [form.column]).values[:, 0]
     noise = form.noise_of(values)
     with progress.interruptible():
-        progress.tell("taking the noise out", 0, 2)
+        progress.report("taking the noise out", 0, 2)
         found = estimate_distribution(values, EstimateWish(noise, bins=Bins(form.bins)))
-        progress.tell("drawing anew for the band", 1, 2)
+        progress.report("drawing anew for the band", 1, 2)
         edges = found.edges
         histogram = histogram_on(values, edges, cells_per_bin=cells_per_bin(edges))
         band = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))

@@ -11,16 +11,16 @@ import pyarrow as pa
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.downloads import EXTENSION
-from app.api.transport.incoming.tables import FormHere, form_body
+from app.api.transport.incoming.tables import FormDep, form_body
 from app.api.transport.problems import kept_problem, problem_types
 from app.errors import InvalidParameter, NotFound
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.portal.workbench import swapping, synthesis, working
 from app.portal.workbench.bench import TOOLS, Tool, tool_named
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.tidying import WORKBENCH
 from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
@@ -48,10 +48,10 @@ CHOICES = {"methods": synthesis.METHODS, "swaps": swapping.METHODS}
 
 
 @router.get("")
-def show_bench(request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_bench(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """The tools, and what one did lately."""
-    found = list_jobs(resources, ask, None, after="", limit=RECENT)
-    mine = [one for one in found if _is_mine(one, ask)]
+    found = list_jobs(resources, context, None, after="", limit=RECENT)
+    mine = [one for one in found if _is_mine(one, context)]
     return page(
         request,
         "workbench/bench.html",
@@ -63,9 +63,11 @@ def show_bench(request: Request, resources: ResourcesHere, ask: AskHere) -> Resp
 
 
 @router.get("/work/{job_id}")
-def show_work(job_id: str, request: Request, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_work(
+    job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """How far a work is, or what came of it."""
-    watched = _mine(resources, ask, job_id)
+    watched = _mine(resources, context, job_id)
     job, problem, tool = watched.job, None, _tool_of(resources, watched)
     done = job.state is JobState.DONE
     if job.state is JobState.FAILED:
@@ -85,9 +87,9 @@ def show_work(job_id: str, request: Request, resources: ResourcesHere, ask: AskH
 
 
 @router.get("/work/{job_id}/state")
-def show_state(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """How far a work is, for the script that watches it."""
-    watched = _mine(resources, ask, job_id)
+    watched = _mine(resources, context, job_id)
     job = watched.job
     said = {
         "ended": job.state.ended,
@@ -101,22 +103,22 @@ def show_state(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
 
 
 @router.post("/work/{job_id}/cancel")
-def cancel(job_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def cancel(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """Have a work end."""
-    _mine(resources, ask, job_id)
-    cancel_job(resources, ask, job_id)
+    _mine(resources, context, job_id)
+    cancel_job(resources, context, job_id)
     return RedirectResponse(f"/portal/workbench/work/{job_id}", 303)
 
 
 @router.get("/work/{job_id}/content")
 def download(
     job_id: str,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
     name: Annotated[str, Query(alias="format")] = "csv",
 ) -> Response:
     """What came of a work: its table in any format, or its report."""
-    watched = _mine(resources, ask, job_id)
+    watched = _mine(resources, context, job_id)
     tool = _tool_of(resources, watched)
     if name == "report":
         report = working.part_of(resources, watched, "report")
@@ -132,7 +134,7 @@ def download(
 
 
 @router.post("/look", openapi_extra=PARTS)
-def look(form: FormHere, _ask: AskHere) -> Response:
+def look(form: FormDep, _ask: ContextDep) -> Response:
     """What columns a table has; nothing of it is kept."""
     table = form.table("table")
     columns = [
@@ -142,7 +144,7 @@ def look(form: FormHere, _ask: AskHere) -> Response:
 
 
 @router.get("/{tool}")
-def show_tool(tool: str, request: Request, resources: ResourcesHere) -> Response:
+def show_tool(tool: str, request: Request, resources: ResourcesDep) -> Response:
     """The form of a tool."""
     chosen = tool_named(tool)
     return page(
@@ -157,7 +159,7 @@ def show_tool(tool: str, request: Request, resources: ResourcesHere) -> Response
 
 
 @router.post("/{tool}", openapi_extra=PARTS)
-def begin(tool: str, form: FormHere, resources: ResourcesHere, ask: AskHere) -> Response:
+def begin(tool: str, form: FormDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Begin a work; where it can be watched."""
     chosen = tool_named(tool)
     options = form.value("options", dict[str, Any], {})
@@ -168,20 +170,20 @@ def begin(tool: str, form: FormHere, resources: ResourcesHere, ask: AskHere) -> 
         if len(form.files[part]) > 1 and not several:
             raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
     readings = working.told_readings(form)
-    job_id = working.begin(resources, ask, chosen, form, options, readings)
+    job_id = working.begin(resources, context, chosen, form, options, readings)
     return _json({"work": f"/portal/workbench/work/{job_id}"})
 
 
-def _mine(resources: Resources, ask: Ask, job_id: str) -> Watched:
-    """A work of the caller's own: what others brought is nobody else's, administrators included."""
-    watched = show_job(resources, ask, job_id)
-    if not _is_mine(watched, ask):
+def _mine(resources: Resources, context: RequestContext, job_id: str) -> Watched:
+    """A work of the principal's own: what others brought is nobody else's, administrators included."""
+    watched = show_job(resources, context, job_id)
+    if not _is_mine(watched, context):
         raise NotFound("There is no such work of yours.")
     return watched
 
 
-def _is_mine(watched: Watched, ask: Ask) -> bool:
-    return watched.job.kind == WORKBENCH and watched.job.caller == ask.caller.id
+def _is_mine(watched: Watched, context: RequestContext) -> bool:
+    return watched.job.kind == WORKBENCH and watched.job.principal == context.principal.id
 
 
 def _tool_of(resources: Resources, watched: Watched) -> Tool:

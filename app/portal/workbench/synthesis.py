@@ -64,7 +64,7 @@ def run_synthesis(
     """A synthetic table."""
     (table,) = tables["table"]
     made = synthesise(table, form.method, form.wishes(), limits, progress.share(0, 900))
-    progress.tell("drawing", 900, SHARES)
+    progress.report("drawing", 900, SHARES)
     beside = side_by_side(table, made.first)
     return Finished(
         made.first,

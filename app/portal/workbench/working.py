@@ -20,17 +20,18 @@ from app.api.transport.incoming.tables import NAMED_DELIMITERS, TableForm, conte
 from app.errors import InvalidParameter, NotFound, Unauthenticated
 from app.portal.workbench.bench import Tool, tool_named
 from app.portal.workbench.finished import Finished
-from app.service.asking import Ask, new_id, work
+from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.progress import SHARES, Progress
 from app.service.jobs.tidying import WORKBENCH, answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.blobs.sealed_bytes import SealingWriter
 from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from app.tables.media import MediaType
 from app.tables.reading import read_table
 from app.tables.stream import FOUND_OUT, ReadingWishes
@@ -69,7 +70,7 @@ def _spelt_out(said: dict[str, Any]) -> dict[str, Any]:
 
 def begin(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     tool: Tool,
     form: TableForm,
     options: Any,
@@ -90,19 +91,19 @@ def begin(
                     place = {"part": part, "type": kind, "start": start, "end": end}
                     parts.append(place | {"reading": asdict(reading_of)})
         said = {"tool": tool.name, "options": options, "parts": parts}
-        with work(resources, ask) as under_way:
+        with unit_of_work(resources, context) as uow:
             enqueue(
-                under_way.connection,
+                uow.connection,
                 resources,
                 kind=WORKBENCH,
                 subject=tool.title,
                 payload=said,
-                caller=ask.caller,
-                request_id=ask.request_id,
+                principal=context.principal,
+                request_id=context.request_id,
                 job_id=job_id,
                 stored_bytes=end,
             )
-            under_way.record("workbench.begin", job_id, tool=tool.name)
+            uow.record("workbench.begin", job_id, tool=tool.name)
     except BaseException:
         resources.jobs.files.remove(name)
         raise
@@ -117,7 +118,7 @@ def _read(file: UploadFile) -> Iterator[bytes]:
 
 def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
     given = payload_of(resources, job)
-    _require_caller(resources, job)
+    _require_principal(resources, job)
     tool = tool_named(given["tool"])
     options = tool.options(given["options"])
     tables: dict[str, list[pa.Table]] = {}
@@ -125,7 +126,7 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
     try:
         with files.opened(request_file(job.id)) as body:
             for number, part in enumerate(given["parts"]):
-                progress.tell("reading", READING * number // len(given["parts"]), SHARES)
+                progress.report("reading", READING * number // len(given["parts"]), SHARES)
                 sent = io.BytesIO(body.read(part["start"], part["end"] - part["start"]))
                 limits, spool = resources.limits, resources.spool_dir
                 wishes = WISHES.validate_python(part.get("reading", {}))
@@ -134,14 +135,14 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
     except FileNotFoundError:
         raise NotFound("What was sent is not there any more.") from None
     found = tool.run(tables, options, resources.limits, progress.share(READING, 950))
-    progress.tell("keeping the result", 950, SHARES)
+    progress.report("keeping the result", 950, SHARES)
     name = answer_file(job.id, job.attempts)
     return Outcome({"workbench_file": name, "parts": _kept(resources, name, found)})
 
 
-def _require_caller(resources: Resources, job: Job) -> None:
+def _require_principal(resources: Resources, job: Job) -> None:
     with reading(resources.engine) as connection:
-        record = callers.one(connection, job.caller or "")
+        record = principals.one(connection, job.principal or "")
     if record is None or record.revoked_at is not None:
         raise Unauthenticated("Who asked for this was revoked before it was done.")
 

@@ -1,1 +1,1 @@
-"""What attackers get back: from tables that a caller brings, and from copies of ours."""
+"""What attackers get back: from tables that a principal brings, and from copies of ours."""

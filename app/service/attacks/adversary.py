@@ -58,7 +58,7 @@ class ProportionalNoise:
 
 @dataclass(frozen=True)
 class GivenNoise:
-    """Noise of a covariance that the caller states, d × d."""
+    """Noise of a covariance that the principal states, d × d."""
 
     covariance: FloatArray
 

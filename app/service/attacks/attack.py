@@ -1,4 +1,4 @@
-"""Attacks on tables that a caller brings: what they get back, and how near it is to the original."""
+"""Attacks on tables that a principal brings: what they get back, and how near it is to the original."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def score_attacks(
         attacks, warnings = _possible(plan, *original.values.shape)
         findings = []
         for number, attack in enumerate(attacks):
-            progress.tell(f"attacking by {attack}", number, len(attacks) + 1)
+            progress.report(f"attacking by {attack}", number, len(attacks) + 1)
             findings.append(scored(attack, original, evidence, perfect, plan, rng))
-        progress.tell("attacking fewer copies", len(attacks), len(attacks) + 1)
+        progress.report("attacking fewer copies", len(attacks), len(attacks) + 1)
         by_copies = _by_copies(original, disguised, groups, plan, rng)
     return Scoring(
         columns=original.names,
@@ -111,10 +111,10 @@ def reconstruct(
     groups = _checked(first if original is None else original, disguised, models, plan)
     rng = np.random.default_rng(plan.seed)
     with progress.interruptible():
-        progress.tell("gathering what the attacker knows", 0, 2)
+        progress.report("gathering what the attacker knows", 0, 2)
         evidence = gathered([copy.values for copy in disguised], groups, plan, original, rng)
         _possible(plan, *first.values.shape)
-        progress.tell(f"attacking by {plan.attacks[0]}", 1, 2)
+        progress.report(f"attacking by {plan.attacks[0]}", 1, 2)
         values = reconstruction(plan.attacks[0], evidence, plan.options, rng)
     report = ReconstructionReport(
         attacks=plan.attacks,

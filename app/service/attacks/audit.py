@@ -21,21 +21,22 @@ from app.numerics.attacks.releases.findings import Verdict, summary
 from app.numerics.attacks.releases.linear import pooled_left
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.service import results
-from app.service.asking import Ask, Once, new_id, overseen, owned, work
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
+from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
 from app.service.copies.preview.sample import SampledRows, sampled_rows
 from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.jobs.progress import SHARES, SILENT, Progress
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database import receipts
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.jobs import Job
 from app.store.database.registered import levels
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 
 MOST_COPIES = 200
 MOST_CELLS = 40_000_000
@@ -63,7 +64,7 @@ class WantedCopy:
 
 def run_audit(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     wish: Wish,
     progress: Progress = SILENT,
@@ -72,21 +73,21 @@ def run_audit(
 
     Nothing of the copies leaves.
     """
-    audit = _found(resources, ask, dataset_id, wish, progress)
-    progress.tell("keeping what was found", SHARES, SHARES)
-    with work(resources, ask) as under_way:
-        owned(under_way.connection, ask, dataset_id)
-        results.keep_audit(resources, under_way.connection, ask, audit)
-        under_way.record("audit.run", dataset_id, audit=audit.id, copies=len(audit.copies))
+    audit = _found(resources, context, dataset_id, wish, progress)
+    progress.report("keeping what was found", SHARES, SHARES)
+    with unit_of_work(resources, context) as uow:
+        owned(uow.connection, context, dataset_id)
+        results.keep_audit(resources, uow.connection, context, audit)
+        uow.record("audit.run", dataset_id, audit=audit.id, copies=len(audit.copies))
     return audit
 
 
 def _found(
-    resources: Resources, ask: Ask, dataset_id: str, wish: Wish, progress: Progress
+    resources: Resources, context: RequestContext, dataset_id: str, wish: Wish, progress: Progress
 ) -> Audit:
-    progress.tell("reading rows", 0, SHARES)
+    progress.report("reading rows", 0, SHARES)
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         wanted = _wanted(connection, dataset_id, wish)
         d = max(1, len(dataset.columns))
         most_rows = max(2, min(wish.most_rows, MOST_CELLS // (d * len(wanted))))
@@ -95,16 +96,16 @@ def _found(
     variances = [one.noise_variance for one in wanted]
     with progress.interruptible():
         if len(entries) == len(wanted):
-            progress.tell("reading copies", 100, SHARES)
-            copies = [rows.issued(resources, ask, entry) for entry in entries]
+            progress.report("reading copies", 100, SHARES)
+            copies = [rows.issued(resources, context, entry) for entry in entries]
         else:
-            progress.tell("simulating copies", 100, SHARES)
+            progress.report("simulating copies", 100, SHARES)
             simulated = dict(zip(sorted(variances), rows.simulated(sorted(variances)), strict=True))
             copies = [simulated[variance] for variance in variances]
-        progress.tell("pooling copies", 200, SHARES)
+        progress.report("pooling copies", 200, SHARES)
         alone = [pooled_left([copy]) for copy in copies]
         by_copies = _by_copies(rows, variances, copies, alone)
-        progress.tell("attacking the least perturbed copy", 500, SHARES)
+        progress.report("attacking the least perturbed copy", 500, SHARES)
         least = int(np.argmin(variances))
         findings = rows.attacked(copies[least], variances[least])
     return Audit(
@@ -155,10 +156,12 @@ def _by_copies(
     return tuple(found)
 
 
-def read_audit(resources: Resources, ask: Ask, dataset_id: str, audit_id: str) -> Audit:
+def read_audit(
+    resources: Resources, context: RequestContext, dataset_id: str, audit_id: str
+) -> Audit:
     """A past audit, for those who answer for the data set."""
     with reading(resources.engine) as connection:
-        overseen(connection, ask, dataset_id)
+        overseen(connection, context, dataset_id)
         audit = results.read_audit(resources, connection, dataset_id, audit_id)
     if audit is None:
         raise NotFound(f"The data set has no audit {audit_id!r}.")
@@ -166,18 +169,20 @@ def read_audit(resources: Resources, ask: Ask, dataset_id: str, audit_id: str) -
 
 
 def list_audits(
-    resources: Resources, ask: Ask, dataset_id: str, *, after: str, limit: int
+    resources: Resources, context: RequestContext, dataset_id: str, *, after: str, limit: int
 ) -> list[Audit]:
     """Past audits in the order they were run."""
     with reading(resources.engine) as connection:
-        overseen(connection, ask, dataset_id)
+        overseen(connection, context, dataset_id)
         return results.list_audits(resources, connection, dataset_id, after=after, limit=limit)
 
 
-def newest_audits(resources: Resources, ask: Ask, dataset_id: str, *, limit: int) -> list[Audit]:
+def newest_audits(
+    resources: Resources, context: RequestContext, dataset_id: str, *, limit: int
+) -> list[Audit]:
     """Past audits, the last one first."""
     with reading(resources.engine) as connection:
-        overseen(connection, ask, dataset_id)
+        overseen(connection, context, dataset_id)
         return results.newest_audits(resources, connection, dataset_id, limit=limit)
 
 
@@ -217,13 +222,15 @@ def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedC
 AUDIT = "audit"
 
 
-def ask_for_audit(resources: Resources, ask: Ask, dataset_id: str, wish: Wish) -> str:
+def ask_for_audit(
+    resources: Resources, context: RequestContext, dataset_id: str, wish: Wish
+) -> str:
     """Have copies audited by a job, for the data set's owner; the job's id."""
     job_id = new_id("job")
-    with work(resources, ask) as under_way:
-        owned(under_way.connection, ask, dataset_id)
+    with unit_of_work(resources, context) as uow:
+        owned(uow.connection, context, dataset_id)
         enqueue(
-            under_way.connection,
+            uow.connection,
             resources,
             kind=AUDIT,
             subject=dataset_id,
@@ -232,29 +239,31 @@ def ask_for_audit(resources: Resources, ask: Ask, dataset_id: str, wish: Wish) -
                 "issued": wish.issued,
                 "most_rows": wish.most_rows,
             },
-            caller=ask.caller,
-            request_id=ask.request_id,
+            principal=context.principal,
+            request_id=context.request_id,
             job_id=job_id,
         )
-        under_way.record("audit.ask", dataset_id, job=job_id)
+        uow.record("audit.ask", dataset_id, job=job_id)
     return job_id
 
 
 def _audit(resources: Resources, job: Job, progress: Progress) -> Outcome:
     given = payload_of(resources, job)
-    once = Once(f"job:{job.id}", lambda: job.id)
+    idempotency = IdempotentRequest(f"job:{job.id}", lambda: job.id)
     with reading(resources.engine) as connection:
-        record = callers.one(connection, job.caller or "")
-        assert record is not None  # whoever runs jobs has looked whether the caller is there still
-        if receipts.find(connection, record.caller.id, once.key) is not None:
+        record = principals.one(connection, job.principal or "")
+        assert (
+            record is not None
+        )  # whoever runs jobs has looked whether the principal is there still
+        if receipts.find(connection, record.principal.id, idempotency.key) is not None:
             return Outcome()  # an earlier attempt had kept what it found
-    ask = Ask(record.caller, job.request_id, once)
+    context = RequestContext(record.principal, job.request_id, idempotency)
     wish = Wish(
         levels=tuple(given["levels"]),
         issued=given["issued"],
         most_rows=given["most_rows"],
     )
-    return Outcome(subject=run_audit(resources, ask, job.subject, wish, progress).id)
+    return Outcome(subject=run_audit(resources, context, job.subject, wish, progress).id)
 
 
 AUDITING = JobType(_audit)

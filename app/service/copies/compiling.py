@@ -42,7 +42,7 @@ def compile_ahead(home: Path) -> threading.Thread:
 
 
 def compile_now(home: Path) -> bool:
-    """The same, in the caller's thread; whether all compiled functions are in use."""
+    """The same, in the principal's thread; whether all compiled functions are in use."""
     if steps.compiled() and csv_lines.compiled() and runs.compiled():
         return True
     os.environ.setdefault(VARIABLE, str(_folder(home)))

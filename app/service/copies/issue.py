@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
-from app.service.asking import Ask, grant_for, new_id, visible, work
+from app.service.context import RequestContext, grant_for, new_id, visible
 from app.service.copies.chain import RECIPE, whole_chain
 from app.service.copies.freezing.freeze import freeze_dataset, measure_ahead, require_frozen
 from app.service.copies.freezing.protection import (
@@ -34,6 +34,7 @@ from app.service.copies.lookup import (
 )
 from app.service.datasets.levels import checked_variance
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
@@ -71,14 +72,16 @@ class Issued:
     first: bool
 
 
-def issue_copy(resources: Resources, ask: Ask, dataset_id: str, wanted: Wanted) -> Issued:
+def issue_copy(
+    resources: Resources, context: RequestContext, dataset_id: str, wanted: Wanted
+) -> Issued:
     """The copy of a level or variance, drawn now if it never was."""
-    return _issue(resources, ask, dataset_id, [wanted], Algorithm.PARALLEL)[0]
+    return _issue(resources, context, dataset_id, [wanted], Algorithm.PARALLEL)[0]
 
 
 def issue_batch(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     wanted: Sequence[Wanted],
     algorithm: Algorithm,
@@ -88,32 +91,32 @@ def issue_batch(
         raise InvalidParameter(
             f"a batch has 1 to {MOST_IN_A_BATCH} levels", parameter="levels", limit=MOST_IN_A_BATCH
         )
-    return _issue(resources, ask, dataset_id, wanted, algorithm)
+    return _issue(resources, context, dataset_id, wanted, algorithm)
 
 
 def _issue(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     wanted: Sequence[Wanted],
     algorithm: Algorithm,
 ) -> list[Issued]:
-    refuse_auditors(ask)
+    refuse_auditors(context)
     with reading(resources.engine) as connection:
         # Without the lock first: most requests are for copies that exist.
-        known = _known(resources, connection, ask, dataset_id, wanted)
+        known = _known(resources, connection, context, dataset_id, wanted)
     if known is not None:
         return known
     measurement = measure_ahead(resources, dataset_id)
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
         datasets.lock(connection, dataset_id)
-        dataset, grant = visible(connection, ask, dataset_id)
-        levelled = [_variance(connection, ask, dataset, grant, one) for one in wanted]
+        dataset, grant = visible(connection, context, dataset_id)
+        levelled = [_variance(connection, context, dataset, grant, one) for one in wanted]
         variances = levelled
-        if grant is not None and is_traceable(connection, ask, dataset_id):
-            variances = [given_slot(connection, ask, dataset_id, one) for one in levelled]
-        first = freeze_dataset(resources, connection, dataset, under_way.now, measurement)
+        if grant is not None and is_traceable(connection, context, dataset_id):
+            variances = [given_slot(connection, context, dataset_id, one) for one in levelled]
+        first = freeze_dataset(resources, connection, dataset, uow.now, measurement)
         entries = list(whole_chain(resources, connection, dataset_id, first.hash).entries)
         # Nothing is drawn that could not be released: every part has its protection, which carries the noise.
         parts = datasets.parts(connection, dataset_id)
@@ -134,22 +137,20 @@ def _issue(
                     noise_variance=variance,
                     recipe=RECIPE,
                     first_hash=first.hash,
-                    at=under_way.now,
-                    caller=ask.caller.id,
+                    at=uow.now,
+                    principal=context.principal.id,
                 )
                 entries.append(entry)
         for one in wanted:
             if one.level is not None:
-                levels.mark_issued(connection, dataset_id, one.level, under_way.now)
-        under_way.record(
-            "copy.issue", dataset_id, drawn=len(entries) - before, sequence=len(entries)
-        )
+                levels.mark_issued(connection, dataset_id, one.level, uow.now)
+        uow.record("copy.issue", dataset_id, drawn=len(entries) - before, sequence=len(entries))
     drawn = {entry.noise_variance: entry for entry in entries}
     # After the commit: nobody waits while the copies are described.
     with reading(resources.engine) as connection:
         return [
             Issued(
-                _described(connection, ask, dataset, first, drawn[variance]),
+                _described(connection, context, dataset, first, drawn[variance]),
                 drawn[variance].sequence > before,
             )
             for variance in variances
@@ -159,7 +160,7 @@ def _issue(
 def _known(
     resources: Resources,
     connection: Connection,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     wanted: Sequence[Wanted],
 ) -> list[Issued] | None:
@@ -167,12 +168,12 @@ def _known(
 
     Conflict for a recipient before the owner's first copy.
     """
-    dataset, grant = visible(connection, ask, dataset_id)
-    variances = [_variance(connection, ask, dataset, grant, one) for one in wanted]
+    dataset, grant = visible(connection, context, dataset_id)
+    variances = [_variance(connection, context, dataset, grant, one) for one in wanted]
     if grant is not None:
         require_frozen(dataset)
-    if grant is not None and is_traceable(connection, ask, dataset_id):
-        slotted = [own_variance(connection, ask, dataset_id, one) for one in variances]
+    if grant is not None and is_traceable(connection, context, dataset_id):
+        slotted = [own_variance(connection, context, dataset_id, one) for one in variances]
         variances = [one for one in slotted if one is not None]
         if len(variances) < len(slotted):
             return None
@@ -188,32 +189,37 @@ def _known(
         if level is not None and not level.issued:
             return None
     return [
-        Issued(_described(connection, ask, dataset, first, entry), first=False) for entry in known
+        Issued(_described(connection, context, dataset, first, entry), first=False)
+        for entry in known
     ]
 
 
 def _described(
     connection: Connection,
-    ask: Ask,
+    context: RequestContext,
     dataset: Dataset,
     first: PartProtection,
     entry: HistoryEntry,
 ) -> Copy:
-    """The copy as this caller may have it: by its right to this very level, where it has several."""
-    _, grant = visible(connection, ask, dataset.id)
+    """The copy as this principal may have it: by its right to this very level, where it has several."""
+    _, grant = visible(connection, context, dataset.id)
     if grant is not None:
-        grant = grant_for(connection, ask, dataset.id, entry.noise_variance) or grant
+        grant = grant_for(connection, context, dataset.id, entry.noise_variance) or grant
     return copy_of(connection, dataset, grant, first, entry)
 
 
 def _variance(
-    connection: Connection, ask: Ask, dataset: Dataset, grant: Grant | None, wanted: Wanted
+    connection: Connection,
+    context: RequestContext,
+    dataset: Dataset,
+    grant: Grant | None,
+    wanted: Wanted,
 ) -> float:
-    """The variance asked for, where this caller may have it."""
+    """The variance asked for, where this principal may have it."""
     if (wanted.level is None) == (wanted.noise_variance is None):
         raise InvalidParameter("give either level or noise_variance", parameter="level")
     if wanted.noise_variance is not None:
-        if ask.caller.role is not Role.ADMIN and dataset.owner != ask.caller.id:
+        if context.principal.role is not Role.ADMIN and dataset.owner != context.principal.id:
             raise Refusal("only the data set's owner may ask by noise_variance; ask for a level")
         return checked_variance(wanted.noise_variance, "noise_variance")
     assert wanted.level is not None
@@ -225,7 +231,7 @@ def _variance(
         least = granted_variance(connection, grant)
         if level is None or level.noise_variance < least:
             raise Hidden(
-                f"there is no level {wanted.level!r} for this caller; its grant is for level"
+                f"there is no level {wanted.level!r} for this principal; its grant is for level"
                 f" {grant.level!r} and what is more perturbed"
             )
     assert level is not None

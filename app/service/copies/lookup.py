@@ -16,7 +16,14 @@ from sqlalchemy import Connection
 from app.errors import Conflict, Hidden, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.tracing import SLOTS, free_slot, slot_variance
-from app.service.asking import Ask, grant_for, live_grants, overseen, released_columns, visible
+from app.service.context import (
+    RequestContext,
+    grant_for,
+    live_grants,
+    overseen,
+    released_columns,
+    visible,
+)
 from app.service.copies.chain import Chain, whole_chain
 from app.service.copies.freezing.protection import PartProtection, first_protection
 from app.service.resources import Resources
@@ -28,22 +35,26 @@ from app.store.database.registered import datasets, levels
 from app.store.database.sharing import agreements
 
 
-def is_traceable(connection: Connection, ask: Ask, dataset_id: str) -> bool:
-    """Whether what this caller has of a data set must be its own."""
-    return any(_follows(connection, grant) for grant in live_grants(connection, ask, dataset_id))
+def is_traceable(connection: Connection, context: RequestContext, dataset_id: str) -> bool:
+    """Whether what this principal has of a data set must be its own."""
+    return any(
+        _follows(connection, grant) for grant in live_grants(connection, context, dataset_id)
+    )
 
 
 def own_variance(
-    connection: Connection, ask: Ask, dataset_id: str, level_variance: float
+    connection: Connection, context: RequestContext, dataset_id: str, level_variance: float
 ) -> float | None:
-    """The variance of the caller's slot for a level, None where it has none yet."""
-    slot = slots.of_recipient(connection, dataset_id, ask.caller.id, level_variance)
+    """The variance of the principal's slot for a level, None where it has none yet."""
+    slot = slots.of_recipient(connection, dataset_id, context.principal.id, level_variance)
     return None if slot is None else slot.noise_variance
 
 
-def given_slot(connection: Connection, ask: Ask, dataset_id: str, level_variance: float) -> float:
-    """The variance of the caller's slot, given now if it has none; the caller holds the lock."""
-    known = own_variance(connection, ask, dataset_id, level_variance)
+def given_slot(
+    connection: Connection, context: RequestContext, dataset_id: str, level_variance: float
+) -> float:
+    """The variance of the principal's slot, given now if it has none; the principal holds the lock."""
+    known = own_variance(connection, context, dataset_id, level_variance)
     if known is not None:
         return known
     drawn = {entry.noise_variance for entry in history.of(connection, dataset_id)}
@@ -56,17 +67,19 @@ def given_slot(connection: Connection, ask: Ask, dataset_id: str, level_variance
             " of traceable agreements."
         )
     variance = slot_variance(level_variance, slot)
-    slots.add(connection, Slot(dataset_id, ask.caller.id, level_variance, slot, variance))
+    slots.add(connection, Slot(dataset_id, context.principal.id, level_variance, slot, variance))
     return variance
 
 
-def is_anothers(connection: Connection, ask: Ask, dataset_id: str, noise_variance: float) -> bool:
+def is_anothers(
+    connection: Connection, context: RequestContext, dataset_id: str, noise_variance: float
+) -> bool:
     """Whether the copy of this variance is not for this recipient: in another's slot, or in none
     where it has nothing but slots."""
     slot = slots.at_variance(connection, dataset_id, noise_variance)
     if slot is None:
-        return is_traceable(connection, ask, dataset_id)
-    return slot.recipient != ask.caller.id
+        return is_traceable(connection, context, dataset_id)
+    return slot.recipient != context.principal.id
 
 
 def _follows(connection: Connection, grant: Grant) -> bool:
@@ -76,27 +89,27 @@ def _follows(connection: Connection, grant: Grant) -> bool:
     return agreement is not None and agreement.terms.traceable
 
 
-def show_copy(resources: Resources, ask: Ask, copy_id: str) -> Copy:
+def show_copy(resources: Resources, context: RequestContext, copy_id: str) -> Copy:
     """What is said of a copy to those who may have it, and to auditors."""
     with reading(resources.engine) as connection:
-        entry, dataset, grant = permitted(connection, ask, copy_id)
+        entry, dataset, grant = permitted(connection, context, copy_id)
         protection, _ = released_history(resources, connection, dataset.id)
         return copy_of(connection, dataset, grant, protection, entry)
 
 
 def read_history(
-    resources: Resources, ask: Ask, dataset_id: str, *, after: int, limit: int
+    resources: Resources, context: RequestContext, dataset_id: str, *, after: int, limit: int
 ) -> list[HistoryEntry]:
     """Entries in order, for the data set's owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, ask, dataset_id)
+        overseen(connection, context, dataset_id)
         return history.page(connection, dataset_id, after=after, limit=limit)
 
 
 def permitted(
-    connection: Connection, ask: Ask, copy_id: str
+    connection: Connection, context: RequestContext, copy_id: str
 ) -> tuple[HistoryEntry, Dataset, Grant | None]:
-    """The copy's entry and data set, for callers who may know of it.
+    """The copy's entry and data set, for principals who may know of it.
 
     A recipient may have its level and what is more perturbed; less perturbed copies, and those in
     other recipients' slots, do not exist for it.
@@ -104,33 +117,35 @@ def permitted(
     entry = history.of_copy(connection, copy_id)
     if entry is None:
         # Logged like one that is hidden, so that the time of the answer does not tell them apart.
-        overseer = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+        overseer = context.principal.role in (Role.ADMIN, Role.AUDITOR)
         raise (NotFound if overseer else Hidden)(_no_copy(copy_id))
     try:
-        dataset, grant = visible(connection, ask, entry.dataset)
+        dataset, grant = visible(connection, context, entry.dataset)
     except NotFound as hidden:
-        # The id of the data set is not the caller's to learn.
+        # The id of the data set is not the principal's to learn.
         raise type(hidden)(_no_copy(copy_id)) from None
     if grant is not None:
-        grant = grant_for(connection, ask, dataset.id, entry.noise_variance)
-        if grant is None or is_anothers(connection, ask, dataset.id, entry.noise_variance):
+        grant = grant_for(connection, context, dataset.id, entry.noise_variance)
+        if grant is None or is_anothers(connection, context, dataset.id, entry.noise_variance):
             raise Hidden(_no_copy(copy_id))
     return entry, dataset, grant
 
 
-def copy_at_level(resources: Resources, ask: Ask, dataset_id: str, name: str) -> Copy | None:
-    """The copy of a level that this caller was granted, if it was issued."""
+def copy_at_level(
+    resources: Resources, context: RequestContext, dataset_id: str, name: str
+) -> Copy | None:
+    """The copy of a level that this principal was granted, if it was issued."""
     with reading(resources.engine) as connection:
-        dataset, grant = visible(connection, ask, dataset_id)
+        dataset, grant = visible(connection, context, dataset_id)
         level = levels.one(connection, dataset_id, name)
-        rights = [] if grant is None else live_grants(connection, ask, dataset_id)
+        rights = [] if grant is None else live_grants(connection, context, dataset_id)
         if level is None or (grant is not None and name not in {one.level for one in rights}):
-            raise Hidden(f"there is no level {name!r} for this caller")
+            raise Hidden(f"there is no level {name!r} for this principal")
         variance: float | None = level.noise_variance
         if grant is not None:
-            grant = grant_for(connection, ask, dataset_id, level.noise_variance)
-            if is_traceable(connection, ask, dataset_id):
-                variance = own_variance(connection, ask, dataset_id, level.noise_variance)
+            grant = grant_for(connection, context, dataset_id, level.noise_variance)
+            if is_traceable(connection, context, dataset_id):
+                variance = own_variance(connection, context, dataset_id, level.noise_variance)
         entry = None if variance is None else history.at_variance(connection, dataset_id, variance)
         protection = first_protection(resources, connection, dataset_id)
         if entry is None or protection is None:
@@ -139,17 +154,17 @@ def copy_at_level(resources: Resources, ask: Ask, dataset_id: str, name: str) ->
 
 
 def downloadable(
-    connection: Connection, ask: Ask, copy_id: str
+    connection: Connection, context: RequestContext, copy_id: str
 ) -> tuple[HistoryEntry, Dataset, Grant | None]:
-    """The same, for callers who may also have its rows: not for auditors."""
-    found = permitted(connection, ask, copy_id)
-    refuse_auditors(ask)
+    """The same, for principals who may also have its rows: not for auditors."""
+    found = permitted(connection, context, copy_id)
+    refuse_auditors(context)
     return found
 
 
-def refuse_auditors(ask: Ask) -> None:
+def refuse_auditors(context: RequestContext) -> None:
     """An auditor sees that copies exist and how they were drawn, not what is in them."""
-    if ask.caller.role is Role.AUDITOR:
+    if context.principal.role is Role.AUDITOR:
         raise Refusal("an auditor reads histories and has no copies")
 
 
@@ -178,7 +193,7 @@ def copy_of(
     protection: PartProtection,
     entry: HistoryEntry,
 ) -> Copy:
-    """An entry as the copy that this caller may have; `protection` is the first part's.
+    """An entry as the copy that this principal may have; `protection` is the first part's.
 
     A recipient learns what is promised and the grid, and nothing of the place among other draws.
     """
@@ -222,7 +237,7 @@ def promised_variance(connection: Connection, entry: HistoryEntry) -> float:
 
 
 def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
-    """How many rows a download has now: those from the first on that the caller may have."""
+    """How many rows a download has now: those from the first on that the principal may have."""
     if grant is None or grant.first_row == 0:
         return dataset.released_rows
     since = min(grant.first_row, dataset.rows)
@@ -231,4 +246,4 @@ def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
 
 
 def _no_copy(copy_id: str) -> str:
-    return f"there is no copy {copy_id!r} for this caller"
+    return f"there is no copy {copy_id!r} for this principal"

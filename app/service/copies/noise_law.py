@@ -14,7 +14,7 @@ import numpy as np
 from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
-from app.service.asking import Ask, released_columns
+from app.service.context import RequestContext, released_columns
 from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.copies.lookup import permitted, promised_variance
 from app.service.resources import Resources
@@ -66,10 +66,10 @@ def noise_covariance(
     return np.asarray(protection.applied(noise_variance) * S)
 
 
-def show_noise_law(resources: Resources, ask: Ask, copy_id: str) -> NoiseLaw:
+def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) -> NoiseLaw:
     """Return the noise law for whoever may have the copy; Hidden where its owner keeps it back."""
     with reading(resources.engine) as connection:
-        entry, dataset, grant = permitted(connection, ask, copy_id)
+        entry, dataset, grant = permitted(connection, context, copy_id)
         if grant is not None and not dataset.publish_noise:
             raise Hidden("The owner of this data set does not publish its noise law.")
         since = 0 if grant is None else grant.first_row

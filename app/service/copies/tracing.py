@@ -9,15 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Conflict, InvalidTable
-from app.model import Caller, Dataset, HistoryEntry, Kind, Role
+from app.model import Dataset, HistoryEntry, Kind, Principal, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import Matches, Share, matched_rows, shares
-from app.service.asking import Ask, overseen, work
+from app.service.context import RequestContext, overseen
 from app.service.copies.freezing.protection import open_protections
 from app.service.copies.freezing.rows import number_rows
 from app.service.copies.lookup import released_history
 from app.service.copies.making.release import Selection, open_release
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import history, slots
 from app.store.database.copies.slots import Slot
 from app.store.database.engine import reading
@@ -76,14 +77,14 @@ class _Group:
     noise: FloatArray
 
 
-def trace(resources: Resources, ask: Ask, dataset_id: str, found: pa.Table) -> Trace:
+def trace(resources: Resources, context: RequestContext, dataset_id: str, found: pa.Table) -> Trace:
     """Trace a found table, for the data set's owner and for auditors.
 
     InvalidTable when it has no column of numbers in common with the copies, Conflict when no copy was
     issued under a traceable agreement.
     """
     with reading(resources.engine) as connection:
-        dataset = overseen(connection, ask, dataset_id)
+        dataset = overseen(connection, context, dataset_id)
         given = slots.of(connection, dataset_id)
         entries = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
         given = [slot for slot in given if slot.noise_variance in entries]
@@ -109,7 +110,7 @@ def trace(resources: Resources, ask: Ask, dataset_id: str, found: pa.Table) -> T
                 )
             )
     rows = _found_rows(found, names)
-    reader = Ask(Caller(dataset.owner, "owner", Role.OWNER), ask.request_id)
+    reader = RequestContext(Principal(dataset.owner, "owner", Role.OWNER), context.request_id)
     matched, traced = 0, []
     for group in groups:
         count, told = _traced(resources, reader, group, names, rows)
@@ -117,8 +118,8 @@ def trace(resources: Resources, ask: Ask, dataset_id: str, found: pa.Table) -> T
         traced += [_judged(group, slot, share, len(groups)) for slot, share in told]
     traced.sort(key=lambda one: (one.error_chance, -one.weight))
     result = Trace(dataset_id, len(rows), matched, names, tuple(traced), _verdict(traced))
-    with work(resources, ask) as under_way:
-        under_way.record(
+    with unit_of_work(resources, context) as uow:
+        uow.record(
             "copy.trace",
             dataset_id,
             rows=result.rows,
@@ -152,12 +153,16 @@ def _found_rows(found: pa.Table, names: Sequence[str]) -> FloatArray:
 
 
 def _traced(
-    resources: Resources, ask: Ask, group: _Group, names: tuple[str, ...], rows: FloatArray
+    resources: Resources,
+    context: RequestContext,
+    group: _Group,
+    names: tuple[str, ...],
+    rows: FloatArray,
 ) -> tuple[int, list[tuple[Slot, Share]]]:
     """How many rows a level's copies know again, and the share of each of its slots in them."""
-    base = _copied(resources, ask, group.base, names, None)
+    base = _copied(resources, context, group.base, names, None)
     matches = matched_rows(rows, base, group.noise)
-    copies = [_copied(resources, ask, entry, names, matches) for _, entry in group.slots]
+    copies = [_copied(resources, context, entry, names, matches) for _, entry in group.slots]
     told = shares(rows[matches.found], base[matches.copy], copies, group.noise)
     if told is None:
         told = [Share(0.0, float("inf"), 1.0)] * len(copies)
@@ -167,13 +172,13 @@ def _traced(
 
 def _copied(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     entry: HistoryEntry,
     names: tuple[str, ...],
     matches: Matches | None,
 ) -> FloatArray:
     """These columns of a copy as it is released: all rows, or those that are matched."""
-    release = open_release(resources, ask, entry.copy, Selection(names))
+    release = open_release(resources, context, entry.copy, Selection(names))
     taken = [np.empty((0, len(names)))]
     order = None if matches is None else np.sort(matches.copy)
     start = 0

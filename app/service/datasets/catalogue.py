@@ -8,65 +8,67 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, NotFound, Refusal
 from app.model import Dataset, Role
-from app.service.asking import (
-    Ask,
+from app.service.context import (
+    RequestContext,
     live_grants,
     owned,
     owned_and_locked,
     released_columns,
     visible,
-    work,
 )
 from app.service.copies.released.room import remove_objects
 from app.service.datasets.arriving.register import discard_blobs
 from app.service.datasets.seen_before.comparing import forget_sketches, with_versions
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import moment, reading
 from app.store.database.registered import datasets, loose_blobs
 
 
-def show_dataset(resources: Resources, ask: Ask, dataset_id: str) -> Dataset:
+def show_dataset(resources: Resources, context: RequestContext, dataset_id: str) -> Dataset:
     """One data set; a recipient sees the columns that can reach it."""
     with reading(resources.engine) as connection:
-        dataset, grant = visible(connection, ask, dataset_id)
+        dataset, grant = visible(connection, context, dataset_id)
         if grant is None:
             return with_versions(connection, [dataset])[0]
-        return _as_granted(connection, ask, dataset)
+        return _as_granted(connection, context, dataset)
 
 
-def show_owned(resources: Resources, ask: Ask, dataset_id: str) -> Dataset:
+def show_owned(resources: Resources, context: RequestContext, dataset_id: str) -> Dataset:
     """One data set for its owner or an administrator; for all others there is none, whatever their right."""
     with reading(resources.engine) as connection:
         try:
-            dataset = owned(connection, ask, dataset_id)
+            dataset = owned(connection, context, dataset_id)
         except NotFound:
             raise
         except Refusal:
-            raise Hidden(f"there is no data set {dataset_id!r} for this caller") from None
+            raise Hidden(f"there is no data set {dataset_id!r} for this principal") from None
         return with_versions(connection, [dataset])[0]
 
 
-def list_datasets(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[Dataset]:
+def list_datasets(
+    resources: Resources, context: RequestContext, *, after: str, limit: int
+) -> list[Dataset]:
     """Data sets by id: all for administrators and auditors, else one's own or those granted."""
-    role = ask.caller.role
+    role = context.principal.role
     with reading(resources.engine) as connection:
         if role is not Role.RECIPIENT:
-            owner = ask.caller.id if role is Role.OWNER else None
+            owner = context.principal.id if role is Role.OWNER else None
             found = datasets.page(connection, after=after, limit=limit, owner=owner)
             return with_versions(connection, found)
         granted = datasets.page(
             connection,
             after=after,
             limit=limit,
-            granted_to=ask.caller.id,
+            granted_to=context.principal.id,
             now=moment(connection),
         )
-        return [_as_granted(connection, ask, one) for one in granted]
+        return [_as_granted(connection, context, one) for one in granted]
 
 
 def describe_dataset(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     *,
     description: str | None,
@@ -75,8 +77,8 @@ def describe_dataset(
     publish_noise: bool | None = None,
 ) -> Dataset:
     """Set the description and the options of a data set; None leaves one as it is."""
-    with work(resources, ask) as under_way:
-        dataset = owned_and_locked(under_way.connection, ask, dataset_id)
+    with unit_of_work(resources, context) as uow:
+        dataset = owned_and_locked(uow.connection, context, dataset_id)
         said = replace(
             dataset,
             description=dataset.description if description is None else description,
@@ -85,38 +87,38 @@ def describe_dataset(
             publish_noise=dataset.publish_noise if publish_noise is None else publish_noise,
         )
         datasets.describe(
-            under_way.connection,
+            uow.connection,
             dataset_id,
             said.description,
             listed=said.listed,
             part_rows=said.part_rows,
             publish_noise=said.publish_noise,
         )
-        under_way.record(
+        uow.record(
             "dataset.describe",
             dataset_id,
             listed=said.listed,
             part_rows=said.part_rows,
             publish_noise=said.publish_noise,
         )
-        return with_versions(under_way.connection, [said])[0]
+        return with_versions(uow.connection, [said])[0]
 
 
-def remove_dataset(resources: Resources, ask: Ask, dataset_id: str) -> None:
+def remove_dataset(resources: Resources, context: RequestContext, dataset_id: str) -> None:
     """Forget a data set: its rows, its secret and so every copy; its history remains."""
-    with work(resources, ask) as under_way:
-        owned_and_locked(under_way.connection, ask, dataset_id)
-        blobs = datasets.blobs_of(under_way.connection, dataset_id)
-        datasets.remove(under_way.connection, dataset_id)
-        forget_sketches(under_way.connection, dataset_id)
+    with unit_of_work(resources, context) as uow:
+        owned_and_locked(uow.connection, context, dataset_id)
+        blobs = datasets.blobs_of(uow.connection, dataset_id)
+        datasets.remove(uow.connection, dataset_id)
+        forget_sketches(uow.connection, dataset_id)
         reason = loose_blobs.Reason.REMOVAL
-        loose_blobs.add(under_way.connection, blobs, reason, under_way.now)
-        under_way.record("dataset.remove", dataset_id)
+        loose_blobs.add(uow.connection, blobs, reason, uow.now)
+        uow.record("dataset.remove", dataset_id)
     discard_blobs(resources, blobs)
     remove_objects(resources, dataset_id)
 
 
-def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
+def _as_granted(connection: Connection, context: RequestContext, dataset: Dataset) -> Dataset:
     """What a recipient sees of a data set: the columns that one of its rights lets it have.
 
     Of rows that are in no copy, withdrawn or pending, it learns nothing: not by what is counted of a
@@ -124,7 +126,7 @@ def _as_granted(connection: Connection, ask: Ask, dataset: Dataset) -> Dataset:
     """
     names = {
         column.name
-        for grant in live_grants(connection, ask, dataset.id)
+        for grant in live_grants(connection, context, dataset.id)
         for column in released_columns(dataset, grant)
     }
     return Dataset(

@@ -11,33 +11,34 @@ from sqlalchemy import Connection
 
 from app.errors import DatasetFrozen, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Storage
-from app.service.asking import Ask, owned_and_locked, work
+from app.service.context import RequestContext, owned_and_locked
 from app.service.datasets.read_again import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.registered import datasets
 from app.tables.columns import as_wished, refuse_unknown
 from app.tables.stream import category_text
 
 
 def put_columns(
-    resources: Resources, ask: Ask, dataset_id: str, wishes: Mapping[str, ColumnWish]
+    resources: Resources, context: RequestContext, dataset_id: str, wishes: Mapping[str, ColumnWish]
 ) -> Dataset:
     """Change the columns named; DatasetFrozen once a copy was issued.
 
     A column whose kind needs another storage is read again from the stored rows first.
     """
     with (
-        read_again(resources, ask, dataset_id, wishes) as rewritten,
-        work(resources, ask) as under_way,
+        read_again(resources, context, dataset_id, wishes) as rewritten,
+        unit_of_work(resources, context) as uow,
     ):
-        connection = under_way.connection
-        dataset = owned_and_locked(connection, ask, dataset_id)
+        connection = uow.connection
+        dataset = owned_and_locked(connection, context, dataset_id)
         if dataset.frozen:
             raise DatasetFrozen("a copy of this data set was issued, so its columns stay")
         if rewritten is not None:
             refuse_changed(connection, rewritten, dataset)
-            rewritten.commit(resources, connection, under_way.now)
+            rewritten.commit(resources, connection, uow.now)
             dataset = replace(dataset, columns=rewritten.columns)
         refuse_unknown(wishes, tuple(column.name for column in dataset.columns))
         columns = tuple(
@@ -47,7 +48,7 @@ def put_columns(
         _keep_key_column(dataset, columns)
         _count_categories(resources, connection, dataset, columns)
         datasets.set_columns(connection, dataset_id, columns)
-        under_way.record("columns.put", dataset_id, columns=len(wishes))
+        uow.record("columns.put", dataset_id, columns=len(wishes))
     return replace(dataset, columns=columns)
 
 

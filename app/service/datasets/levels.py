@@ -8,19 +8,19 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, LevelIssued, NotFound, NotReleasable
 from app.model import Dataset, Level, Notice
-from app.service.asking import (
-    Ask,
+from app.service.context import (
+    RequestContext,
     checked_name,
     live_grants,
     owned,
     owned_and_locked,
     visible,
-    work,
 )
 from app.service.copies.advice import Advice, advise
 from app.service.copies.freezing.freeze import check_statistics
 from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import moment, reading
 from app.store.database.registered import levels
 from app.store.database.sharing import agreements, grants
@@ -30,7 +30,7 @@ SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-9, 1e9
 
 def put_level(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     name: str,
     *,
@@ -44,21 +44,19 @@ def put_level(
     """
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
-    with work(resources, ask) as under_way:
-        owned_and_locked(under_way.connection, ask, dataset_id)
-        known = _changeable(under_way.connection, dataset_id, name, variance)
+    with unit_of_work(resources, context) as uow:
+        owned_and_locked(uow.connection, context, dataset_id)
+        known = _changeable(uow.connection, dataset_id, name, variance)
         if offered is None:
             offered = known is not None and known.offered
-        levels.put(under_way.connection, dataset_id, name, variance, offered)
-        under_way.record(
-            "level.put", dataset_id, level=name, noise_variance=variance, offered=offered
-        )
+        levels.put(uow.connection, dataset_id, name, variance, offered)
+        uow.record("level.put", dataset_id, level=name, noise_variance=variance, offered=offered)
     return Level(name, variance, known is not None and known.issued, offered)
 
 
 def put_advised_level(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     name: str,
     *,
@@ -73,12 +71,12 @@ def put_advised_level(
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         _changeable(connection, dataset_id, name, variance)
     refused = _refused(resources, dataset)
     advice = None if refused else advise(resources, dataset, variance)
     level = put_level(
-        resources, ask, dataset_id, name, noise_variance=variance, privacy=None, offered=offered
+        resources, context, dataset_id, name, noise_variance=variance, privacy=None, offered=offered
     )
     return level, advice, refused
 
@@ -113,11 +111,11 @@ def _changeable(
     return known
 
 
-def remove_level(resources: Resources, ask: Ask, dataset_id: str, name: str) -> None:
+def remove_level(resources: Resources, context: RequestContext, dataset_id: str, name: str) -> None:
     """Forget a level while nobody has its copy and no grant names it."""
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        owned_and_locked(connection, ask, dataset_id)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        owned_and_locked(connection, context, dataset_id)
         known = levels.one(connection, dataset_id, name)
         if known is None:
             raise NotFound(f"There is no level {name!r}.")
@@ -132,17 +130,17 @@ def remove_level(resources: Resources, ask: Ask, dataset_id: str, name: str) -> 
             )
         _refuse_if_agreed(connection, dataset_id, name)
         levels.remove(connection, dataset_id, name)
-        under_way.record("level.remove", dataset_id, level=name)
+        uow.record("level.remove", dataset_id, level=name)
 
 
-def list_levels(resources: Resources, ask: Ask, dataset_id: str) -> list[Level]:
+def list_levels(resources: Resources, context: RequestContext, dataset_id: str) -> list[Level]:
     """The levels of a data set; a recipient sees those it was granted."""
     with reading(resources.engine) as connection:
-        _, grant = visible(connection, ask, dataset_id)
+        _, grant = visible(connection, context, dataset_id)
         found = levels.of(connection, dataset_id)
         if grant is None:
             return found
-        granted = {one.level for one in live_grants(connection, ask, dataset_id)}
+        granted = {one.level for one in live_grants(connection, context, dataset_id)}
     return [level for level in found if level.name in granted]
 
 

@@ -21,7 +21,7 @@ from app.errors import Conflict, NotFound
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part
 from app.numerics.arrays import IntArray
 from app.numerics.copies.shapes.shape import rows_for_a_shape
-from app.service.asking import Ask, Work, owned, owned_and_locked, work
+from app.service.context import RequestContext, owned, owned_and_locked
 from app.service.copies.freezing.freeze import Measurement, Rows, measure_rows, protect_part
 from app.service.copies.freezing.rows import sampled_columns
 from app.service.datasets.arriving.ingest import Ingested, ingest
@@ -37,6 +37,7 @@ from app.service.datasets.seen_before.comparing import add_pending_sketches, rem
 from app.service.datasets.seen_before.fingerprinting import book_fingerprints
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import rows_came
+from app.service.unit_of_work import UnitOfWork, unit_of_work
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, pending
 from app.store.database.registered.pending import PendingBatch
@@ -146,13 +147,13 @@ def _kept_rows(resources: Resources, batches: Sequence[PendingBatch]) -> Iterato
 
 
 def add_protected_part(
-    resources: Resources, under_way: Work, dataset: Dataset, new: NewPart
+    resources: Resources, uow: UnitOfWork, dataset: Dataset, new: NewPart
 ) -> Part:
-    """Make a part of these rows, protected by what they tell; the caller holds the data set's lock.
+    """Make a part of these rows, protected by what they tell; the principal holds the data set's lock.
 
     Their ordinals follow all others. The blobs of batches are nobody's from now on.
     """
-    connection = under_way.connection
+    connection = uow.connection
     protection = protect_part(
         resources, connection, dataset.id, new.measurement, new.ingested.largest
     )
@@ -162,7 +163,7 @@ def add_protected_part(
     stored = {batch.id for batch in pending.of(connection, dataset.id)}
     for batch in new.batches:
         if batch.id in stored:
-            pending.remove(connection, batch, under_way.now)
+            pending.remove(connection, batch, uow.now)
     datasets.add_part(connection, dataset.id, part)
     fresh = {column.name: column for column in new.ingested.columns}
     datasets.set_columns(
@@ -211,10 +212,10 @@ class PendingRows:
     rows_needed: int
 
 
-def list_pending(resources: Resources, ask: Ask, dataset_id: str) -> PendingRows:
+def list_pending(resources: Resources, context: RequestContext, dataset_id: str) -> PendingRows:
     """The pending rows, for the data set's owner."""
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         batches = pending.of(connection, dataset_id)
     rows = sum(batch.kept_rows for batch in batches)
     counts = np.array([batch.counts for batch in batches], dtype=np.int64).sum(axis=0)
@@ -227,25 +228,27 @@ def list_pending(resources: Resources, ask: Ask, dataset_id: str) -> PendingRows
     )
 
 
-def withdraw_pending(resources: Resources, ask: Ask, dataset_id: str, batch_id: str) -> None:
+def withdraw_pending(
+    resources: Resources, context: RequestContext, dataset_id: str, batch_id: str
+) -> None:
     """Forget a batch of pending rows: nothing of it remains but the owner's line of the log."""
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         batch = _batch(connection, dataset_id, batch_id)
     keys = _book_keys(resources, dataset, batch, None)
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        owned_and_locked(connection, ask, dataset_id)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        owned_and_locked(connection, context, dataset_id)
         if _batch(connection, dataset_id, batch_id) != batch:
             raise Conflict("Rows of this batch were retired meanwhile; look at it, and try again.")
-        pending.remove(connection, batch, under_way.now)
+        pending.remove(connection, batch, uow.now)
         remove_keys(connection, dataset_id, keys)
-        under_way.record("rows.withdraw", dataset_id, batch=batch_id, pending=-batch.kept_rows)
+        uow.record("rows.withdraw", dataset_id, batch=batch_id, pending=-batch.kept_rows)
     discard_blobs(resources, [batch.blob])
 
 
 def close_pending(
-    resources: Resources, ask: Ask, dataset_id: str
+    resources: Resources, context: RequestContext, dataset_id: str
 ) -> tuple[Part, Dataset, tuple[Notice, ...]]:
     """Make a part of all pending rows now, however few they are.
 
@@ -253,24 +256,24 @@ def close_pending(
     """
     for _ in range(ATTEMPTS):
         with reading(resources.engine) as connection:
-            dataset = owned(connection, ask, dataset_id)
+            dataset = owned(connection, context, dataset_id)
             batches = pending.of(connection, dataset_id)
         if not batches:
             raise Conflict("There are no pending rows to be closed.")
         try:
             with (
                 combined_part(resources, dataset, batches) as new,
-                work(resources, ask) as under_way,
+                unit_of_work(resources, context) as uow,
             ):
-                connection = under_way.connection
-                dataset = owned_and_locked(connection, ask, dataset_id)
+                connection = uow.connection
+                dataset = owned_and_locked(connection, context, dataset_id)
                 if pending.of(connection, dataset_id) != batches:
                     raise PendingChanged("Rows came or went while these were closed.")
-                part = add_protected_part(resources, under_way, dataset, new)
-                under_way.record(
+                part = add_protected_part(resources, uow, dataset, new)
+                uow.record(
                     "rows.close", dataset_id, rows=part.rows, pending=-part.rows, part=part.number
                 )
-                dataset = owned(connection, ask, dataset_id)
+                dataset = owned(connection, context, dataset_id)
         except (PendingChanged, FileNotFoundError):
             continue
         discard_blobs(resources, [batch.blob for batch in batches])
@@ -292,10 +295,10 @@ def _few_rows(dataset: Dataset, batches: Sequence[PendingBatch], part: Part) -> 
 
 
 def retire_pending_keys(
-    resources: Resources, under_way: Work, dataset: Dataset, found: dict[str, list[int]]
+    resources: Resources, uow: UnitOfWork, dataset: Dataset, found: dict[str, list[int]]
 ) -> int:
     """Leave rows of pending batches out of the part to be: batch → places; how many were not left out before."""
-    connection = under_way.connection
+    connection = uow.connection
     known = {batch.id: batch for batch in pending.of(connection, dataset.id)}
     retired = 0
     for batch_id, places in found.items():
@@ -312,7 +315,7 @@ def retire_pending_keys(
             counts = _counts(resources, dataset, left)
             pending.retire(connection, batch.id, left.retired, counts)
         else:
-            pending.remove(connection, batch, under_way.now)
+            pending.remove(connection, batch, uow.now)
     return retired
 
 

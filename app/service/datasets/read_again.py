@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
-from app.service.asking import Ask, owned
+from app.service.context import RequestContext, owned
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
 from app.service.datasets.arriving.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
@@ -73,7 +73,7 @@ class Rewritten:
     statistics: Statistics
 
     def commit(self, resources: Resources, connection: Connection, now: datetime) -> None:
-        """Put the new rows in place of the old ones, in the caller's transaction."""
+        """Put the new rows in place of the old ones, in the principal's transaction."""
         dataset_id = self.dataset.id
         sealed = seal_statistics(resources, dataset_id, self.statistics)
         datasets.set_columns(connection, dataset_id, self.columns)
@@ -86,7 +86,7 @@ class Rewritten:
 
 @contextmanager
 def read_again(
-    resources: Resources, ask: Ask, dataset_id: str, wishes: Mapping[str, ColumnWish]
+    resources: Resources, context: RequestContext, dataset_id: str, wishes: Mapping[str, ColumnWish]
 ) -> Iterator[Rewritten | None]:
     """The rows with the columns of `wishes` as their kinds need them; None where all can stay.
 
@@ -94,7 +94,7 @@ def read_again(
     are no numbers or dates.
     """
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         before = datasets.parts(connection, dataset_id)
         secret = open_secret(resources, connection, dataset_id)
     refuse_unknown(wishes, tuple(column.name for column in dataset.columns))

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
-from app.service.asking import Ask, new_id, owned, owned_and_locked, work
+from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.copies.freezing.protection import PartProtection, first_protection
 from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
 from app.service.datasets.arriving.register import blob_name, dated, discard_blobs, uploading
@@ -49,6 +49,7 @@ from app.service.datasets.seen_before.fingerprinting import Fingerprints
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import rows_came
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, loose_blobs, pending
 from app.store.database.registered.pending import PendingBatch
@@ -57,14 +58,14 @@ from app.tables.values.units import refuse_other_unit
 
 
 def expected_reading(
-    resources: Resources, ask: Ask, dataset_id: str, wishes: ReadingWishes
+    resources: Resources, context: RequestContext, dataset_id: str, wishes: ReadingWishes
 ) -> tuple[dict[str, Storage], ReadingWishes]:
     """How each column of the rows to come must be read, and what is said of their text.
 
     What stood for a missing cell in the rows before does so in these too.
     """
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
     # Dates come as texts, which are made days afterwards.
     storage = {
         column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
@@ -95,7 +96,7 @@ class Appended:
 
 def append_rows(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     stream: TableStream,
     dates: DateOrder | None = None,
@@ -113,7 +114,7 @@ def append_rows(
     the owner allows it.
     """
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         number = len(datasets.parts(connection, dataset_id))
         secret = open_secret(resources, connection, dataset_id)
     wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
@@ -129,11 +130,11 @@ def append_rows(
         if dataset.frozen:
             wishes = plain_wishes(dataset)
         ingested = ingest(stream, wishes, writer, resources.limits, progress)
-        progress.tell("appending", 1, 2)
+        progress.report("appending", 1, 2)
         writer.finish()
         arrived = _Arrived(
             resources,
-            ask,
+            context,
             ingested,
             batch=pending_batch(
                 new_id("pb"),
@@ -160,7 +161,7 @@ class _Arrived:
     """Rows in a finished blob, to be committed."""
 
     resources: Resources
-    ask: Ask
+    context: RequestContext
     ingested: Ingested
     batch: PendingBatch
     digest: str
@@ -181,7 +182,7 @@ class _Arrived:
     def _measured(self, dataset_id: str) -> Iterator[NewPart | None]:
         """The part that these rows would form now, alone or with all pending ones; None where they form none."""
         with reading(self.resources.engine) as connection:
-            dataset = owned(connection, self.ask, dataset_id)
+            dataset = owned(connection, self.context, dataset_id)
             made_of = self._made_of(connection, dataset)
         if made_of is None:
             yield None
@@ -203,9 +204,9 @@ class _Arrived:
 
     def _committed(self, dataset_id: str, new: NewPart | None) -> tuple[Appended, list[str]]:
         resources = self.resources
-        with work(resources, self.ask) as under_way:
-            connection = under_way.connection
-            dataset = owned_and_locked(connection, self.ask, dataset_id)
+        with unit_of_work(resources, self.context) as uow:
+            connection = uow.connection
+            dataset = owned_and_locked(connection, self.context, dataset_id)
             _check_units(dataset, self.ingested.columns)
             made_of = self._made_of(connection, dataset)
             if made_of != (None if new is None else list(new.batches)):
@@ -225,7 +226,7 @@ class _Arrived:
                 part = self._add_part(connection, dataset)
             elif new is not None:
                 unused = [one.blob for one in new.batches if one.blob != new.blob]
-                part = add_protected_part(resources, under_way, dataset, new)
+                part = add_protected_part(resources, uow, dataset, new)
                 if self.batch.blob != new.blob:
                     loose_blobs.abandon(connection, self.batch.blob)
             else:
@@ -246,7 +247,7 @@ class _Arrived:
             if first is not None:
                 notices += unit_notices(first, self.ingested)
             rows = self.ingested.rows
-            under_way.record(
+            uow.record(
                 "rows.append",
                 dataset_id,
                 rows=0 if part is None else part.rows,
@@ -257,7 +258,7 @@ class _Arrived:
                 rows=rows,
                 first_row=None if part is None else part.end_row - rows,
                 batch=self.batch.id if part is None else None,
-                dataset=owned(connection, self.ask, dataset_id),
+                dataset=owned(connection, self.context, dataset_id),
                 notices=notices,
             )
             return appended, unused
@@ -348,7 +349,7 @@ def _check_units(dataset: Dataset, given: Iterable[Column | TableColumn]) -> Non
 
 def retire_rows(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     dataset_id: str,
     *,
     rows: Sequence[int] | None,
@@ -358,23 +359,23 @@ def retire_rows(
     if (rows is None) == (keys is None):
         raise InvalidParameter("give either rows or keys", parameter="rows")
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         parts = datasets.parts(connection, dataset_id)
         batches = pending.of(connection, dataset_id)
     # Rows never change, so they are searched before the lock is taken.
     found = _Found(list(rows or ()), {})
     if keys is not None:
         found = _rows_of_keys(resources, dataset, parts, batches, keys)
-    with work(resources, ask) as under_way:
-        dataset = owned_and_locked(under_way.connection, ask, dataset_id)
+    with unit_of_work(resources, context) as uow:
+        dataset = owned_and_locked(uow.connection, context, dataset_id)
         if found.ordinals and max(found.ordinals) >= dataset.rows:
             raise InvalidParameter(
                 f"the data set has rows 0 to {dataset.rows - 1}", parameter="rows"
             )
-        retired = datasets.retire(under_way.connection, dataset_id, found.ordinals)
-        left_out = retire_pending_keys(resources, under_way, dataset, found.pending)
-        under_way.record("rows.retire", dataset_id, rows=retired, pending=-left_out)
-        return retired + left_out, owned(under_way.connection, ask, dataset_id)
+        retired = datasets.retire(uow.connection, dataset_id, found.ordinals)
+        left_out = retire_pending_keys(resources, uow, dataset, found.pending)
+        uow.record("rows.retire", dataset_id, rows=retired, pending=-left_out)
+        return retired + left_out, owned(uow.connection, context, dataset_id)
 
 
 @dataclass(frozen=True)

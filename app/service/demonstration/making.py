@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Dataset, Grant, HistoryEntry, Level, Role
-from app.service.asking import Ask, require, seed_or_new, work
+from app.service.context import RequestContext, require, seed_or_new
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.datasets.arriving.register import check_name, register_dataset
 from app.service.datasets.catalogue import describe_dataset, remove_dataset
@@ -26,11 +26,12 @@ from app.service.jobs.enqueue import INTERNAL
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.service.sharing.grants import put_grant
-from app.service.sharing.recipients import create_recipient
+from app.service.sharing.principals import create_principal
+from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
-from app.store.database.sharing import callers, grants
+from app.store.database.sharing import grants, principals
 from app.tables.media import MediaType
 from app.tables.reading import read_batches
 
@@ -101,65 +102,69 @@ class Demonstration:
     holders: tuple[Holder, ...]
 
 
-def make_demonstration(resources: Resources, ask: Ask, progress: Progress = SILENT) -> None:
-    """Make the caller's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
-    require(ask, Role.OWNER)
-    check_name(resources, ask, NAME)
+def make_demonstration(
+    resources: Resources, context: RequestContext, progress: Progress = SILENT
+) -> None:
+    """Make the principal's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
+    require(context, Role.OWNER)
+    check_name(resources, context, NAME)
     body = as_file(household_rows(np.random.default_rng(seed_or_new(None))))
     parquet = MediaType.PARQUET.value
     with read_batches(body, parquet, None, resources.limits, resources.spool_dir) as stream:
         dataset, _, _ = register_dataset(
-            resources, ask, NAME, stream, {}, key_column=None, allow_overlap=True
+            resources, context, NAME, stream, {}, key_column=None, allow_overlap=True
         )
     try:
-        describe_dataset(resources, ask, dataset.id, description=SAID, listed=False)
+        describe_dataset(resources, context, dataset.id, description=SAID, listed=False)
         for number, (who, privacy) in enumerate(TRUST.items()):
-            progress.tell("issuing copies", number, len(TRUST))
-            _share(resources, ask, dataset.id, who, privacy)
+            progress.report("issuing copies", number, len(TRUST))
+            _share(resources, context, dataset.id, who, privacy)
     except BaseException:
-        _remove(resources, ask, dataset.id)
+        _remove(resources, context, dataset.id)
         raise
 
 
 def ensure_demonstration(resources: Resources) -> None:
     """Make the demonstration of the oldest administrator, unless it is there."""
     with reading(resources.engine) as connection:
-        administrator = callers.with_role(connection, Role.ADMIN)[0]
-    ask = Ask(administrator, INTERNAL)
-    if find_demonstration(resources, ask) is None:
-        make_demonstration(resources, ask)
+        administrator = principals.with_role(connection, Role.ADMIN)[0]
+    context = RequestContext(administrator, INTERNAL)
+    if find_demonstration(resources, context) is None:
+        make_demonstration(resources, context)
 
 
-def find_demonstration(resources: Resources, ask: Ask) -> Demonstration | None:
-    """The caller's demonstration, if it has one."""
-    require(ask, Role.OWNER)
+def find_demonstration(resources: Resources, context: RequestContext) -> Demonstration | None:
+    """The principal's demonstration, if it has one."""
+    require(context, Role.OWNER)
     with reading(resources.engine) as connection:
-        dataset = datasets.named(connection, ask.caller.id, NAME)
+        dataset = datasets.named(connection, context.principal.id, NAME)
         if dataset is None:
             return None
         holders = _holders(connection, dataset.id)
     return Demonstration(dataset, holders) if holders else None
 
 
-def the_demonstration(resources: Resources, ask: Ask) -> Demonstration:
-    """The caller's demonstration; NotFound where it has none."""
-    found = find_demonstration(resources, ask)
+def the_demonstration(resources: Resources, context: RequestContext) -> Demonstration:
+    """The principal's demonstration; NotFound where it has none."""
+    found = find_demonstration(resources, context)
     if found is None:
         raise NotFound("There is no demonstration of yours. Make one first.")
     return found
 
 
-def remove_demonstration(resources: Resources, ask: Ask) -> None:
-    """Forget the caller's demonstration, and revoke the recipients that were made for it."""
-    _remove(resources, ask, the_demonstration(resources, ask).dataset.id)
+def remove_demonstration(resources: Resources, context: RequestContext) -> None:
+    """Forget the principal's demonstration, and revoke the recipients that were made for it."""
+    _remove(resources, context, the_demonstration(resources, context).dataset.id)
 
 
-def _share(resources: Resources, ask: Ask, dataset_id: str, who: str, privacy: float) -> None:
+def _share(
+    resources: Resources, context: RequestContext, dataset_id: str, who: str, privacy: float
+) -> None:
     level = f"privacy-{privacy:.0%}".removesuffix("%")
-    put_level(resources, ask, dataset_id, level, noise_variance=None, privacy=privacy)
-    made = create_recipient(resources, ask, f"{who}{_mark(dataset_id)}", Role.RECIPIENT)
-    put_grant(resources, ask, Grant(dataset_id, made.caller.id, level))
-    issue_copy(resources, ask, dataset_id, Wanted(level=level))
+    put_level(resources, context, dataset_id, level, noise_variance=None, privacy=privacy)
+    made = create_principal(resources, context, f"{who}{_mark(dataset_id)}", Role.RECIPIENT)
+    put_grant(resources, context, Grant(dataset_id, made.principal.id, level))
+    issue_copy(resources, context, dataset_id, Wanted(level=level))
 
 
 def _mark(dataset_id: str) -> str:
@@ -170,7 +175,7 @@ def _mark(dataset_id: str) -> str:
 def _made_for(connection: Connection, dataset_id: str) -> list[tuple[Grant, str]]:
     """Grants to recipients that were made for a demonstration, with their short names."""
     given = grants.of(connection, dataset_id)
-    names = callers.names(connection, [grant.recipient for grant in given])
+    names = principals.names(connection, [grant.recipient for grant in given])
     mark = _mark(dataset_id)
     return [
         (grant, name.removesuffix(mark))
@@ -190,11 +195,11 @@ def _holders(connection: Connection, dataset_id: str) -> tuple[Holder, ...]:
     return tuple(sorted(found, key=lambda one: one.level.noise_variance))
 
 
-def _remove(resources: Resources, ask: Ask, dataset_id: str) -> None:
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
+def _remove(resources: Resources, context: RequestContext, dataset_id: str) -> None:
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
         made = _made_for(connection, dataset_id)
         for grant, _ in made:
-            callers.revoke(connection, grant.recipient, under_way.now)
-        under_way.record("demonstration.remove", dataset_id, recipients=len(made))
-    remove_dataset(resources, ask, dataset_id)
+            principals.revoke(connection, grant.recipient, uow.now)
+        uow.record("demonstration.remove", dataset_id, recipients=len(made))
+    remove_dataset(resources, context, dataset_id)

@@ -18,10 +18,11 @@ from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.linear import fitted
 from app.numerics.attacks.score import score
-from app.service.asking import Ask, work
+from app.service.context import RequestContext
 from app.service.copies.preview.sample import SampledRows, sampled_rows
 from app.service.demonstration.making import Demonstration, Holder, the_demonstration
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
 
 MOST_ROWS = 5_000
@@ -58,9 +59,9 @@ class Pooled:
     independent: Attacked
 
 
-def pool_copies(resources: Resources, ask: Ask, recipients: Sequence[str]) -> Pooled:
-    """Attack the pooled copies of these recipients of the caller's demonstration."""
-    shown = the_demonstration(resources, ask)
+def pool_copies(resources: Resources, context: RequestContext, recipients: Sequence[str]) -> Pooled:
+    """Attack the pooled copies of these recipients of the principal's demonstration."""
+    shown = the_demonstration(resources, context)
     chosen = [place for place, one in enumerate(shown.holders) if one.id in recipients]
     if not chosen:
         raise InvalidParameter("Choose one recipient at least.", parameter="recipient")
@@ -68,9 +69,9 @@ def pool_copies(resources: Resources, ask: Ask, recipients: Sequence[str]) -> Po
         rows = sampled_rows(resources, connection, shown.dataset, MOST_ROWS)
     apart = _independent(rows, shown)
     holders = [shown.holders[place] for place in chosen]
-    issued = [rows.issued(resources, ask, one.entry).released for one in holders]
-    with work(resources, ask) as under_way:
-        under_way.record("demonstration.pool", shown.dataset.id, copies=len(holders))
+    issued = [rows.issued(resources, context, one.entry).released for one in holders]
+    with unit_of_work(resources, context) as uow:
+        uow.record("demonstration.pool", shown.dataset.id, copies=len(holders))
     return Pooled(
         holders=tuple(holders),
         columns=rows.numbers,

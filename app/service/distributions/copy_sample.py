@@ -14,10 +14,11 @@ import pyarrow as pa
 from app.errors import InvalidParameter, InvalidTable, TooLarge
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.noise import Normal
-from app.service.asking import Ask, work
+from app.service.context import RequestContext
 from app.service.copies.making.pieces import within
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 
 SAMPLE_ROWS = 50_000
 RUNS = 32
@@ -52,14 +53,14 @@ MOST_ROWS = 20_000_000
 
 
 def column_of_copy(
-    resources: Resources, ask: Ask, copy_id: str, name: str
+    resources: Resources, context: RequestContext, copy_id: str, name: str
 ) -> tuple[FloatArray, Normal]:
     """The released numbers of one column, missing ones left out, and their noise.
 
-    For callers who may download the copy; that it was read is recorded. InvalidParameter when the
+    For principals who may download the copy; that it was read is recorded. InvalidParameter when the
     column is not numeric, InvalidTable when its numbers are all equal.
     """
-    release = open_release(resources, ask, copy_id, Selection((name,)))
+    release = open_release(resources, context, copy_id, Selection((name,)))
     column = release.columns[0]
     if len(release.columns) > 1 or column.name not in release.recipe.noised:
         raise InvalidParameter(
@@ -67,8 +68,8 @@ def column_of_copy(
         )
     if release.last - release.first > MOST_ROWS:
         raise TooLarge(f"an estimate reads {MOST_ROWS} rows of a copy", limit_rows=MOST_ROWS)
-    with work(resources, ask) as under_way:
-        under_way.record("copy.estimate", release.entry.copy, dataset=release.dataset.id, columns=1)
+    with unit_of_work(resources, context) as uow:
+        uow.record("copy.estimate", release.entry.copy, dataset=release.dataset.id, columns=1)
     blocks = [
         batch.column(0).drop_null().to_numpy(zero_copy_only=False) for batch in release.batches()
     ]

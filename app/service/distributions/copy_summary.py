@@ -1,6 +1,6 @@
 """What a copy tells, column by column and pair by pair: as released, and as the original may have been.
 
-All of it follows from a bounded sample of the copy and the variance that the caller knows (`Release.known_variance`),
+All of it follows from a bounded sample of the copy and the variance that the principal knows (`Release.known_variance`),
 so it tells a recipient nothing that its copy and its level do not. It is made once for a release and kept in this process.
 """
 
@@ -18,11 +18,12 @@ from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.association import MOST_CATEGORIES
 from app.numerics.utility.pairs import Paired, associations, attenuation, corrected
-from app.service.asking import Ask, work
+from app.service.context import RequestContext
 from app.service.copies.freezing.rows import coded_values
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.distributions.copy_sample import leading, sampled
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 
 BINS = 40
 CATEGORIES = 12
@@ -92,11 +93,11 @@ class CopySummary:
         return 4_000 * len(self.columns) + 2 * self.associations.released.nbytes
 
 
-def summarise_copy(resources: Resources, ask: Ask, copy_id: str) -> CopySummary:
+def summarise_copy(resources: Resources, context: RequestContext, copy_id: str) -> CopySummary:
     """The summary of a copy, for those who may download it; that it was read is recorded."""
-    release = open_release(resources, ask, copy_id, Selection())
-    with work(resources, ask) as under_way:
-        under_way.record(
+    release = open_release(resources, context, copy_id, Selection())
+    with unit_of_work(resources, context) as uow:
+        uow.record(
             "copy.summarise",
             release.entry.copy,
             dataset=release.dataset.id,
@@ -110,11 +111,11 @@ def summarise_copy(resources: Resources, ask: Ask, copy_id: str) -> CopySummary:
     return known
 
 
-def first_rows(resources: Resources, ask: Ask, copy_id: str, rows: int) -> pa.Table:
+def first_rows(resources: Resources, context: RequestContext, copy_id: str, rows: int) -> pa.Table:
     """The first rows of a copy, for those who may download it; that they were read is recorded."""
-    release = open_release(resources, ask, copy_id, Selection())
-    with work(resources, ask) as under_way:
-        under_way.record("copy.look", release.entry.copy, dataset=release.dataset.id, rows=rows)
+    release = open_release(resources, context, copy_id, Selection())
+    with unit_of_work(resources, context) as uow:
+        uow.record("copy.look", release.entry.copy, dataset=release.dataset.id, rows=rows)
     return leading(release, rows)
 
 

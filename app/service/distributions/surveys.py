@@ -24,9 +24,10 @@ from app.numerics.indicator.scheme import (
     estimated_shares,
     totals_of,
 )
-from app.service.asking import Ask, checked_name, new_id, require, work
+from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.distributions.perturb import described, perturbation_of
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database import surveys
 from app.store.database.engine import reading
 from app.store.database.surveys import SurveyRecord
@@ -44,7 +45,7 @@ class SurveyEstimate:
 
 def create_survey(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     name: str,
     perturbation: Perturbation,
     *,
@@ -53,32 +54,32 @@ def create_survey(
     responses_per_principal: int = RESPONSES_PER_PRINCIPAL,
 ) -> SurveyRecord:
     """Make a survey over categories, or over the bins between edges."""
-    require(ask, Role.OWNER)
+    require(context, Role.OWNER)
     checked_name("name", name)
     bins = _checked_bins(categories, edges)
-    with work(resources, ask) as under_way:
-        if surveys.name_taken(under_way.connection, ask.caller.id, name):
+    with unit_of_work(resources, context) as uow:
+        if surveys.name_taken(uow.connection, context.principal.id, name):
             raise NameTaken(f"there is a survey {name!r} already", parameter="name")
         survey = SurveyRecord(
             id=new_id("sv"),
             name=name,
-            owner=ask.caller.id,
+            owner=context.principal.id,
             categories=None if categories is None else tuple(categories),
             edges=None if edges is None else tuple(edges),
             perturbation=described(perturbation),
-            created_at=under_way.now,
+            created_at=uow.now,
             responses=0,
             totals=(0,) * bins,
             responses_per_principal=responses_per_principal,
         )
-        surveys.add(under_way.connection, survey)
-        under_way.record("survey.create", survey.id, name=name, bins=bins)
+        surveys.add(uow.connection, survey)
+        uow.record("survey.create", survey.id, name=name, bins=bins)
     return survey
 
 
-def show_survey(resources: Resources, ask: Ask, survey_id: str) -> SurveyRecord:
-    """What the survey asks: who may respond must be able to read it, which is any caller."""
-    del ask
+def show_survey(resources: Resources, context: RequestContext, survey_id: str) -> SurveyRecord:
+    """What the survey asks: who may respond must be able to read it, which is any principal."""
+    del context
     with reading(resources.engine) as connection:
         survey = surveys.one(connection, survey_id)
     if survey is None:
@@ -86,68 +87,74 @@ def show_survey(resources: Resources, ask: Ask, survey_id: str) -> SurveyRecord:
     return survey
 
 
-def list_surveys(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[SurveyRecord]:
+def list_surveys(
+    resources: Resources, context: RequestContext, *, after: str, limit: int
+) -> list[SurveyRecord]:
     """Surveys by id: all for administrators and auditors, else one's own."""
-    sees_all = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+    sees_all = context.principal.role in (Role.ADMIN, Role.AUDITOR)
     with reading(resources.engine) as connection:
         return surveys.page(
-            connection, after=after, limit=limit, owner=None if sees_all else ask.caller.id
+            connection, after=after, limit=limit, owner=None if sees_all else context.principal.id
         )
 
 
 def add_responses(
-    resources: Resources, ask: Ask, survey_id: str, vectors: Sequence[Sequence[int]]
+    resources: Resources, context: RequestContext, survey_id: str, vectors: Sequence[Sequence[int]]
 ) -> int:
     """Count responses, all or none; how many the survey has now."""
-    survey = show_survey(resources, ask, survey_id)
+    survey = show_survey(resources, context, survey_id)
     perturbation = perturbation_of(survey.perturbation)
     added = totals_of(checked_vectors(vectors, survey.bins, perturbation), perturbation)
-    with work(resources, ask) as under_way:
+    with unit_of_work(resources, context) as uow:
         now = surveys.add_responses(
-            under_way.connection, survey_id, added.responses, added.totals.tolist()
+            uow.connection, survey_id, added.responses, added.totals.tolist()
         )
         if now is None:
             raise NotFound(_no_survey(survey_id))
-        if ask.caller.id != survey.owner:
-            _require_room(under_way.connection, survey, ask, added.responses)
-        under_way.record("survey.respond", survey_id, responses=added.responses)
+        if context.principal.id != survey.owner:
+            _require_room(uow.connection, survey, context, added.responses)
+        uow.record("survey.respond", survey_id, responses=added.responses)
     return now
 
 
-def estimate_survey(resources: Resources, ask: Ask, survey_id: str) -> SurveyEstimate:
+def estimate_survey(
+    resources: Resources, context: RequestContext, survey_id: str
+) -> SurveyEstimate:
     """The shares of the bins with standard errors, from the totals alone."""
-    survey = show_survey(resources, ask, survey_id)
-    _require_reader(ask, survey)
+    survey = show_survey(resources, context, survey_id)
+    _require_reader(context, survey)
     totals = RunningTotals(survey.responses, np.asarray(survey.totals, dtype=np.int64))
     return SurveyEstimate(survey, estimated_shares(totals, perturbation_of(survey.perturbation)))
 
 
-def remove_survey(resources: Resources, ask: Ask, survey_id: str) -> None:
+def remove_survey(resources: Resources, context: RequestContext, survey_id: str) -> None:
     """Forget a survey and its totals."""
-    with work(resources, ask) as under_way:
-        survey = surveys.one(under_way.connection, survey_id)
+    with unit_of_work(resources, context) as uow:
+        survey = surveys.one(uow.connection, survey_id)
         if survey is None:
             raise NotFound(_no_survey(survey_id))
-        if ask.caller.role is not Role.ADMIN and survey.owner != ask.caller.id:
+        if context.principal.role is not Role.ADMIN and survey.owner != context.principal.id:
             raise Refusal("only the survey's owner or an administrator may do this")
-        surveys.remove(under_way.connection, survey_id)
-        under_way.record("survey.remove", survey_id, responses=survey.responses)
+        surveys.remove(uow.connection, survey_id)
+        uow.record("survey.remove", survey_id, responses=survey.responses)
 
 
-def _require_room(connection: Connection, survey: SurveyRecord, ask: Ask, responses: int) -> None:
+def _require_room(
+    connection: Connection, survey: SurveyRecord, context: RequestContext, responses: int
+) -> None:
     """Conflict where a principal has added more responses than one may: nobody outvotes the others."""
     most = survey.responses_per_principal
-    if surveys.count_respondent(connection, survey.id, ask.caller.id, responses) > most:
+    if surveys.count_respondent(connection, survey.id, context.principal.id, responses) > most:
         raise Conflict(
             f"A principal may add {most} responses to this survey; none of these was counted.",
             limit=most,
         )
 
 
-def _require_reader(ask: Ask, survey: SurveyRecord) -> None:
-    if ask.caller.role in (Role.ADMIN, Role.AUDITOR) or survey.owner == ask.caller.id:
+def _require_reader(context: RequestContext, survey: SurveyRecord) -> None:
+    if context.principal.role in (Role.ADMIN, Role.AUDITOR) or survey.owner == context.principal.id:
         return
-    # This caller may respond, so it knows the survey: nothing to hide but the estimate.
+    # This principal may respond, so it knows the survey: nothing to hide but the estimate.
     raise Refusal("only the survey's owner, an administrator or an auditor may read its estimate")
 
 

@@ -9,8 +9,8 @@ import orjson
 from sqlalchemy import Connection
 
 from app.errors import QuotaExceeded
-from app.model import Caller, Limits
-from app.service.asking import new_id
+from app.model import Limits, Principal
+from app.service.context import new_id
 from app.store.database import jobs
 from app.store.database.engine import after_commit
 from app.store.database.jobs import Job
@@ -31,7 +31,7 @@ def enqueue(
     kind: str,
     subject: str,
     payload: dict[str, Any],
-    caller: Caller | None,
+    principal: Principal | None,
     run_at: datetime | None = None,
     request_id: str = INTERNAL,
     dedup_key: str | None = None,
@@ -42,31 +42,31 @@ def enqueue(
     """Keep a job to be run after the transaction is committed, not before `run_at`; its id.
 
     where:
-        caller           who may watch and cancel it; nobody where it is the service's own
+        principal           who may watch and cancel it; nobody where it is the service's own
         dedup_key        there is one unfinished job of that key; for a second None is returned
-        concurrency_key  jobs of one key take turns with those of others; the caller, else the type
+        concurrency_key  jobs of one key take turns with those of others; the principal, else the type
         stored_bytes     what lies in the store until the job is over
 
-    QuotaExceeded when as many jobs or bytes of the caller wait as may.
+    QuotaExceeded when as many jobs or bytes of the principal wait as may.
     """
     if kind not in resources.jobs.job_types:
         raise ValueError(f"there is no type of jobs {kind!r}")
-    if caller is not None:
-        _require_quota(connection, resources.limits, caller, stored_bytes)
+    if principal is not None:
+        _require_quota(connection, resources.limits, principal, stored_bytes)
     now = datetime.now(UTC)
     new = job_id or new_id("job")
     job = Job(
         id=new,
         kind=kind,
-        caller=None if caller is None else caller.id,
-        role=None if caller is None else caller.role.value,
+        principal=None if principal is None else principal.id,
+        role=None if principal is None else principal.role.value,
         subject=subject,
         request_id=request_id,
         dedup_key=dedup_key,
         created_at=now,
         run_at=run_at or now,
         payload=resources.vault.seal(orjson.dumps(payload), f"job:{new}"),
-        concurrency_key=concurrency_key or (kind if caller is None else caller.id),
+        concurrency_key=concurrency_key or (kind if principal is None else principal.id),
         stored_bytes=stored_bytes,
     )
     if not jobs.add(connection, job):
@@ -76,10 +76,10 @@ def enqueue(
 
 
 def _require_quota(
-    connection: Connection, limits: Limits, caller: Caller, stored_bytes: int
+    connection: Connection, limits: Limits, principal: Principal, stored_bytes: int
 ) -> None:
     """Refuse a job beyond what one principal may have unfinished."""
-    unfinished = jobs.unfinished_of(connection, caller.id)
+    unfinished = jobs.unfinished_of(connection, principal.id)
     if unfinished.count >= limits.unfinished_jobs:
         raise QuotaExceeded(
             f"A principal may have {limits.unfinished_jobs} unfinished jobs.",

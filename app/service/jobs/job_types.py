@@ -61,7 +61,7 @@ class TryAgain(Exception):
 
 
 class Failed(Exception):
-    """The work came to its end with a problem, as the caller would have been told it."""
+    """The work came to its end with a problem, as the principal would have been told it."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Jobs:
     where:
         files          bodies that wait for a job, and answers that came of one
         lease_seconds  how long a worker may be silent until its job is given to another
-        patience       seconds that a caller who allows it waits before it gets a job in place of an answer
+        patience       seconds that a principal who allows it waits before it gets a job in place of an answer
         keep_days      how long a job that ended can be asked for
         job_types      what can be done; `app.main` names them
         committed      set when this process has committed a job, so that its runner looks at once

@@ -44,18 +44,18 @@ class Progress:
         self._within: int | None = None
         self._raised = -math.inf
 
-    def tell(self, step: str, done: int, total: int) -> None:
+    def report(self, step: str, done: int, total: int) -> None:
         """Say what is being done, and how much of all there is to do is done.
 
         `step` is a few words of ours, never of the data. Raises what `look` raises.
         """
-        self.look()
+        self.raise_if_cancelled()
         _, before, of = self._told
         # A step that counts anew, or in other units, must not look like a step back.
         forward = total > 0 and done * max(of, 1) >= before * total
         self._told = (step, min(done, total), total) if forward else (step, before, of)
 
-    def look(self) -> None:
+    def raise_if_cancelled(self) -> None:
         """Cancelled or Interrupted, once the work shall end."""
         if self._end is not None:
             raise self._end
@@ -86,12 +86,12 @@ class Progress:
         or a transaction must not be in here, and threads are begun under `starting` alone. A call that never
         comes back to Python is waited for.
         """
-        self.look()
+        self.raise_if_cancelled()
         if self._within is not None:
             yield  # within such a block already
             return
         with self._gate:
-            self.look()
+            self.raise_if_cancelled()
             self._within = threading.get_ident()
         try:
             yield
@@ -102,7 +102,7 @@ class Progress:
             with self._gate:
                 if self._end is not None:
                     _call_off()
-        self.look()
+        self.raise_if_cancelled()
 
     @property
     def told(self) -> tuple[str, int, int]:
@@ -117,13 +117,13 @@ class Share(Progress):
         super().__init__()
         self._whole, self._first, self._last = whole, first, last
 
-    def tell(self, step: str, done: int, total: int) -> None:
+    def report(self, step: str, done: int, total: int) -> None:
         part = done / total if total > 0 else 0.0
         at = self._first + round(min(part, 1.0) * (self._last - self._first))
-        self._whole.tell(step, at, SHARES)
+        self._whole.report(step, at, SHARES)
 
-    def look(self) -> None:
-        self._whole.look()
+    def raise_if_cancelled(self) -> None:
+        self._whole.raise_if_cancelled()
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -134,10 +134,10 @@ class Share(Progress):
 class Silent(Progress):
     """Progress of work that nobody watches."""
 
-    def tell(self, step: str, done: int, total: int) -> None:
+    def report(self, step: str, done: int, total: int) -> None:
         pass
 
-    def look(self) -> None:
+    def raise_if_cancelled(self) -> None:
         pass
 
     def share(self, first: int, last: int) -> Progress:

@@ -73,8 +73,8 @@ class Pulse:
     def _beat_on(self) -> None:
         while not self._stopped.wait(BEAT_SECONDS):
             with self._lock:
-                under_way = list(self._under_way.values())
-            for job, progress in under_way:
+                uow = list(self._under_way.values())
+            for job, progress in uow:
                 try:
                     self._beat(job, progress)
                 except SQLAlchemyError as error:

@@ -118,7 +118,7 @@ class Runner:
                     kind=name,
                     subject=name,
                     payload={},
-                    caller=None,
+                    principal=None,
                     dedup_key=f"every:{name}",
                 )
 

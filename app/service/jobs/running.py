@@ -28,7 +28,7 @@ from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import after_commit, reading, writing
 from app.store.database.jobs import Job, JobState
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 
 FINISHING_TRIES, FINISHING_PAUSE = 5, 0.5
 """How often, and after which seconds, the end of a job is written when the database fails."""
@@ -120,15 +120,15 @@ OUR_FAILURE = (
 
 
 def _require_right(resources: Resources, job: Job) -> None:
-    """Unauthenticated or a Refusal where the caller is not who it was when it asked."""
-    if job.caller is None:
+    """Unauthenticated or a Refusal where the principal is not who it was when it asked."""
+    if job.principal is None:
         return
     with reading(resources.engine) as connection:
-        record = callers.one(connection, job.caller)
+        record = principals.one(connection, job.principal)
     if record is None or record.revoked_at is not None:
-        raise Unauthenticated("The caller was revoked before its job was run.")
-    if record.caller.role.value != job.role:
-        raise Refusal("The caller's role has changed since it asked for this job.")
+        raise Unauthenticated("The principal was revoked before its job was run.")
+    if record.principal.role.value != job.role:
+        raise Refusal("The principal's role has changed since it asked for this job.")
 
 
 def _as_failed(error: DomainError) -> Failed:
@@ -177,7 +177,7 @@ def _ended(
                     kind=job.kind,
                     subject=job.subject,
                     payload={},
-                    caller=None,
+                    principal=None,
                     run_at=now + timedelta(seconds=job_type.every),
                     dedup_key=job.dedup_key,
                 )

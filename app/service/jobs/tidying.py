@@ -56,7 +56,7 @@ def tidy(resources: Resources, _job: Job, progress: Progress) -> Outcome:
         with reading(resources.engine) as connection:
             old = jobs.ended_before(connection, before, AT_ONCE)
         for job in old:
-            progress.look()
+            progress.raise_if_cancelled()
             for name in files_of(job):
                 resources.jobs.files.remove(name)
             with writing(resources.engine) as connection:

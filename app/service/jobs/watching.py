@@ -1,4 +1,4 @@
-"""Jobs as their callers see them: shown, listed, waited for, cancelled."""
+"""Jobs as their principals see them: shown, listed, waited for, cancelled."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import Conflict, Hidden, NotFound
 from app.model import Role
-from app.service.asking import Ask, is_duplicate, work
+from app.service.context import RequestContext
 from app.service.jobs.job_types import clean_up
 from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
+from app.service.unit_of_work import is_duplicate, unit_of_work
 from app.store.database import jobs, receipts
 from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
@@ -46,66 +47,68 @@ class Watched:
         return round(took * (1 - share) / share, 1)
 
 
-def show_job(resources: Resources, ask: Ask, job_id: str) -> Watched:
-    """A job, for its caller or an administrator."""
+def show_job(resources: Resources, context: RequestContext, job_id: str) -> Watched:
+    """A job, for its principal or an administrator."""
     with reading(resources.engine) as connection:
         job = jobs.one(connection, job_id)
-    return Watched(seen := _visible(ask, job_id, job), outcome_of(resources, seen))
+    return Watched(seen := _visible(context, job_id, job), outcome_of(resources, seen))
 
 
 def list_jobs(
-    resources: Resources, ask: Ask, state: JobState | None, *, after: str, limit: int
+    resources: Resources, context: RequestContext, state: JobState | None, *, after: str, limit: int
 ) -> list[Watched]:
-    """A caller's jobs, the newest first; an administrator sees everybody's."""
-    caller = None if ask.caller.role is Role.ADMIN else ask.caller.id
+    """A principal's jobs, the newest first; an administrator sees everybody's."""
+    principal = None if context.principal.role is Role.ADMIN else context.principal.id
     with reading(resources.engine) as connection:
-        found = jobs.page(connection, caller, state, after=after, limit=limit)
+        found = jobs.page(connection, principal, state, after=after, limit=limit)
     return [Watched(job, outcome_of(resources, job)) for job in found]
 
 
-def cancel_job(resources: Resources, ask: Ask, job_id: str) -> Watched:
+def cancel_job(resources: Resources, context: RequestContext, job_id: str) -> Watched:
     """End a job that waits, have one that runs end; one that ended stays as it is."""
-    with work(resources, ask) as under_way:
-        before, after = _cancelled(under_way.connection, ask, job_id)
-        under_way.record("job.cancel", job_id, kind=before.kind)
+    with unit_of_work(resources, context) as uow:
+        before, after = _cancelled(uow.connection, context, job_id)
+        uow.record("job.cancel", job_id, kind=before.kind)
     return _left(resources, before, after)
 
 
-def take_back(resources: Resources, ask: Ask, key: str) -> Watched | None:
-    """See to it that nothing comes of the caller's request with this Idempotency-Key.
+def take_back(resources: Resources, context: RequestContext, key: str) -> Watched | None:
+    """See to it that nothing comes of the principal's request with this Idempotency-Key.
 
     The job that it became is cancelled and told. Where nothing was kept of it yet, nothing will be: its
     receipt is there before it, so that it cannot commit. Conflict when it was carried out.
     """
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        subject = _subject_or_never(connection, ask, key, under_way.now)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        subject = _subject_or_never(connection, context, key, uow.now)
         if subject == TAKEN_BACK:
-            under_way.record("request.take_back", ask.caller.id)
+            uow.record("request.take_back", context.principal.id)
             return None
         if jobs.one(connection, subject) is None:
             raise Conflict(f"This request was carried out: look at {subject}.")
-        before, after = _cancelled(connection, ask, subject)
-        under_way.record("job.cancel", subject, kind=before.kind)
+        before, after = _cancelled(connection, context, subject)
+        uow.record("job.cancel", subject, kind=before.kind)
     return _left(resources, before, after)
 
 
-def _subject_or_never(connection: Connection, ask: Ask, key: str, now: datetime) -> str:
+def _subject_or_never(
+    connection: Connection, context: RequestContext, key: str, now: datetime
+) -> str:
     """What the request made, by its receipt; one that says "never" where there is none."""
     try:
         with connection.begin_nested():
-            receipts.add(connection, ask.caller.id, key, "", TAKEN_BACK, now)
+            receipts.add(connection, context.principal.id, key, "", TAKEN_BACK, now)
     except IntegrityError as error:
-        receipt = receipts.find(connection, ask.caller.id, key)
+        receipt = receipts.find(connection, context.principal.id, key)
         if receipt is None or not is_duplicate(error):
             raise
         return receipt.subject
     return TAKEN_BACK
 
 
-def _cancelled(connection: Connection, ask: Ask, job_id: str) -> tuple[Job, Job]:
+def _cancelled(connection: Connection, context: RequestContext, job_id: str) -> tuple[Job, Job]:
     """The job before and after it was asked to end."""
-    before = _visible(ask, job_id, jobs.one(connection, job_id))
+    before = _visible(context, job_id, jobs.one(connection, job_id))
     jobs.ask_to_cancel(connection, job_id, datetime.now(UTC))
     after = jobs.one(connection, job_id)
     assert after is not None
@@ -119,11 +122,11 @@ def _left(resources: Resources, before: Job, after: Job) -> Watched:
     return Watched(after, outcome_of(resources, after))
 
 
-def _visible(ask: Ask, job_id: str, job: Job | None) -> Job:
+def _visible(context: RequestContext, job_id: str, job: Job | None) -> Job:
     """The job, unless it is another's, the service's own, or not there: these look alike."""
-    administrator = ask.caller.role is Role.ADMIN
-    owner = None if job is None else job.caller
-    if job is None or owner is None or (owner != ask.caller.id and not administrator):
-        absent = f"There is no job {job_id[:60]!r} for this caller."
+    administrator = context.principal.role is Role.ADMIN
+    owner = None if job is None else job.principal
+    if job is None or owner is None or (owner != context.principal.id and not administrator):
+        absent = f"There is no job {job_id[:60]!r} for this principal."
         raise NotFound(absent) if administrator else Hidden(absent)
     return job

@@ -1,1 +1,1 @@
-"""Callers, their keys, and what they may have."""
+"""Principals, their keys, and what they may have."""

@@ -1,4 +1,4 @@
-"""What a caller may find and ask for: data sets that their owners listed, at the levels they offer."""
+"""What a principal may find and ask for: data sets that their owners listed, at the levels they offer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Column, Dataset, Level
-from app.service.asking import Ask, released_columns
+from app.service.context import RequestContext, released_columns
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.registered import datasets, levels
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,19 @@ class Listing:
     levels: tuple[Level, ...]
 
 
-def list_catalogue(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[Listing]:
+def list_catalogue(
+    resources: Resources, context: RequestContext, *, after: str, limit: int
+) -> list[Listing]:
     """Listed data sets by id, for everyone who has a key."""
-    del ask  # what is listed is listed for all
+    del context  # what is listed is listed for all
     with reading(resources.engine) as connection:
         found = datasets.page(connection, after=after, limit=limit, listed=True)
         return [listed(connection, dataset) for dataset in found]
 
 
-def show_listing(resources: Resources, ask: Ask, dataset_id: str) -> Listing:
+def show_listing(resources: Resources, context: RequestContext, dataset_id: str) -> Listing:
     """One listed data set; one that is not listed looks as if it did not exist."""
-    del ask
+    del context
     with reading(resources.engine) as connection:
         dataset = datasets.one(connection, dataset_id)
         if dataset is None or not dataset.listed:
@@ -55,13 +57,13 @@ def show_listing(resources: Resources, ask: Ask, dataset_id: str) -> Listing:
 
 def listed(connection: Connection, dataset: Dataset) -> Listing:
     """A data set as it is listed."""
-    record = callers.one(connection, dataset.owner)
+    record = principals.one(connection, dataset.owner)
     return Listing(
         id=dataset.id,
         name=dataset.name,
         description=dataset.description,
         owner=dataset.owner,
-        owner_name=dataset.owner if record is None else record.caller.name,
+        owner_name=dataset.owner if record is None else record.principal.name,
         rows=dataset.released_rows,
         columns=released_columns(dataset, None),
         levels=tuple(one for one in levels.of(connection, dataset.id) if one.offered),

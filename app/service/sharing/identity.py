@@ -1,8 +1,8 @@
 """Signing in by OpenID Connect: a provider vouches for somebody, and claims say which role that is.
 
 The authorization code flow with PKCE. What the answer must fit (state, nonce, verifier) is sealed and
-kept by the browser alone. A caller who comes this way has an id that follows from issuer and subject,
-so that the same person is the same caller without anything more being kept.
+kept by the browser alone. A principal who comes this way has an id that follows from issuer and subject,
+so that the same person is the same principal without anything more being kept.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, KeySetSerialization
 
 from app.errors import Refusal, Unauthenticated, Unavailable
-from app.model import Caller, Role
-from app.service.asking import Ask, work
+from app.model import Principal, Role
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.sessions import NewSession, sign_in_known
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from app.store.vault import SealBroken
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
@@ -151,8 +152,8 @@ def come_back(
         )
     token = _exchanged(provider, code, journey)
     claims = checked_claims(provider, token, journey["nonce"])
-    caller = _caller(resources, provider, claims, request_id)
-    session = sign_in_known(resources, caller, browser=browser, request_id=request_id)
+    principal = _principal(resources, provider, claims, request_id)
+    session = sign_in_known(resources, principal, browser=browser, request_id=request_id)
     return session, str(journey["after"])
 
 
@@ -196,33 +197,35 @@ def role_of(provider: Provider, claims: Mapping[str, Any]) -> Role:
     raise Refusal("the identity provider vouches for you, and your account has no role here")
 
 
-def _caller(
+def _principal(
     resources: Resources, provider: Provider, claims: Mapping[str, Any], request_id: str
-) -> Caller:
-    """The caller of these claims, made or changed where need be."""
+) -> Principal:
+    """The principal of these claims, made or changed where need be."""
     role = role_of(provider, claims)
     digest = hashlib.sha256(f"{provider.issuer}\0{claims['sub']}".encode()).hexdigest()
-    caller_id = f"rc_{digest[:20]}"
+    principal_id = f"rc_{digest[:20]}"
     with reading(resources.engine) as connection:
-        record = callers.one(connection, caller_id)
+        record = principals.one(connection, principal_id)
     if record is not None and record.revoked_at is not None:
         raise Unauthenticated("Your access here was revoked.")
-    if record is not None and record.caller.role is role:
-        return record.caller
+    if record is not None and record.principal.role is role:
+        return record.principal
     if record is not None:
-        caller = Caller(caller_id, record.caller.name, role)
-        with work(resources, Ask(caller, request_id)) as under_way:
-            callers.change_role(under_way.connection, caller_id, role)
-            under_way.record("recipient.role", caller_id, role=role.value)
-        return caller
+        principal = Principal(principal_id, record.principal.name, role)
+        with unit_of_work(resources, RequestContext(principal, request_id)) as uow:
+            principals.change_role(uow.connection, principal_id, role)
+            uow.record("recipient.role", principal_id, role=role.value)
+        return principal
     name = _name(claims)
-    with work(resources, Ask(Caller(caller_id, name, role), request_id)) as under_way:
-        if callers.name_taken(under_way.connection, name):
+    with unit_of_work(
+        resources, RequestContext(Principal(principal_id, name, role), request_id)
+    ) as uow:
+        if principals.name_taken(uow.connection, name):
             name = f"{name} ({digest[:6]})"
-        caller = Caller(caller_id, name, role)
-        callers.add(under_way.connection, caller, under_way.now)
-        under_way.record("recipient.create", caller_id, role=role.value)
-    return caller
+        principal = Principal(principal_id, name, role)
+        principals.add(uow.connection, principal, uow.now)
+        uow.record("recipient.create", principal_id, role=role.value)
+    return principal
 
 
 def _name(claims: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from sqlalchemy import Engine
 
 from app.errors import CannotStart
-from app.model import Caller, Role
-from app.service.asking import new_id
+from app.model import Principal, Role
+from app.service.context import new_id
 from app.service.logs import record_upkeep
 from app.service.resources import Resources
 from app.store.blobs.store import Place
@@ -25,7 +25,7 @@ from app.store.database import audit_log, installation
 from app.store.database.engine import reading, writing
 from app.store.database.installation import Installation
 from app.store.database.registered import datasets
-from app.store.database.sharing import callers, sessions
+from app.store.database.sharing import principals, sessions
 from app.store.vault import MASTER_KEY_BYTES, Mark, SealBroken, Vault
 
 
@@ -132,7 +132,7 @@ def _unwrapped(known: Installation, master_keys: Sequence[bytes]) -> bytes:
 def has_administrator(resources: Resources) -> bool:
     """Whether anybody could call the service yet."""
     with reading(resources.engine) as connection:
-        return bool(callers.with_role(connection, Role.ADMIN))
+        return bool(principals.with_role(connection, Role.ADMIN))
 
 
 def ensure_administrator(resources: Resources, admin_key: str | None) -> str | None:
@@ -143,20 +143,20 @@ def ensure_administrator(resources: Resources, admin_key: str | None) -> str | N
     with writing(resources.engine) as connection:
         audit_log.queue(connection)  # of two starts at once, one finds what the other made
         now = datetime.now(UTC)
-        known = callers.with_role(connection, Role.ADMIN)
+        known = principals.with_role(connection, Role.ADMIN)
         if known and admin_key is None:
             return None
         if known:
             administrator = known[0]
         else:
-            administrator = Caller(new_id("rc"), "administrator", Role.ADMIN)
-            callers.add(connection, administrator, now)
+            administrator = Principal(new_id("rc"), "administrator", Role.ADMIN)
+            principals.add(connection, administrator, now)
         if admin_key is not None:
-            if callers.caller_of(connection, admin_key) is None:
-                callers.set_environment_key(connection, administrator.id, admin_key, now)
-                sessions.end_of_key(connection, callers.ENVIRONMENT_KEY)
+            if principals.principal_of(connection, admin_key) is None:
+                principals.set_environment_key(connection, administrator.id, admin_key, now)
+                sessions.end_of_key(connection, principals.ENVIRONMENT_KEY)
                 record_upkeep(connection, "key.environment", administrator.id)
             return None
-        key = callers.add_key(connection, administrator.id, now)
+        key = principals.add_key(connection, administrator.id, now)
         record_upkeep(connection, "recipient.create", administrator.id)
         return key

@@ -87,7 +87,7 @@ def roles_of(
     limits: Limits,
     keep: Sequence[str] = (),
 ) -> Roles:
-    """The columns that the caller named; without `non_confidential` all the rest is that.
+    """The columns that the principal named; without `non_confidential` all the rest is that.
 
     Columns that tell people apart are left out, unless they are named here, or in `keep`.
 
@@ -152,7 +152,7 @@ def count_identifiable(
     known = [column.codes for column in roles.non_confidential]
     answers = []
     for number, column in enumerate(roles.confidential):
-        progress.tell("looking for who is given away", number, len(roles.confidential))
+        progress.report("looking for who is given away", number, len(roles.confidential))
         with progress.interruptible():
             found = identifiability(column.codes, known)
         status = group = None

@@ -13,7 +13,7 @@ from app.model import Limits
 from app.numerics.arrays import IntArray
 from app.numerics.swapping.problem import GroupQuota
 from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
-from app.service.asking import seed_or_new
+from app.service.context import seed_or_new
 from app.service.jobs.progress import SILENT, Progress
 from app.service.swapping.identify import roles_of
 from app.service.swapping.report import SwapReport, attribute_report, notes_of
@@ -23,7 +23,7 @@ from app.tables.values.cells import as_it_came
 
 @dataclass(frozen=True)
 class SwapWishes:
-    """What the caller asks for.
+    """What the principal asks for.
 
     where:
         group_number, group_proportion  how many members of a collectively identifiable group change
@@ -65,7 +65,7 @@ def swap_table(
     rng = np.random.default_rng(seed)
     known = [column.codes for column in roles.non_confidential]
     with progress.interruptible():
-        progress.tell("swapping", 0, 2)
+        progress.report("swapping", 0, 2)
         swaps = swapped_in_turn([column.codes for column in roles.confidential], known, policy, rng)
 
     for column in roles.non_confidential:
@@ -74,7 +74,7 @@ def swap_table(
     for column, swap in zip(roles.confidential, swaps, strict=True):
         table = _replaced(table, column, swap.values)
     with progress.interruptible():
-        progress.tell("comparing before and after", 1, 2)
+        progress.report("comparing before and after", 1, 2)
         attributes = [
             attribute_report(roles, swaps, index, policy if wishes.tree else None, rng)
             for index in range(len(swaps))

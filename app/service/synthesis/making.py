@@ -1,6 +1,6 @@
 """Synthetic records by any method, in tables that follow one another, with what the report needs to know of them.
 
-What was done otherwise than a caller may expect is said in words.
+What was done otherwise than a principal may expect is said in words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.tables.arrays.mixed import EncodedTable
 from app.tables.identifiers import left_out_note
 
 LEAST_WITHOUT_WORD = 20
-"""A stratum of fewer originals needs the caller's word that the risk is accepted."""
+"""A stratum of fewer originals needs the principal's word that the risk is accepted."""
 
 INNER: dict[InnerName, Decoupler] = {InnerName.HYBRID: hybrid, InnerName.PRIMP: primp}
 
@@ -145,7 +145,7 @@ def fallbacks(
     left_out: dict[str, str],
     empty: list[str],
 ) -> list[str]:
-    """Everything that was done otherwise than a caller may expect, in words."""
+    """Everything that was done otherwise than a principal may expect, in words."""
     notes = []
     if left_out:
         notes.append(left_out_note(left_out))

@@ -1,4 +1,4 @@
-"""What a caller may ask of a synthesis, and the report that the answer comes with."""
+"""What a principal may ask of a synthesis, and the report that the answer comes with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.service.synthesis.utility_report import MeasuredLeakage, UtilityReport
 
 
 class MethodName(StrEnum):
-    """The methods, as callers name them."""
+    """The methods, as principals name them."""
 
     PRIMP = "primp"
     HYBRID = "hybrid"
@@ -30,7 +30,7 @@ class InnerName(StrEnum):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a caller may say about a synthesis.
+    """What a principal may say about a synthesis.
 
     where:
         keep  columns that are synthesised although they tell people apart

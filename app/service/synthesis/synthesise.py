@@ -23,7 +23,7 @@ from app.numerics.synthesis.leakage import (
 from app.numerics.synthesis.stratified.strata import told_apart
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
-from app.service.asking import seed_or_new
+from app.service.context import seed_or_new
 from app.service.jobs.progress import SHARES, SILENT, Progress
 from app.service.synthesis.making import Made, fallbacks, make
 from app.service.synthesis.report import (
@@ -93,13 +93,13 @@ def synthesise(
             least=2,
             most=len(used),
         )
-    progress.tell(f"{method.value}: reading columns", 0, SHARES)
+    progress.report(f"{method.value}: reading columns", 0, SHARES)
     original = encoded(table, used)
     with progress.interruptible():
-        progress.tell(f"{method.value}: making rows", 50, SHARES)
+        progress.report(f"{method.value}: making rows", 50, SHARES)
         made = make(original, method, wishes, rows, rng)
         released = replace(original, cells=made.first)
-        progress.tell(f"{method.value}: judging by records not seen", 450, SHARES)
+        progress.report(f"{method.value}: judging by records not seen", 450, SHARES)
         control, standing = judged(original, method, wishes, rng)
         utility = measure_utility(
             Compared(original, released, None, [*left_out, *empty], []),
@@ -129,7 +129,7 @@ def synthesise(
         utility=utility,
         notes=fallbacks(original, made, method, wishes, left_out, empty),
     )
-    progress.tell(f"{method.value}: writing rows", 950, SHARES)
+    progress.report(f"{method.value}: writing rows", 950, SHARES)
     return _synthetic(made, original, table.column_names, wishes, report)
 
 

@@ -97,17 +97,17 @@ def measure_utility(
     rng = np.random.default_rng(seed)
     original, released = tables.original, tables.released
     with progress.interruptible():
-        progress.tell("comparing columns", 0, 6)
+        progress.report("comparing columns", 0, 6)
         columns = column_utilities(original, released)
-        progress.tell("comparing correlations", 1, 6)
+        progress.report("comparing correlations", 1, 6)
         correlations = correlation_biases(original.cells, released.cells, rng)
-        progress.tell("comparing associations", 2, 6)
+        progress.report("comparing associations", 2, 6)
         associations = association_reports(original.cells, released.cells)
-        progress.tell("comparing pairs of columns", 3, 6)
+        progress.report("comparing pairs of columns", 3, 6)
         likeness = quality_report(original.cells, released.cells, np.random.default_rng(seed))
-        progress.tell("looking for records that reappear", 4, 6)
+        progress.report("looking for records that reappear", 4, 6)
         leakage = measured_leakage(tables, distance, rng)
-        progress.tell("predicting", 5, 6)
+        progress.report("predicting", 5, 6)
         prediction = None if target is None else _prediction(tables, target, rng)
     return UtilityReport(
         original_records=original.cells.records,

@@ -84,7 +84,7 @@ def _refuse_full(engine: Engine, place: Place) -> None:
         raise CannotStart("CORNERWAVE_BLOB_URL is not empty; restore into a new store.")
     with reading(engine) as connection:
         there = inspect(connection).get_table_names()
-        for name in ("callers", "datasets", "audit_log", "history"):
+        for name in ("principals", "datasets", "audit_log", "history"):
             table = MetaData()
             if name in there:
                 table.reflect(connection, only=[name])

@@ -1,7 +1,7 @@
 """Hot blocks of noise: in this process up to a number of bytes, and in Redis when there is one.
 
 A block is a function of the secret and the history, so a cache saves work and decides nothing
-(invariant 8). In Redis it is encrypted and authenticated under a key that the caller of this module
+(invariant 8). In Redis it is encrypted and authenticated under a key that the principal of this module
 derives from the data set's secret: whoever reads Redis learns nothing, and what somebody else put
 there, or moved, does not open and counts as absent. When Redis fails or is slow it is left alone
 for a while (`guarded_redis.py`).
@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import HotBlocks
 
 FloatArray = NDArray[np.float64]
@@ -53,7 +53,7 @@ def cache_key(secret: bytes) -> bytes:
 class NoiseCache:
     """Blocks by name; `get` may always answer None."""
 
-    def __init__(self, most_bytes: int, redis: GuardedRedis | None = None) -> None:
+    def __init__(self, most_bytes: int, redis: CircuitBreaker | None = None) -> None:
         self._hot: HotBlocks[FloatArray] = HotBlocks(most_bytes, BESIDE_VALUES)
         self._redis = redis
 
@@ -83,7 +83,7 @@ class NoiseCache:
     ) -> FloatArray | None:
         if self._redis is None:
             return None
-        sealed = self._redis.ask(lambda redis: redis.get(f"{PREFIX}{name}"))
+        sealed = self._redis.call(lambda redis: redis.get(f"{PREFIX}{name}"))
         if not isinstance(sealed, bytes):
             return None
         try:
@@ -102,4 +102,4 @@ class NoiseCache:
         nonce = os.urandom(_NONCE_BYTES)
         content = np.ascontiguousarray(block, dtype="<f8").tobytes()
         sealed = nonce + AESGCM(key).encrypt(nonce, content, str(name).encode())
-        self._redis.ask(lambda redis: redis.set(f"{PREFIX}{name}", sealed, ex=KEPT_SECONDS))
+        self._redis.call(lambda redis: redis.set(f"{PREFIX}{name}", sealed, ex=KEPT_SECONDS))

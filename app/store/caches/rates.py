@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from redis import Redis
 
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.vault import SealBroken, Vault
 
 WINDOW_SECONDS = 60
-CALLERS_REMEMBERED = 100_000
+PRINCIPALS_REMEMBERED = 100_000
 MOST_PROCESSES = 1_000
 
 
@@ -33,7 +33,7 @@ class Count:
 class RateCounter:
     """Counts requests by name in windows of a minute."""
 
-    def __init__(self, redis: GuardedRedis | None, vault: Vault) -> None:
+    def __init__(self, redis: CircuitBreaker | None, vault: Vault) -> None:
         self._redis = redis
         self._vault = vault
         self._process = secrets.token_hex(8)
@@ -49,7 +49,7 @@ class RateCounter:
         here = self._count_here(name, window)
         elsewhere = None
         if self._redis is not None:
-            elsewhere = self._redis.ask(
+            elsewhere = self._redis.call(
                 lambda redis: self._count_elsewhere(redis, f"{name}:{window}", here)
             )
         return Count(here + (elsewhere or 0), seconds_left)
@@ -81,7 +81,7 @@ class RateCounter:
 
     def _count_here(self, name: str, window: int) -> int:
         with self._lock:
-            if window != self._window or len(self._counts) > CALLERS_REMEMBERED:
+            if window != self._window or len(self._counts) > PRINCIPALS_REMEMBERED:
                 self._window, self._counts = window, {}
             self._counts[name] = self._counts.get(name, 0) + 1
             return self._counts[name]

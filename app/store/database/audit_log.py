@@ -44,7 +44,7 @@ def _head(connection: Connection) -> Row[Any]:
 def append(
     connection: Connection,
     *,
-    caller: str,
+    principal: str,
     action: str,
     subject: str,
     outcome: str,
@@ -58,7 +58,7 @@ def append(
     entry = {
         "sequence": newest.sequence + 1,
         "at": at,
-        "caller": caller,
+        "principal": principal,
         "action": action,
         "subject": subject,
         "outcome": outcome,
@@ -91,7 +91,7 @@ def search(
     entries = tables.audit_log.c
     query = select(tables.audit_log)
     for column, value in (
-        (entries.caller, wanted.caller),
+        (entries.principal, wanted.principal),
         (entries.action, wanted.action),
         (entries.subject, wanted.subject),
         (entries.outcome, wanted.outcome),
@@ -144,7 +144,7 @@ def head(connection: Connection) -> tuple[int, str]:
 HASHED = (
     "sequence",
     "at",
-    "caller",
+    "principal",
     "action",
     "subject",
     "outcome",

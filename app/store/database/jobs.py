@@ -49,8 +49,8 @@ class Job:
     """A job as it is kept; `payload` and `outcome` are sealed.
 
     where:
-        caller           whose it is; none where the service asked for it itself
-        role             the role that the caller had then
+        principal           whose it is; none where the service asked for it itself
+        role             the role that the principal had then
         subject          what it is about, in an id or an address
         dedup_key        a name that no two unfinished jobs share
         concurrency_key  whose jobs take turns with those of other keys
@@ -65,7 +65,7 @@ class Job:
 
     id: str
     kind: str
-    caller: str | None
+    principal: str | None
     role: str | None
     subject: str
     request_id: str
@@ -283,11 +283,11 @@ class Unfinished:
     stored_bytes: int
 
 
-def unfinished_of(connection: Connection, caller: str) -> Unfinished:
+def unfinished_of(connection: Connection, principal: str) -> Unfinished:
     """The unfinished jobs of a principal."""
     jobs = tables.jobs.c
     query = select(func.count(), func.coalesce(func.sum(jobs.stored_bytes), 0)).where(
-        jobs.caller == caller, jobs.state.in_((JobState.QUEUED, JobState.RUNNING))
+        jobs.principal == principal, jobs.state.in_((JobState.QUEUED, JobState.RUNNING))
     )
     count, stored_bytes = connection.execute(query).one()
     return Unfinished(count, int(stored_bytes))
@@ -315,16 +315,16 @@ def forget(connection: Connection, job_id: str) -> None:
 
 def page(
     connection: Connection,
-    caller: str | None,
+    principal: str | None,
     state: JobState | None,
     *,
     after: str,
     limit: int,
 ) -> list[Job]:
-    """Jobs of a caller, or of all callers, the newest first, after the one named."""
+    """Jobs of a principal, or of all principals, the newest first, after the one named."""
     jobs = tables.jobs.c
     query = select(tables.jobs).where(
-        jobs.caller == caller if caller is not None else jobs.caller.is_not(None)
+        jobs.principal == principal if principal is not None else jobs.principal.is_not(None)
     )
     if state is not None:
         query = query.where(jobs.state == state)

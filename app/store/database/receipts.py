@@ -24,19 +24,19 @@ class Receipt:
     answer: bytes | None
 
 
-def find(connection: Connection, caller: str, key: str) -> Receipt | None:
-    """The receipt for a caller's key, if the write was done."""
-    row = connection.execute(select(tables.receipts).where(*_is(caller, key))).one_or_none()
+def find(connection: Connection, principal: str, key: str) -> Receipt | None:
+    """The receipt for a principal's key, if the write was done."""
+    row = connection.execute(select(tables.receipts).where(*_is(principal, key))).one_or_none()
     return Receipt(row.fingerprint, row.subject, row.status, row.answer) if row else None
 
 
 def add(
-    connection: Connection, caller: str, key: str, fingerprint: str, subject: str, now: datetime
+    connection: Connection, principal: str, key: str, fingerprint: str, subject: str, now: datetime
 ) -> None:
     """Keep that the write is done; a second one with the same key breaks a constraint."""
     connection.execute(
         insert(tables.receipts).values(
-            caller=caller,
+            principal=principal,
             idempotency_key=key,
             fingerprint=fingerprint,
             subject=subject,
@@ -45,12 +45,14 @@ def add(
     )
 
 
-def add_answer(connection: Connection, caller: str, key: str, status: int, sealed: bytes) -> None:
+def add_answer(
+    connection: Connection, principal: str, key: str, status: int, sealed: bytes
+) -> None:
     """Keep what was answered."""
     connection.execute(
-        update(tables.receipts).where(*_is(caller, key)).values(status=status, answer=sealed)
+        update(tables.receipts).where(*_is(principal, key)).values(status=status, answer=sealed)
     )
 
 
-def _is(caller: str, key: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return (tables.receipts.c.caller == caller, tables.receipts.c.idempotency_key == key)
+def _is(principal: str, key: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return (tables.receipts.c.principal == principal, tables.receipts.c.idempotency_key == key)

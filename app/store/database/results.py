@@ -16,7 +16,7 @@ class KeptResult:
 
     id: str
     kind: str
-    caller: str
+    principal: str
     dataset: str | None
     created_at: datetime
     body: bytes

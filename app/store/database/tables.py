@@ -45,8 +45,8 @@ def _table(name: str, *parts: SchemaItem) -> Table:
 Identity = String(40)
 Sequence = BigInteger().with_variant(Integer, "sqlite")
 
-callers = _table(
-    "callers",
+principals = _table(
+    "principals",
     Column("id", Identity, primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("role", String(20), nullable=False),
@@ -61,7 +61,7 @@ callers = _table(
 keys = _table(
     "keys",
     Column("id", Identity, primary_key=True),
-    Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("principal", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("secret_hash", LargeBinary(32), nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("revoked_at", Instant),
@@ -75,7 +75,7 @@ sessions = _table(
     "sessions",
     Column("id", Identity, primary_key=True),
     Column("token_hash", LargeBinary(32), nullable=False, unique=True),
-    Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("principal", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("key", Identity, ForeignKey("keys.id")),
     Column("browser", String(80), nullable=False),
     Column("begun_at", Instant, nullable=False),
@@ -86,7 +86,7 @@ sessions = _table(
 sign_in_links = _table(
     "sign_in_links",
     Column("token_hash", LargeBinary(32), primary_key=True),
-    Column("caller", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("principal", Identity, ForeignKey("principals.id"), nullable=False),
     Column("ends_at", Instant, nullable=False),
 )
 
@@ -94,7 +94,7 @@ datasets = _table(
     "datasets",
     Column("id", Identity, primary_key=True),
     Column("name", String(200), nullable=False),
-    Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("owner", Identity, ForeignKey("principals.id"), nullable=False),
     Column("rows", BigInteger, nullable=False),
     Column("retired", BigInteger, nullable=False),
     Column("key_column", Text),
@@ -211,7 +211,7 @@ levels = _table(
 grants = _table(
     "grants",
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
-    Column("recipient", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("recipient", Identity, ForeignKey("principals.id"), primary_key=True),
     Column("level", String(200), nullable=False),
     Column("expires_at", Instant),
     Column("columns", JSON(none_as_null=True)),
@@ -220,7 +220,7 @@ grants = _table(
 slots = _table(
     "slots",
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), primary_key=True),
-    Column("recipient", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("recipient", Identity, ForeignKey("principals.id"), primary_key=True),
     Column("level_variance", Float(53), primary_key=True, autoincrement=False),
     Column("slot", Integer, nullable=False),
     Column("noise_variance", Float(53), nullable=False),
@@ -247,7 +247,7 @@ history = _table(
     Column("previous_hash", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
     Column("at", Instant, nullable=False),
-    Column("caller", Identity, nullable=False),
+    Column("principal", Identity, nullable=False),
     UniqueConstraint("dataset", "noise_variance"),
 )
 
@@ -255,7 +255,7 @@ audit_log = _table(
     "audit_log",
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
     Column("at", Instant, nullable=False),
-    Column("caller", Identity, nullable=False),
+    Column("principal", Identity, nullable=False),
     Column("action", String(60), nullable=False),
     Column("subject", Text, nullable=False),
     Column("outcome", String(20), nullable=False),
@@ -275,7 +275,7 @@ audit_head = _table(
 
 receipts = _table(
     "receipts",
-    Column("caller", Identity, primary_key=True),
+    Column("principal", Identity, primary_key=True),
     Column("idempotency_key", String(200), primary_key=True),
     Column("fingerprint", String(64), nullable=False),
     Column("subject", Text, nullable=False),
@@ -288,7 +288,7 @@ surveys = _table(
     "surveys",
     Column("id", Identity, primary_key=True),
     Column("name", String(200), nullable=False),
-    Column("owner", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("owner", Identity, ForeignKey("principals.id"), nullable=False),
     Column("categories", JSON(none_as_null=True)),
     Column("edges", JSON(none_as_null=True)),
     Column("perturbation", JSON, nullable=False),
@@ -302,7 +302,7 @@ surveys = _table(
 survey_respondents = _table(
     "survey_respondents",
     Column("survey", Identity, ForeignKey("surveys.id", ondelete="CASCADE"), primary_key=True),
-    Column("principal", Identity, ForeignKey("callers.id"), primary_key=True),
+    Column("principal", Identity, ForeignKey("principals.id"), primary_key=True),
     Column("responses", BigInteger, nullable=False),
 )
 
@@ -310,7 +310,7 @@ results = _table(
     "results",
     Column("id", Identity, primary_key=True),
     Column("kind", String(40), nullable=False),
-    Column("caller", Identity, nullable=False),
+    Column("principal", Identity, nullable=False),
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE"), index=True),
     Column("created_at", Instant, nullable=False),
     Column("body", LargeBinary, nullable=False),
@@ -338,7 +338,7 @@ jobs = _table(
     Column("id", Identity, primary_key=True),
     Column("kind", String(60), nullable=False),
     # No foreign key: a job may be the service's own.
-    Column("caller", Identity),
+    Column("principal", Identity),
     Column("role", String(20)),
     Column("subject", Text, nullable=False),
     Column("request_id", String(100), nullable=False),
@@ -360,7 +360,7 @@ jobs = _table(
     Column("started_at", Instant),
     Column("finished_at", Instant),
     Column("outcome", LargeBinary),
-    Index("ix_jobs_caller_created_at", "caller", "created_at"),
+    Index("ix_jobs_principal_created_at", "principal", "created_at"),
     Index("ix_jobs_state_run_at", "state", "run_at"),
     Index("ix_jobs_concurrency_key_claimed_at", "concurrency_key", "claimed_at"),
     Index(
@@ -375,8 +375,8 @@ jobs = _table(
 agreements = _table(
     "agreements",
     Column("id", Identity, primary_key=True),
-    Column("provider", Identity, ForeignKey("callers.id"), nullable=False, index=True),
-    Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("provider", Identity, ForeignKey("principals.id"), nullable=False, index=True),
+    Column("consumer", Identity, ForeignKey("principals.id"), nullable=False),
     Column("state", String(20), nullable=False),
     Column("version", Integer, nullable=False),
     Column("purpose", Text, nullable=False),
@@ -423,7 +423,7 @@ agreement_log = _table(
     Column("agreement", Identity, primary_key=True),
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
     Column("at", Instant, nullable=False),
-    Column("caller", Identity, nullable=False),
+    Column("principal", Identity, nullable=False),
     Column("party", String(20)),
     Column("event", String(60), nullable=False),
     Column("state", String(20), nullable=False),
@@ -435,7 +435,7 @@ agreement_log = _table(
 agreement_rules = _table(
     "agreement_rules",
     Column("id", Identity, primary_key=True),
-    Column("owner", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("owner", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE")),
     Column("recipients", JSON(none_as_null=True)),
     Column("purposes", JSON(none_as_null=True)),
@@ -475,7 +475,7 @@ deliveries = _table(
 webhooks = _table(
     "webhooks",
     Column("id", Identity, primary_key=True),
-    Column("caller", Identity, ForeignKey("callers.id"), nullable=False, index=True),
+    Column("principal", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("url", Text, nullable=False),
     Column("events", JSON(none_as_null=True)),
     Column("secret", LargeBinary, nullable=False),
@@ -503,7 +503,7 @@ webhook_messages = _table(
 dataspace_negotiations = _table(
     "dataspace_negotiations",
     Column("agreement", Identity, ForeignKey("agreements.id"), primary_key=True),
-    Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("consumer", Identity, ForeignKey("principals.id"), nullable=False),
     Column("consumer_pid", String(500), nullable=False),
     Column("offer", Text, nullable=False),
     Column("callback", Text, nullable=False),
@@ -514,7 +514,7 @@ transfers = _table(
     "transfers",
     Column("id", Identity, primary_key=True),
     Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False, index=True),
-    Column("consumer", Identity, ForeignKey("callers.id"), nullable=False),
+    Column("consumer", Identity, ForeignKey("principals.id"), nullable=False),
     Column("consumer_pid", String(500), nullable=False),
     Column("state", String(20), nullable=False),
     Column("format", String(40), nullable=False),

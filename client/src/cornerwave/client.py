@@ -19,7 +19,7 @@ from cornerwave.methods import Methods
 from cornerwave.problems import NotFound
 from cornerwave.sharing.agreements import Agreements
 from cornerwave.sharing.dataspaces import Dataspaces
-from cornerwave.sharing.people import People
+from cornerwave.sharing.principals import Principals
 from cornerwave.sharing.webhooks import Webhooks
 from cornerwave.values import CopyInfo, DatasetInfo, load
 from cornerwave.wire.calls import Answer, Flow, every, get
@@ -37,7 +37,7 @@ def _listed() -> Flow[list[DatasetInfo]]:
 
 
 def _found(name: str) -> Flow[DatasetInfo]:
-    """By id, else by name among those that this caller may see."""
+    """By id, else by name among those that this principal may see."""
     try:
         answer: Answer = yield get("datasets", name)
     except NotFound:
@@ -54,7 +54,7 @@ def _copy(copy_id: str) -> Flow[CopyInfo]:
     return load(CopyInfo, answer.json())
 
 
-class Client(Agreements, Dataspaces, Jobs, Methods, People, Webhooks, Blocking):
+class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocking):
     """A service, and the key to it. Use it in a `with` block, or close it, to end its connections."""
 
     def __init__(self, driver: Driver) -> None:
@@ -101,7 +101,7 @@ class Client(Agreements, Dataspaces, Jobs, Methods, People, Webhooks, Blocking):
         return Dataset(self._driver, self._driver.run(_found(name)))
 
     def datasets(self) -> list[Dataset]:
-        """The data sets that this caller owns or has a grant for."""
+        """The data sets that this principal owns or has a grant for."""
         return [Dataset(self._driver, info) for info in self._driver.run(_listed())]
 
     def copy(self, copy_id: str) -> Copy:
@@ -127,7 +127,7 @@ class Client(Agreements, Dataspaces, Jobs, Methods, People, Webhooks, Blocking):
         return f"<cornerwave.Client {self.url}>"
 
 
-class AsyncClient(Agreements, Dataspaces, Jobs, Methods, People, Webhooks, Awaiting):
+class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Awaiting):
     """A service, and the key to it, for programs that await. Use it in an `async with` block."""
 
     def __init__(self, driver: AsyncDriver) -> None:
@@ -174,7 +174,7 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, People, Webhooks, Await
         return AsyncDataset(self._driver, await self._driver.run(_found(name)))
 
     async def datasets(self) -> list[AsyncDataset]:
-        """The data sets that this caller owns or has a grant for."""
+        """The data sets that this principal owns or has a grant for."""
         return [AsyncDataset(self._driver, info) for info in await self._driver.run(_listed())]
 
     async def copy(self, copy_id: str) -> AsyncCopy:

@@ -245,7 +245,7 @@ class _Dataset:
 
     @operation
     def levels(self) -> Flow[list[Level]]:
-        """The levels that this caller may know of."""
+        """The levels that this principal may know of."""
         answer: Answer = yield get("datasets", self.id, "levels")
         return [load(Level, each) for each in answer.entries("levels")]
 

@@ -110,7 +110,7 @@ def _ended_well(job: Job) -> Job:
 
 
 class Jobs:
-    """The long work of this caller."""
+    """The long work of this principal."""
 
     @operation
     def jobs(self, *, state: str | None = None) -> Flow[list[Job]]:

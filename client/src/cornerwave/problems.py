@@ -30,7 +30,7 @@ class ConnectionFailed(CornerwaveError):
 
 
 class NotCornerwave(ConnectionFailed):
-    """What answers at the address is not a Cornerwave service that this client knows, or sends its callers elsewhere."""
+    """What answers at the address is not a Cornerwave service that this client knows, or sends its principals elsewhere."""
 
 
 class UnlikeService(Exception):

@@ -160,7 +160,7 @@ class CopyColumn(Shown):
 
 @dataclass(frozen=True)
 class CopyInfo(Shown):
-    """A copy as this caller may see it."""
+    """A copy as this principal may see it."""
 
     id: str
     dataset: str
@@ -277,7 +277,7 @@ class Grant(Shown):
 
 
 @dataclass(frozen=True)
-class Recipient(Shown):
+class Principal(Shown):
     """Someone with a key."""
 
     id: str
@@ -312,7 +312,7 @@ class HistoryEntry(Shown):
     previous_hash: str
     hash: str
     at: str
-    caller: str
+    principal: str
 
 
 @dataclass(frozen=True)
@@ -321,7 +321,7 @@ class LogEntry(Shown):
 
     sequence: int
     at: str
-    caller: str
+    principal: str
     action: str
     subject: str
     outcome: str

@@ -230,15 +230,15 @@ def test_audits_page_in_the_order_they_were_run(service_on_each_database: Servic
 
 
 def test_the_owner_audits_an_auditor_reads_and_others_know_nothing(service: Service) -> None:
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     dataset = register(owner, mixed_table(60))
     url = f"/v1/datasets/{dataset}/audits"
     form = {"noise_variances": [1.0]}
     found = audit(owner, dataset, **form)
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     assert auditor.get(url).json()["audits"] == [found]
     assert auditor.post(url, json=form).status_code == 403
-    _, stranger = service.caller("recipient")
+    _, stranger = service.principal("recipient")
     for answer in (stranger.post(url, json=form), stranger.get(url), stranger.get(f"{url}/au_1")):
         assert answer.status_code == 404
     log = service.client().get("/v1/audit-log").json()["entries"]

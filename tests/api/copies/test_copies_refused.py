@@ -31,7 +31,7 @@ ABSENT = "cp_00000000000000000000"
 
 @pytest.fixture
 def owner(service: Service) -> TestClient:
-    return service.caller("owner")[1]
+    return service.principal("owner")[1]
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_more_columns_than_rows_are_no_obstacle(owner: TestClient) -> None:
 @pytest.fixture
 def grant(owner: TestClient, dataset: str, service: Service) -> Callable[..., TestClient]:
     def make(level: str, **more: Any) -> TestClient:
-        recipient, client = service.caller("recipient")
+        recipient, client = service.principal("recipient")
         form = {"level": level, **more}
         answer = owner.put(f"/v1/datasets/{dataset}/grants/{recipient}", json=form)
         assert answer.status_code == 200, answer.text
@@ -250,14 +250,14 @@ def test_a_stranger_an_auditor_and_nobody(
     service: Service, owner: TestClient, dataset: str
 ) -> None:
     copy = issue(owner, dataset, level="a")["id"]
-    _, stranger = service.caller("recipient")
-    _, other = service.caller("owner")
+    _, stranger = service.principal("recipient")
+    _, other = service.principal("owner")
     for client in (stranger, other):
         assert client.get(f"/v1/copies/{copy}").status_code == 404
         assert content(client, copy).status_code == 404
         assert client.get(f"/v1/datasets/{dataset}/history").status_code == 404
         assert ask(client, dataset, '{"level": "a"}').status_code == 404
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     assert len(auditor.get(f"/v1/datasets/{dataset}/history").json()["entries"]) == 1
     assert auditor.get(f"/v1/copies/{copy}").json()["checksum"] is None
     assert content(auditor, copy).status_code == 403
@@ -290,7 +290,7 @@ def test_releases_and_refusals_are_in_the_audit_log(
 ) -> None:
     copy = issue(owner, dataset, level="a")["id"]
     content(owner, copy)
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     content(auditor, copy)
     entries = auditor.get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
     told = [(entry["action"], entry["outcome"]) for entry in entries]

@@ -19,7 +19,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event, text, update
 from sqlalchemy.exc import DBAPIError
 
-from app.api.transport.observing import log_as_json
+from app.api.transport.access_log import log_as_json
 from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.datasets.secrets import open_secret
 from app.store.database import tables
@@ -66,7 +66,7 @@ def test_1_a_copy_whose_entry_is_not_committed_cannot_be_had(
             recipe=entry.recipe,
             first_hash=entry.previous_hash,
             at=entry.at,
-            caller=entry.caller,
+            principal=entry.principal,
         )
         with reading(engine) as other:
             assert history.of_copy(other, "cp_uncommitted") is None
@@ -117,7 +117,7 @@ def test_2_who_asks_waits_for_the_writer_before_and_sees_what_it_wrote(
             recipe=entries[0].recipe,
             first_hash=entries[0].previous_hash,
             at=entries[0].at,
-            caller=entries[0].caller,
+            principal=entries[0].principal,
         )
     asking.join()
     assert answers[0]["sequence"] == 3

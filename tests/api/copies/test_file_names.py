@@ -46,7 +46,7 @@ def test_a_download_is_called_by_the_data_set_and_the_level(service: Service) ->
         "Löhne_2024_alle_-für_alle.csv",
     )
     assert names(admin, copies["public"], PARQUET)[1] == "Löhne_2024_alle_-public.parquet"
-    recipient, reader = service.caller("recipient")
+    recipient, reader = service.principal("recipient")
     admin.put(f"{address}/grants/{recipient}", json={"level": "für alle"}).raise_for_status()
     assert reader.get(address).json()["name"] == "Löhne 2024; (alle)"
     assert names(reader, copies["für alle"])[1] == "Löhne_2024_alle_-für_alle.csv"

@@ -246,7 +246,7 @@ def test_no_address_holds_longer_than_the_operator_allows(admin: TestClient) -> 
 
 
 def granted(service: Service, dataset: str, **form: Any) -> tuple[str, TestClient]:
-    recipient, client = service.caller("recipient")
+    recipient, client = service.principal("recipient")
     put = service.client().put(
         f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "b", **form}
     )
@@ -262,8 +262,8 @@ def test_an_address_ends_with_the_right_behind_it(service: Service, admin: TestC
     recipient, client = granted(service, dataset)
     url = path(files(client, copy)["files"][0]["url"])
     assert stranger.get(url).status_code == 200
-    key = admin.get(f"/v1/recipients/{recipient}").json()["keys"][0]
-    assert admin.delete(f"/v1/recipients/{recipient}/keys/{key}").status_code == 204
+    key = admin.get(f"/v1/principals/{recipient}").json()["keys"][0]
+    assert admin.delete(f"/v1/principals/{recipient}/keys/{key}").status_code == 204
     assert stranger.get(url).status_code == 401
 
     recipient, client = granted(service, dataset)
@@ -300,7 +300,7 @@ def test_nobody_gets_files_of_a_copy_that_is_not_for_it(
     dataset = register(admin, mixed_table(250))
     copy = issue(admin, dataset, level="a")["id"]
     _, client = granted(service, dataset)  # of level b, which is more perturbed
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     assert client.post(f"/v1/copies/{copy}/files", json={}).status_code == 404
     assert auditor.post(f"/v1/copies/{copy}/files", json={}).status_code == 403
     assert admin.post("/v1/copies/cp_none/files", json={}).status_code == 404
@@ -358,7 +358,7 @@ def test_the_right_is_asked_for_while_a_file_is_served(
     assert asked == 8
     log = admin.get("/v1/audit-log", params={"limit": 1_000}).json()["entries"]
     refused = [entry for entry in log if entry["action"] == "refusal"]
-    assert [entry["caller"] for entry in refused] == [recipient]
+    assert [entry["principal"] for entry in refused] == [recipient]
 
 
 def test_the_log_tells_who_was_given_addresses(admin: TestClient) -> None:

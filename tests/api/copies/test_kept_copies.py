@@ -169,7 +169,7 @@ def test_what_is_kept_for_one_is_not_for_another(keeping: Service) -> None:
     dataset = register(owner, mixed_table(ROWS))
     copy = issue(owner, dataset, level="b")["id"]
     assert content(owner, copy).status_code == 200
-    recipient, client = keeping.caller("recipient")
+    recipient, client = keeping.principal("recipient")
     assert content(client, copy).status_code == 404
     grant = f"/v1/datasets/{dataset}/grants/{recipient}"
     owner.put(grant, json={"level": "c"})  # more perturbed than the copy

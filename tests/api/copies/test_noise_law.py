@@ -67,7 +67,7 @@ def test_a_recipient_sees_the_columns_of_its_grant_unless_the_owner_keeps_the_la
     owner = service.client()
     dataset = register(owner, table(300, scale=1.0, seed=3), columns=json.dumps(KINDS))
     copy = issue(owner, dataset, level="c")["id"]
-    recipient_id, recipient = service.caller("recipient")
+    recipient_id, recipient = service.principal("recipient")
     url = f"/v1/copies/{copy}/noise"
     assert recipient.get(url).status_code == 404
     grant = {"level": "c", "columns": ["weight", "town"]}

@@ -261,7 +261,7 @@ def test_a_batch_of_which_all_rows_are_retired_is_gone(admin: TestClient) -> Non
 def test_recipients_see_nothing_of_pending_rows(
     admin: TestClient, service: Service, dataset: str
 ) -> None:
-    recipient, reader = service.caller("recipient")
+    recipient, reader = service.principal("recipient")
     admin.put(f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "c"})
     copy = issue(reader, dataset, level="c")["id"]
 
@@ -289,7 +289,7 @@ def test_pending_rows_go_with_their_data_set(
 
 def test_only_the_owner_freezes(admin: TestClient, service: Service) -> None:
     dataset = register(admin, table(100), columns=None)
-    recipient, reader = service.caller("recipient")
+    recipient, reader = service.principal("recipient")
     admin.put(f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "c"})
     early = reader.post(f"/v1/datasets/{dataset}/copies", json={"level": "c"})
     assert early.status_code == 409

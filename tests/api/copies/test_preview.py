@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import inspect, text
 
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.numerics.utility.models import halves, regression_score, tree_score
 from app.numerics.utility.prediction import Target
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.preview.run import USUAL_PRIVACIES, Wish, preview_levels
 from app.service.jobs.progress import Cancelled, Progress
 from app.tables.arrays.mixed import encoded, vocabulary
@@ -243,9 +243,9 @@ def test_what_cannot_be_previewed_is_told(service: Service) -> None:
     told = admin.post(f"/v1/datasets/{constant}/preview", json={})
     assert told.status_code == 409
     assert "constant" in told.json()["detail"]
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     assert auditor.post(url, json={}).status_code == 403
-    recipient_id, recipient = service.caller("recipient")
+    recipient_id, recipient = service.principal("recipient")
     assert recipient.post(url, json={}).status_code == 404
     admin.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json={"level": "a"})
     assert recipient.post(url, json={}).status_code == 403
@@ -258,26 +258,26 @@ class Told(Progress):
         super().__init__()
         self.steps: list[tuple[str, int, int]] = []
 
-    def tell(self, step: str, done: int, total: int) -> None:
+    def report(self, step: str, done: int, total: int) -> None:
         self.steps.append((step, done, total))
-        super().tell(step, done, total)
+        super().report(step, done, total)
 
 
 def test_progress_is_told_level_by_level(service: Service) -> None:
     dataset = register(service.client(), mixed_table(300))
     with service.app.state.resources.engine.connect() as connection:
-        caller = connection.execute(text("SELECT id, name FROM callers")).first()
-    assert caller is not None
-    ask = Ask(Caller(caller.id, caller.name, Role.ADMIN), "rq_1")
+        principal = connection.execute(text("SELECT id, name FROM principals")).first()
+    assert principal is not None
+    context = RequestContext(Principal(principal.id, principal.name, Role.ADMIN), "rq_1")
     told = Told()
     wish = Wish(privacies=(0.2, 0.5, 0.7))
-    preview_levels(service.app.state.resources, ask, dataset, wish, told)
+    preview_levels(service.app.state.resources, context, dataset, wish, told)
     levels = [(done, total) for step, done, total in told.steps if step == "trying levels"]
     assert levels == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert told.told == ("trying levels", 4, 4)
     told.end(Cancelled)
     with pytest.raises(Cancelled):
-        preview_levels(service.app.state.resources, ask, dataset, wish, told)
+        preview_levels(service.app.state.resources, context, dataset, wish, told)
 
 
 def test_a_level_is_the_same_alone_and_among_others(service: Service) -> None:

@@ -14,9 +14,9 @@ import pytest
 from fastapi.testclient import TestClient
 from numpy.typing import NDArray
 
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.numerics.copies.records import uniforms
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.making.release import Selection, open_release
 from tests.api.conftest import Service
 from tests.api.copies.attackers import (
@@ -59,8 +59,8 @@ def copy_at(client: TestClient, dataset: str, privacy: float) -> pa.Table:
 
 def kept_rows(service: Service, copy: dict[str, Any], rows: int) -> NDArray[np.bool_]:
     """Which records of a data set of one part a copy keeps: what no attacker knows, and may be told."""
-    ask = Ask(Caller("rc_admin", "admin", Role.ADMIN), "request")
-    release = open_release(service.app.state.resources, ask, copy["id"], Selection())
+    context = RequestContext(Principal("rc_admin", "admin", Role.ADMIN), "request")
+    release = open_release(service.app.state.resources, context, copy["id"], Selection())
     key = release.recipe.parts[0].record_key
     return np.asarray(uniforms(key, 0, rows) < 1 / (1 + copy["applied_variance"]))
 

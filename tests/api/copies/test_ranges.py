@@ -70,7 +70,7 @@ def test_a_kept_file_is_only_for_those_who_may_have_the_copy(
     service: Service, admin: TestClient, copy: str
 ) -> None:
     assert part(admin, copy, "bytes=0-9")[0] == 206
-    _, stranger = service.caller("recipient")
+    _, stranger = service.principal("recipient")
     assert part(stranger, copy, "bytes=0-9")[0] == 404
 
 

@@ -12,11 +12,11 @@ import pytest
 from app.api.transport.downloads import CHECKED_BYTES, watched
 from app.errors import Refusal
 from app.model import BLOCK_ROWS, Role
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.copies.making.scheduling import AHEAD
 from app.store.database.engine import reading
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import issue, register
 
@@ -31,8 +31,8 @@ def release(service: Service) -> Release:
     copy = issue(admin, register(admin, table, columns=None), level="a")["id"]
     resources = service.app.state.resources
     with reading(resources.engine) as connection:
-        ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "test")
-    return open_release(resources, ask, copy, Selection())
+        context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "test")
+    return open_release(resources, context, copy, Selection())
 
 
 def test_blocks_come_in_order(release: Release) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from app.errors import DomainError, NotFound, Refusal, Unauthenticated
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.permission import (
     LOOK_SECONDS,
     StillPermitted,
@@ -17,7 +17,7 @@ from app.service.permission import (
 )
 from app.service.sharing.sessions import holder_of_session
 from app.store.database.engine import reading
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import ADMIN_KEY, Service
 from tests.api.copies.copy_tables import issue, mixed_table, register
 from tests.api.sharing.agreements.negotiations import parties
@@ -30,7 +30,7 @@ def never() -> float:
 
 
 def key_of(service: Service) -> tuple[str, str]:
-    made = service.client().post("/v1/recipients", json={"name": "reader"}).json()
+    made = service.client().post("/v1/principals", json={"name": "reader"}).json()
     return made["id"], made["key"]
 
 
@@ -40,13 +40,13 @@ def download(
     """What a download under way asks, that has been asked once already."""
     resources = service.app.state.resources
     with reading(resources.engine) as connection:
-        caller = callers.caller_of(connection, key)
-    assert caller is not None
+        principal = principals.principal_of(connection, key)
+    assert principal is not None
     holder = holder_of_key(key) if token is None else holder_of_session(token)
     look = partial(
         require_still_permitted,
         resources,
-        Ask(caller, "test"),
+        RequestContext(principal, "test"),
         holder,
         copy,
         "GET it",
@@ -61,15 +61,15 @@ def download(
 
 ENDINGS: dict[str, tuple[Callable[[str, str], tuple[str, str, object]], type[DomainError]]] = {
     "the key is revoked": (
-        lambda _, who: ("DELETE", f"/v1/recipients/{who}/keys/{{key}}", None),
+        lambda _, who: ("DELETE", f"/v1/principals/{who}/keys/{{key}}", None),
         Unauthenticated,
     ),
     "the keys are replaced": (
-        lambda _, who: ("POST", f"/v1/recipients/{who}/keys", None),
+        lambda _, who: ("POST", f"/v1/principals/{who}/keys", None),
         Unauthenticated,
     ),
-    "the caller is revoked": (
-        lambda _, who: ("DELETE", f"/v1/recipients/{who}", None),
+    "the principal is revoked": (
+        lambda _, who: ("DELETE", f"/v1/principals/{who}", None),
         Unauthenticated,
     ),
     "the grant is withdrawn": (
@@ -103,7 +103,7 @@ def test_a_right_that_ends_is_seen_by_the_next_look(service: Service, ending: st
     go_on = download(service, key, copy, ["age", "income"])
     request, refusal = ENDINGS[ending]
     method, path, form = request(dataset, who)
-    path = path.format(key=admin.get(f"/v1/recipients/{who}").json()["keys"][0])
+    path = path.format(key=admin.get(f"/v1/principals/{who}").json()["keys"][0])
     assert admin.request(method, path, json=form).is_success
     with pytest.raises(refusal):
         go_on()
@@ -120,17 +120,17 @@ def test_a_terminated_agreement_is_seen_by_the_next_look(service: Service) -> No
         go_on()
 
 
-def test_a_key_that_another_caller_holds_now_is_not_the_one_that_asked(service: Service) -> None:
+def test_a_key_that_another_principal_holds_now_is_not_the_one_that_asked(service: Service) -> None:
     admin = service.client()
     copy = issue(admin, register(admin, mixed_table(300)), level="b")["id"]
     _, key = key_of(service)
     resources = service.app.state.resources
     with reading(resources.engine) as connection:
-        caller = callers.caller_of(connection, ADMIN_KEY)
-    assert caller is not None
-    ask, other = Ask(caller, "test"), holder_of_key(key)
+        principal = principals.principal_of(connection, ADMIN_KEY)
+    assert principal is not None
+    context, other = RequestContext(principal, "test"), holder_of_key(key)
     with pytest.raises(Unauthenticated):
-        require_still_permitted(resources, ask, other, copy, "GET it", columns=[], first_row=0)
+        require_still_permitted(resources, context, other, copy, "GET it", columns=[], first_row=0)
 
 
 def test_a_right_that_is_left_and_begins_at_a_later_row_is_another(service: Service) -> None:

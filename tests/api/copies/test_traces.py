@@ -36,7 +36,7 @@ class Sharing:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        _, self.owner = service.caller("owner")
+        _, self.owner = service.principal("owner")
         made = self.owner.post(
             "/v1/datasets",
             params={"name": "people"},
@@ -52,7 +52,7 @@ class Sharing:
 
     def recipient(self, *, traceable: bool = True) -> tuple[str, TestClient]:
         """A recipient with a finalized agreement on the level `near`."""
-        recipient_id, client = self.service.caller("recipient")
+        recipient_id, client = self.service.principal("recipient")
         form = {
             "recipient": recipient_id,
             "items": [{"dataset": self.dataset, "level": "near"}],
@@ -158,9 +158,9 @@ def test_tracing_is_for_owners_and_auditors(service: Service) -> None:
     _, recipient = sharing.recipient()
     sharing.issue(recipient)
     assert sharing.trace(found).status_code == 200
-    assert sharing.trace(found, service.caller("auditor")[1]).status_code == 200
+    assert sharing.trace(found, service.principal("auditor")[1]).status_code == 200
     assert sharing.trace(found, recipient).status_code == 403
-    assert sharing.trace(found, service.caller("owner")[1]).status_code == 404
+    assert sharing.trace(found, service.principal("owner")[1]).status_code == 404
     log = service.client().get("/v1/audit-log").json()["entries"]
     assert sum(entry["action"] == "copy.trace" for entry in log) == 2
 

@@ -150,7 +150,7 @@ def test_names_are_unique_for_an_owner(service: Service) -> None:
     again = client.post("/v1/datasets?name=people", content=CSV, headers=CSV_TYPE)
     assert again.status_code == 409
     assert again.json()["type"] == "/problems/name-taken"
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     register(owner)
 
 

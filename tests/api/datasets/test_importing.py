@@ -26,7 +26,7 @@ from app.store.database.registered import datasets
 from app.store.sources import SourceFile
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import COLUMNS, as_parquet, mixed_table
-from tests.api.jobs.test_later import ended
+from tests.api.jobs.test_async_requests import ended
 from tests.buckets import S3, s3_server
 
 ROWS = int(os.environ.get("CORNERWAVE_TEST_IMPORT_ROWS", "2000"))
@@ -267,10 +267,10 @@ def test_without_roots_there_are_no_imports(
 def test_only_owners_import(service: Service, root: Path) -> None:
     split(root, TABLE, 1)
     for role in ("recipient", "auditor"):
-        _, client = service.caller(role)
+        _, client = service.principal(role)
         assert imported(client, "part-000.parquet").status_code == 403
         assert imported(client, "part-000.parquet", dry_run="true").status_code == 403
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     assert imported(owner, "part-000.parquet").status_code == 201
 
 

@@ -304,8 +304,8 @@ def test_what_was_released_is_remembered_when_its_data_set_is_removed(
 def test_rows_of_another_owner_are_told_to_the_operator_alone(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _, owner = service.caller("owner")
-    _, curious = service.caller("owner")
+    _, owner = service.principal("owner")
+    _, curious = service.principal("owner")
     theirs = registered(owner, people(0, 1_000), "theirs", **KEY)["id"]
     copied = registered(curious, people(0, 1_000), "same", **KEY)
     assert copied["warnings"] == []

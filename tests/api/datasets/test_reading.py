@@ -127,7 +127,7 @@ def test_a_level_is_removed_while_nobody_has_its_copy(admin: TestClient) -> None
 
 def test_a_level_that_a_grant_names_stays(service: Service) -> None:
     admin = service.client()
-    recipient, _ = service.caller("recipient")
+    recipient, _ = service.principal("recipient")
     dataset = post(admin, GERMAN).json()["id"]
     admin.put(f"/v1/datasets/{dataset}/levels/a", json={"privacy": 0.2})
     granted = admin.put(f"/v1/datasets/{dataset}/grants/{recipient}", json={"level": "a"})

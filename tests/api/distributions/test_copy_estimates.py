@@ -72,7 +72,7 @@ def test_the_estimate_is_a_function_of_the_copy_and_its_noise_law(service: Servi
     dataset = register(owner, pa.table({"pay": pay, "band": band}), columns=None)
     copy = issue(owner, dataset, level="c")
     assert copy["applied_variance"] > 1.2
-    recipient_id, recipient = service.caller("recipient")
+    recipient_id, recipient = service.principal("recipient")
     owner.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json={"level": "c"})
     values = rows_of(recipient, copy["id"]).column("pay").to_numpy()
     noise = noise_of(recipient, copy["id"], "pay")
@@ -97,8 +97,8 @@ def test_who_may_not_have_the_copy_gets_no_estimate(service: Service) -> None:
     client = service.client()
     dataset = register(client, TABLE.slice(0, 500), columns=None)
     copies = {level: issue(client, dataset, level=level)["id"] for level in "ac"}
-    recipient_id, recipient = service.caller("recipient")
-    _, auditor = service.caller("auditor")
+    recipient_id, recipient = service.principal("recipient")
+    _, auditor = service.principal("auditor")
     assert estimate(recipient, copies["c"]).status_code == 404
     grant = {"level": "c", "columns": ["pay"]}
     client.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json=grant)

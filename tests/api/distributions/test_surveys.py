@@ -35,8 +35,8 @@ def send(client: TestClient, survey: str, rows: list[Any], **headers: str) -> An
 
 
 def test_a_survey_says_all_that_a_respondent_needs(service: Service) -> None:
-    owner_id, owner = service.caller("owner")
-    _, respondent = service.caller("recipient")
+    owner_id, owner = service.principal("owner")
+    _, respondent = service.principal("recipient")
     survey = made(owner)
     shown = respondent.get(f"/v1/surveys/{survey}").json()
     assert shown["owner"] == owner_id
@@ -207,10 +207,10 @@ def test_an_estimate_can_be_drawn(service: Service, kind: str) -> None:
 
 
 def test_only_who_may_reads_the_estimate_or_removes_the_survey(service: Service) -> None:
-    _, owner = service.caller("owner")
-    _, other = service.caller("owner")
-    _, respondent = service.caller("recipient")
-    _, auditor = service.caller("auditor")
+    _, owner = service.principal("owner")
+    _, other = service.principal("owner")
+    _, respondent = service.principal("recipient")
+    _, auditor = service.principal("auditor")
     survey = made(owner)
     assert send(respondent, survey, vectors(3, 1)).status_code == 201
     address = f"/v1/surveys/{survey}/estimate"
@@ -231,8 +231,8 @@ def test_only_who_may_reads_the_estimate_or_removes_the_survey(service: Service)
 
 
 def test_surveys_are_listed_to_their_owner_page_by_page(service: Service) -> None:
-    _, owner = service.caller("owner")
-    _, other = service.caller("owner")
+    _, owner = service.principal("owner")
+    _, other = service.principal("owner")
     mine = {made(owner, name=name) for name in "abc"}
     made(other)
     first = owner.get("/v1/surveys", params={"limit": 2}).json()
@@ -254,8 +254,8 @@ def test_a_name_is_taken_once_an_owner_and_no_estimate_is_without_a_response(
 
 
 def test_one_principal_adds_as_many_responses_as_the_owner_allows(service: Service) -> None:
-    _, owner = service.caller("owner")
-    (_, first), (_, second) = service.caller("recipient"), service.caller("recipient")
+    _, owner = service.principal("owner")
+    (_, first), (_, second) = service.principal("recipient"), service.principal("recipient")
     survey = made(owner, responses_per_principal=3)
     assert first.get(f"/v1/surveys/{survey}").json()["responses_per_principal"] == 3
     assert send(first, survey, vectors(2, 1)).status_code == 201

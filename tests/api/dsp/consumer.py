@@ -247,7 +247,7 @@ def consuming(service: Service, *, workers: bool = True) -> Iterator[Consumer]:
 def _introduced(service: Service, told: Told) -> Consumer:
     two = parties(service)
     named = two.service.client().put(
-        f"/v1/recipients/{two.recipient_id}/participant",
+        f"/v1/principals/{two.recipient_id}/participant",
         json={"participant_id": f"did:web:{two.recipient_id}.example"},
     )
     assert named.status_code == 200, named.text

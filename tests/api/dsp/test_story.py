@@ -54,7 +54,7 @@ def actions(consumer: Consumer, subject: str) -> list[tuple[str, str]]:
     log = consumer.two.service.client().get("/v1/audit-log", params={"limit": 1000}).json()
     who = {consumer.two.owner_id: "owner", consumer.two.recipient_id: "consumer"}
     return [
-        (who.get(entry["caller"], entry["caller"]), entry["action"])
+        (who.get(entry["principal"], entry["principal"]), entry["action"])
         for entry in log["entries"]
         if entry["subject"] == subject
     ]
@@ -294,7 +294,7 @@ def test_who_may_do_what(quick: Consumer) -> None:
     transfer = quick.transfer(agreement)
     transfer.hears("TransferStartMessage")
     service = quick.two.service
-    stranger_id, stranger = service.caller("recipient")
+    stranger_id, stranger = service.principal("recipient")
     for path in (f"negotiations/{negotiation.provider_pid}", f"transfers/{transfer.provider_pid}"):
         assert service.client(None).get(f"{AT}/{path}").status_code == 401
         # Others' do not exist, for whoever asks: not for a stranger, the owner or an administrator.
@@ -313,16 +313,16 @@ def test_who_may_do_what(quick: Consumer) -> None:
     refused = stranger.post(f"{AT}/negotiations/request", json=request)
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
     taken = {"participant_id": f"did:web:{quick.two.recipient_id}.example"}
-    at = f"/v1/recipients/{stranger_id}/participant"
+    at = f"/v1/principals/{stranger_id}/participant"
     assert service.client().put(at, json=taken).status_code == 409
     assert stranger.put(at, json={"participant_id": "did:web:me.example"}).status_code == 403
     # An owner could give its own recipient the name that others trust.
-    own = quick.two.owner.post("/v1/recipients", json={"name": "own"}).json()["id"]
-    at_own = f"/v1/recipients/{own}/participant"
+    own = quick.two.owner.post("/v1/principals", json={"name": "own"}).json()["id"]
+    at_own = f"/v1/principals/{own}/participant"
     assert quick.two.owner.put(at_own, json={"participant_id": "did:x:1"}).status_code == 403
     assert service.client().put(at, json={"participant_id": "did:x:1"}).status_code == 200
     assert stranger.post(f"{AT}/negotiations/request", json=request).status_code == 201
-    assert json.dumps(stranger.get(f"/v1/recipients/{stranger_id}").json()["participant_id"])
+    assert json.dumps(stranger.get(f"/v1/principals/{stranger_id}").json()["participant_id"])
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ class Teller(Protocol):
 def told_of_transfers(teller: Teller, dataset: str) -> None:
     """An agreement by rule, and two transfers under it: completed, and ended."""
     ask, owner = teller.ask, teller.client
-    made = ask("create_recipient", json_body={"name": "connector"})
+    made = ask("create_principal", json_body={"name": "connector"})
     named = {"participant_id": "did:web:connector.example"}
-    ask("name_participant", recipient=made["id"], json_body=named)
+    ask("name_participant", principal_id=made["id"], json_body=named)
     rule = {"dataset": dataset, "least_privacy": 0.5, "longest_days": 366}
     rule_id = ask("add_rule", json_body=rule)["id"]
     headers = {"Authorization": f"Bearer {made['key']}"}

@@ -7,7 +7,7 @@ import json
 import pytest
 from fastapi.testclient import TestClient
 
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.resources import Resources
@@ -15,14 +15,14 @@ from app.store.database.engine import writing
 from tests.api.conftest import Service
 
 
-def queued(service: Service, caller: str | None, role: Role = Role.OWNER) -> str:
+def queued(service: Service, principal: str | None, role: Role = Role.OWNER) -> str:
     """A job that nobody runs."""
     resources: Resources = service.app.state.resources
     resources.jobs.job_types.setdefault("example", JobType(lambda *_: Outcome()))
-    whose = None if caller is None else Caller(caller, "", role)
+    whose = None if principal is None else Principal(principal, "", role)
     with writing(resources.engine) as connection:
         job = enqueue(
-            connection, resources, kind="example", subject="this", payload={}, caller=whose
+            connection, resources, kind="example", subject="this", payload={}, principal=whose
         )
     assert job is not None
     return job
@@ -30,18 +30,18 @@ def queued(service: Service, caller: str | None, role: Role = Role.OWNER) -> str
 
 @pytest.fixture
 def owner(service: Service) -> tuple[str, TestClient]:
-    return service.caller("owner")
+    return service.principal("owner")
 
 
-def test_a_job_is_seen_by_its_caller_and_by_administrators(
+def test_a_job_is_seen_by_its_principal_and_by_administrators(
     service: Service, admin: TestClient, owner: tuple[str, TestClient]
 ) -> None:
-    _, stranger = service.caller("owner")
+    _, stranger = service.principal("owner")
     whose, client = owner
     mine, own = queued(service, whose), queued(service, None)
     for who in (client, admin):
         shown = who.get(f"/v1/jobs/{mine}").json()
-        assert (shown["id"], shown["state"], shown["caller"]) == (mine, "queued", whose)
+        assert (shown["id"], shown["state"], shown["principal"]) == (mine, "queued", whose)
         assert [job["id"] for job in who.get("/v1/jobs").json()["jobs"]] == [mine]
         # The service's own are nobody's.
         assert who.get(f"/v1/jobs/{own}").status_code == 404
@@ -79,7 +79,11 @@ def test_cancelling_ends_a_job_that_waits_and_is_logged(
         ended = client.delete(f"/v1/jobs/{job}").json()
         assert (ended["state"], ended["result"], ended["problem"]) == ("cancelled", None, None)
     log = admin.get("/v1/audit-log").json()["entries"]
-    assert (log[-1]["action"], log[-1]["subject"], log[-1]["caller"]) == ("job.cancel", job, whose)
+    assert (log[-1]["action"], log[-1]["subject"], log[-1]["principal"]) == (
+        "job.cancel",
+        job,
+        whose,
+    )
 
 
 def test_a_job_is_followed_until_it_ends(service: Service, owner: tuple[str, TestClient]) -> None:

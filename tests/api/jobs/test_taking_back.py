@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.api.jobs import accepting
+from app.api.jobs import async_requests
 from app.service.resources import Resources
 from tests.api.conftest import Service
 from tests.api.story import PEOPLE
@@ -52,7 +52,7 @@ def test_a_request_whose_bytes_are_here_is_taken_back_too(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = service.client()
-    enqueue = accepting._enqueue
+    enqueue = async_requests._enqueue
     taken: list[Any] = []
 
     def late(*arguments: Any) -> None:
@@ -60,7 +60,7 @@ def test_a_request_whose_bytes_are_here_is_taken_back_too(
         taken.append(other.delete("/v1/requests", params={"idempotency_key": "k"}).json())
         enqueue(*arguments)
 
-    monkeypatch.setattr(accepting, "_enqueue", late)
+    monkeypatch.setattr(async_requests, "_enqueue", late)
     refused = client.post(ADDRESS, content=PEOPLE, headers=LATER | {"Idempotency-Key": "k"})
     assert taken == [{"job": None}]
     assert refused.status_code == 409
@@ -78,9 +78,9 @@ def test_what_was_carried_out_stays_and_is_named(service: Service) -> None:
     assert client.get(f"/v1/datasets/{dataset}").status_code == 200
 
 
-def test_keys_are_the_callers_own(service: Service) -> None:
+def test_keys_are_the_principals_own(service: Service) -> None:
     client = service.client()
-    key = client.post("/v1/recipients", json={"name": "other", "role": "owner"}).json()["key"]
+    key = client.post("/v1/principals", json={"name": "other", "role": "owner"}).json()["key"]
     other = service.client(key)
     headers = LATER | {"Idempotency-Key": "k"}
     job = client.post(ADDRESS, content=PEOPLE, headers=headers).headers["Location"]

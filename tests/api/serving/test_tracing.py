@@ -59,7 +59,7 @@ def small_app() -> FastAPI:
     return app
 
 
-def test_a_request_is_a_span_under_the_callers_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_a_span_under_the_principals_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     with collector() as (address, received):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", address)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")

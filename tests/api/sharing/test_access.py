@@ -16,7 +16,7 @@ from tests.api.datasets.test_datasets import register
 
 @pytest.fixture
 def owner(service: Service) -> TestClient:
-    return service.caller("owner")[1]
+    return service.principal("owner")[1]
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def dataset_id(owner: TestClient) -> str:
 
 
 def test_forbidden_and_missing_look_the_same(service: Service, dataset_id: str) -> None:
-    _, stranger = service.caller("recipient")
-    _, other_owner = service.caller("owner")
+    _, stranger = service.principal("recipient")
+    _, other_owner = service.principal("owner")
     for client in (stranger, other_owner):
         for method, path in (
             ("GET", ""),
@@ -57,7 +57,7 @@ def test_forbidden_and_missing_look_the_same(service: Service, dataset_id: str) 
 def test_a_recipient_sees_what_it_was_granted_and_no_more(
     service: Service, owner: TestClient, dataset_id: str
 ) -> None:
-    recipient, client = service.caller("recipient")
+    recipient, client = service.principal("recipient")
     form = {"level": "public", "columns": ["age"]}
     assert owner.put(f"/v1/datasets/{dataset_id}/grants/{recipient}", json=form).status_code == 200
     assert [one["id"] for one in client.get("/v1/datasets").json()["datasets"]] == [dataset_id]
@@ -73,7 +73,7 @@ def test_a_recipient_sees_what_it_was_granted_and_no_more(
 
 
 def test_an_expired_grant_is_no_grant(service: Service, owner: TestClient, dataset_id: str) -> None:
-    recipient, client = service.caller("recipient")
+    recipient, client = service.principal("recipient")
     soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     form = {"level": "public", "expires_at": soon}
     assert owner.put(f"/v1/datasets/{dataset_id}/grants/{recipient}", json=form).status_code == 200
@@ -99,14 +99,14 @@ def test_an_expired_grant_is_no_grant(service: Service, owner: TestClient, datas
 def test_a_grant_must_make_sense(
     service: Service, owner: TestClient, dataset_id: str, form: dict[str, object]
 ) -> None:
-    recipient, _ = service.caller("recipient")
+    recipient, _ = service.principal("recipient")
     answer = owner.put(f"/v1/datasets/{dataset_id}/grants/{recipient}", json=form)
     assert answer.status_code == 422
     assert owner.get(f"/v1/datasets/{dataset_id}/grants").json()["grants"] == []
 
 
 def test_only_recipients_get_grants(service: Service, owner: TestClient, dataset_id: str) -> None:
-    auditor, _ = service.caller("auditor")
+    auditor, _ = service.principal("auditor")
     for who in (auditor, "rc_nobody"):
         url = f"/v1/datasets/{dataset_id}/grants/{who}"
         assert owner.put(url, json={"level": "public"}).status_code == 404
@@ -154,12 +154,12 @@ def test_a_level_without_a_usable_variance_is_refused(
 def test_writes_and_refusals_are_in_the_log_and_the_log_is_for_auditors(
     service: Service, owner: TestClient, dataset_id: str
 ) -> None:
-    _, stranger = service.caller("recipient")
+    _, stranger = service.principal("recipient")
     stranger.get(f"/v1/datasets/{dataset_id}")
     service.client(key=None).get("/v1/datasets")
     assert stranger.get("/v1/audit-log").status_code == 403
     assert owner.get("/v1/audit-log").status_code == 403
-    _, auditor = service.caller("auditor")
+    _, auditor = service.principal("auditor")
     entries = auditor.get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
     actions = [entry["action"] for entry in entries]
     assert actions.count("level.put") == 2

@@ -149,13 +149,13 @@ def test_the_same_seed_gives_the_same_table_and_is_told(admin: TestClient) -> No
     assert len(others) > 1
 
 
-def test_the_report_is_found_by_its_link_and_only_by_the_caller(service: Service) -> None:
-    _, owner = service.caller("owner")
+def test_the_report_is_found_by_its_link_and_only_by_the_principal(service: Service) -> None:
+    _, owner = service.principal("owner")
     answer = post(owner, "swaps", seed=3)
     address = answer.headers["link"].partition(">")[0].removeprefix("<")
     report = owner.get(address).json()
     assert report == swap(owner, seed=3)["report"]
-    assert service.caller("owner")[1].get(address).status_code == 404
+    assert service.principal("owner")[1].get(address).status_code == 404
 
 
 def test_the_table_goes_out_in_every_format(admin: TestClient) -> None:

@@ -97,9 +97,9 @@ def test_a_table_too_large_for_json_is_a_problem_and_not_a_broken_answer(
     assert "link" not in response.headers
 
 
-def test_the_report_is_for_the_caller_who_asked(service: Service) -> None:
-    _, one = service.caller("recipient")
-    _, other = service.caller("recipient")
+def test_the_report_is_for_the_principal_who_asked(service: Service) -> None:
+    _, one = service.principal("recipient")
+    _, other = service.principal("recipient")
     response = post(one, "normal", as_csv(iris()))
     link = response.headers["link"]
     address = link[1 : link.index(">")]
@@ -121,7 +121,7 @@ def test_a_report_tells_theory_measurement_control_and_utility(admin: TestClient
     ]
 
 
-def test_types_are_enforced_unless_the_caller_says_otherwise(admin: TestClient) -> None:
+def test_types_are_enforced_unless_the_principal_says_otherwise(admin: TestClient) -> None:
     free = post(admin, "hybrid", as_csv(iris()), seed=3, enforce_types="false")
     made = pa.csv.read_csv(io.BytesIO(free.content))
     lengths = made.column("petal_length").to_numpy()

@@ -57,7 +57,7 @@ def spoken(
     stalls: bool = False,
     leaves: bool = False,
 ) -> Conversation:
-    """One request whose body comes in these parts; it never ends if it `stalls`, and nobody waits if its caller `leaves`."""
+    """One request whose body comes in these parts; it never ends if it `stalls`, and nobody waits if its principal `leaves`."""
     conversation = Conversation(list(parts), stalls, leaves)
     asyncio.run(speak(app, method, path, conversation, headers, key=key))
     return conversation

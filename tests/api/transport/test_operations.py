@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.api.transport.observing import JsonLines
+from app.api.transport.access_log import JsonLines
 from app.main import create_app
 from app.settings import WrongSetting, settings_from
 from app.version import VERSION
@@ -49,9 +49,9 @@ def test_a_missing_blob_store_makes_unready(service: Service) -> None:
 
 def test_metrics_count_by_route_and_never_by_id(service: Service) -> None:
     client = service.client()
-    client.get("/v1/recipients/some-id")
+    client.get("/v1/principals/some-id")
     text = client.get("/metrics").text
-    assert 'route="/v1/recipients/{recipient}",status="404"' in text
+    assert 'route="/v1/principals/{recipient}",status="404"' in text
     assert "some-id" not in text
 
 
@@ -68,12 +68,12 @@ def test_log_lines_are_json_with_the_route_and_without_the_query(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO):
-        service.client().get("/v1/recipients", params={"cursor": "c2VjcmV0"})
+        service.client().get("/v1/principals", params={"cursor": "c2VjcmV0"})
     record = next(record for record in caplog.records if record.message == "answered")
     line = json.loads(JsonLines().format(record))
-    assert line["route"] == "/v1/recipients"
+    assert line["route"] == "/v1/principals"
     assert line["status"] == 200
-    assert line["caller"].startswith("rc_")
+    assert line["principal"].startswith("rc_")
     assert "c2VjcmV0" not in json.dumps(line)
 
 
@@ -104,7 +104,7 @@ def test_without_an_admin_key_one_is_made_once(
     first = start_service(sqlite_database, ADMIN_KEY="")
     key = first.app.state.new_admin_key
     assert key.startswith("cw_")
-    assert first.client(key).get("/v1/recipients").status_code == 200
+    assert first.client(key).get("/v1/principals").status_code == 200
     assert start_service(sqlite_database, ADMIN_KEY="").app.state.new_admin_key is None
 
 
@@ -136,8 +136,8 @@ def test_another_admin_key_replaces_the_one_before(
     old, new = secrets.token_hex(32), secrets.token_hex(32)
     start_service(sqlite_database, ADMIN_KEY=old)
     service = start_service(sqlite_database, ADMIN_KEY=new)
-    assert service.client(new).get("/v1/recipients").status_code == 200
-    assert service.client(old).get("/v1/recipients").status_code == 401
+    assert service.client(new).get("/v1/principals").status_code == 200
+    assert service.client(old).get("/v1/principals").status_code == 401
 
 
 def answered(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:

@@ -52,8 +52,8 @@ def test_a_database_that_is_gone_is_an_outage(
     url = server.render_as_string(hide_password=False)
     administer(url, SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false"), name)
     administer(url, SQL("DROP DATABASE {} WITH (FORCE)"), name)
-    assert problem(client.get("/v1/recipients")) == (503, "unavailable")
-    assert problem(client.post("/v1/recipients", json={"name": "x"})) == (503, "unavailable")
+    assert problem(client.get("/v1/principals")) == (503, "unavailable")
+    assert problem(client.post("/v1/principals", json={"name": "x"})) == (503, "unavailable")
     ready = client.get("/ready")
     assert (ready.status_code, ready.json()["database"]) == (503, "failing")
     assert client.get("/health").status_code == 200
@@ -73,8 +73,8 @@ def test_a_read_only_postgresql_is_not_ready_and_writes_are_told(
     client = service.client()
     ready = client.get("/ready")
     assert (ready.status_code, ready.json()["database"]) == (503, "failing")
-    assert client.get("/v1/recipients").status_code == 200
-    assert problem(client.post("/v1/recipients", json={"name": "x"})) == (503, "unavailable")
+    assert client.get("/v1/principals").status_code == 200
+    assert problem(client.post("/v1/principals", json={"name": "x"})) == (503, "unavailable")
 
 
 def test_a_read_only_sqlite_is_not_ready_and_writes_are_told(service: Service) -> None:
@@ -82,14 +82,14 @@ def test_a_read_only_sqlite_is_not_ready_and_writes_are_told(service: Service) -
     client = service.client()
     ready = client.get("/ready")
     assert (ready.status_code, ready.json()["database"]) == (503, "failing")
-    assert client.get("/v1/recipients").status_code == 200
-    assert problem(client.post("/v1/recipients", json={"name": "x"})) == (503, "unavailable")
+    assert client.get("/v1/principals").status_code == 200
+    assert problem(client.post("/v1/principals", json={"name": "x"})) == (503, "unavailable")
 
 
 def test_a_full_sqlite_is_a_full_disk(service: Service) -> None:
     with_pragma(service, "PRAGMA max_page_count = 1")  # which means: not one more than it has
     client = service.client()
-    answers = [client.post("/v1/recipients", json={"name": f"n{i}"}) for i in range(200)]
+    answers = [client.post("/v1/principals", json={"name": f"n{i}"}) for i in range(200)]
     full = next(answer for answer in answers if answer.status_code != 201)
     assert problem(full) == (507, "storage-full")
 
@@ -187,6 +187,6 @@ def test_a_failure_of_our_own_is_still_one(
     def fail(*_: object, **__: object) -> None:
         raise OSError("no number: nobody's disk")
 
-    monkeypatch.setattr("app.service.sharing.recipients.callers.page", fail)
-    answer = service.client().get("/v1/recipients")
+    monkeypatch.setattr("app.service.sharing.principals.principals.page", fail)
+    answer = service.client().get("/v1/principals")
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal-error")

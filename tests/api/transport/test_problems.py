@@ -1,4 +1,4 @@
-"""Every error has the same shape, a page, and no value of the caller in it."""
+"""Every error has the same shape, a page, and no value of the principal in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_an_unknown_address_is_a_problem(admin: TestClient) -> None:
 
 
 def test_an_unknown_method_is_a_problem_and_names_the_allowed_ones(admin: TestClient) -> None:
-    response = admin.patch("/v1/recipients")
+    response = admin.patch("/v1/principals")
     assert_problem(response, 405, "method-not-allowed")
     assert "POST" in response.headers["allow"]
 
@@ -55,7 +55,7 @@ def test_allow_names_the_methods_of_all_routes_of_an_address(
 
 
 def test_a_rejected_value_is_not_repeated(admin: TestClient) -> None:
-    response = admin.post("/v1/recipients", json={"name": 3, "role": SECRET, SECRET: 1})
+    response = admin.post("/v1/principals", json={"name": 3, "role": SECRET, SECRET: 1})
     assert response.status_code == 422
     assert response.json()["type"] == "/problems/invalid-request"
     problems = {place["where"]: place["problem"] for place in response.json()["errors"]}
@@ -87,21 +87,21 @@ def test_an_unknown_part_of_a_form_is_refused_by_name(admin: TestClient) -> None
 
 def test_malformed_json_is_a_problem(admin: TestClient) -> None:
     headers = {"content-type": "application/json"}
-    response = admin.post("/v1/recipients", content=f'{{"name": "{SECRET}', headers=headers)
+    response = admin.post("/v1/principals", content=f'{{"name": "{SECRET}', headers=headers)
     assert_problem(response, 422, "invalid-request")
 
 
 def test_json_nested_ten_thousand_deep_is_a_problem(admin: TestClient) -> None:
     body = "[" * 10_000 + "]" * 10_000
     response = admin.post(
-        "/v1/recipients", content=body, headers={"content-type": "application/json"}
+        "/v1/principals", content=body, headers={"content-type": "application/json"}
     )
     assert 400 <= response.status_code < 500
     assert response.headers["content-type"] == PROBLEM_TYPE
 
 
 def test_a_json_body_above_a_megabyte_is_a_problem(admin: TestClient) -> None:
-    response = admin.post("/v1/recipients", json={"name": "x" * 1_100_000})
+    response = admin.post("/v1/principals", json={"name": "x" * 1_100_000})
     assert_problem(response, 413, "too-large")
 
 
@@ -111,9 +111,9 @@ def test_a_failure_of_the_service_is_a_problem_without_its_message(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr("app.service.sharing.recipients.list_recipients", fail)
+    monkeypatch.setattr("app.service.sharing.principals.list_principals", fail)
     with caplog.at_level(logging.INFO):
-        response = service.client().get("/v1/recipients")
+        response = service.client().get("/v1/principals")
     assert_problem(response, 500, "internal-error")
     failures = [record for record in caplog.records if record.message == "failed"]
     assert vars(failures[0])["failure"][0] == "RuntimeError"
@@ -132,7 +132,9 @@ def test_every_problem_type_has_a_page(admin: TestClient) -> None:
     assert_problem(admin.get("/problems/unknown"), 404, "not-found")
 
 
-def test_every_answer_carries_the_callers_request_id_if_it_is_harmless(admin: TestClient) -> None:
+def test_every_answer_carries_the_principals_request_id_if_it_is_harmless(
+    admin: TestClient,
+) -> None:
     kept = admin.get("/health", headers={"X-Request-ID": "trace-7"})
     assert kept.headers["x-request-id"] == "trace-7"
     replaced = admin.get("/health", headers={"X-Request-ID": "a b\tc"})

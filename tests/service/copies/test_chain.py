@@ -38,7 +38,7 @@ def service(database_url: str, tmp_path: Path) -> Iterator[Service]:
     service.close()
 
 
-def rows_read(service: Service, ask: Any) -> int:
+def rows_read(service: Service, context: Any) -> int:
     """How many history entries were checked while `ask` ran."""
     checked: list[str] = []
     true = history.entry_hash
@@ -49,7 +49,7 @@ def rows_read(service: Service, ask: Any) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history, "entry_hash", counted)
-        ask()
+        context()
     return len(checked)
 
 

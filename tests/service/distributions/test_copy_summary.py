@@ -11,12 +11,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.errors import Refusal
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
 from app.numerics.deconvolution.em import em_with_band
 from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.pairs import correlation_ratio
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.making.release import Selection, open_release
 from app.service.distributions.copy_sample import sampled
 from app.service.distributions.copy_summary import (
@@ -35,9 +35,9 @@ from tests.example_tables import as_csv, census
 from tests.shared_data import needs
 
 
-def administrator(service: Service) -> Ask:
+def administrator(service: Service) -> RequestContext:
     me = service.client().get("/v1/audit-log").json()["entries"][0]["subject"]
-    return Ask(Caller(me, "administrator", Role.ADMIN), "test")
+    return RequestContext(Principal(me, "administrator", Role.ADMIN), "test")
 
 
 def issued(client: TestClient, body: bytes, content_type: str, **params: str) -> str:
@@ -56,13 +56,15 @@ def issued(client: TestClient, body: bytes, content_type: str, **params: str) ->
     return str(copy.json()["id"])
 
 
-def summary_of(service: Service, table: pa.Table) -> tuple[Resources, Ask, str, CopySummary]:
+def summary_of(
+    service: Service, table: pa.Table
+) -> tuple[Resources, RequestContext, str, CopySummary]:
     columns = '{"person": "identifier", "batch": "passthrough"}'
     copy = issued(
         service.client(), as_parquet(table), "application/vnd.apache.parquet", columns=columns
     )
-    resources, ask = service.app.state.resources, administrator(service)
-    return resources, ask, copy, summarise_copy(resources, ask, copy)
+    resources, context = service.app.state.resources, administrator(service)
+    return resources, context, copy, summarise_copy(resources, context, copy)
 
 
 def test_each_released_column_is_told_and_shares_sum_to_one(service: Service) -> None:
@@ -84,8 +86,8 @@ def test_each_released_column_is_told_and_shares_sum_to_one(service: Service) ->
 
 
 def test_the_sample_is_bounded_spread_and_the_copys_own_rows(service: Service) -> None:
-    resources, ask, copy, _ = summary_of(service, mixed_table(3_000))
-    release = open_release(resources, ask, copy, Selection())
+    resources, context, copy, _ = summary_of(service, mixed_table(3_000))
+    release = open_release(resources, context, copy, Selection())
     whole = pa.Table.from_batches(list(release.batches()))
     part = sampled(release, rows=200, runs=8)
     assert part.num_rows == 200
@@ -95,9 +97,9 @@ def test_the_sample_is_bounded_spread_and_the_copys_own_rows(service: Service) -
 
 
 def test_a_summary_is_made_once_and_the_log_tells_of_each_look(service: Service) -> None:
-    resources, ask, copy, summary = summary_of(service, mixed_table(500))
-    assert summarise_copy(resources, ask, copy) is summary
-    assert first_rows(resources, ask, copy, 5).num_rows == 5
+    resources, context, copy, summary = summary_of(service, mixed_table(500))
+    assert summarise_copy(resources, context, copy) is summary
+    assert first_rows(resources, context, copy, 5).num_rows == 5
     entries = service.client().get("/v1/audit-log").json()["entries"]
     assert [entry["action"] for entry in entries[-3:]] == [
         "copy.summarise",
@@ -108,7 +110,7 @@ def test_a_summary_is_made_once_and_the_log_tells_of_each_look(service: Service)
 
 def test_an_auditor_sees_no_summary(service: Service) -> None:
     resources, _, copy, _ = summary_of(service, mixed_table(500))
-    auditor = Ask(Caller("rc_auditor", "auditor", Role.AUDITOR), "test")
+    auditor = RequestContext(Principal("rc_auditor", "auditor", Role.AUDITOR), "test")
     for look in (summarise_copy, lambda r, a, c: first_rows(r, a, c, 3)):
         with pytest.raises(Refusal):
             look(resources, auditor, copy)
@@ -175,11 +177,11 @@ def test_a_recipient_is_shown_the_owners_summary_corrected_by_the_public_noise_l
     copy = issued(owner, as_parquet(table), "application/vnd.apache.parquet")
     told = owner.get(f"/v1/copies/{copy}").json()
     assert told["applied_variance"] > 1.2 * told["noise_variance"]
-    recipient_id, client = service.caller("recipient")
+    recipient_id, client = service.principal("recipient")
     granted = f"/v1/datasets/{told['dataset']}/grants/{recipient_id}"
     assert owner.put(granted, json={"level": "half"}).status_code == 200
     resources = service.app.state.resources
-    recipient = Ask(Caller(recipient_id, "recipient", Role.RECIPIENT), "test")
+    recipient = RequestContext(Principal(recipient_id, "recipient", Role.RECIPIENT), "test")
     shown = summarise_copy(resources, recipient, copy)
     assert summarise_copy(resources, administrator(service), copy) is shown
     release = open_release(resources, recipient, copy, Selection())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import Handler, JobType
 from app.service.jobs.runner import Runner
@@ -20,7 +20,7 @@ from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job, JobState
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import Service
 
 WAIT_SECONDS = 600.0
@@ -38,7 +38,7 @@ class Office:
         self.resources.jobs.job_types[name] = JobType(handler, **options)
 
     def put(self, kind: str, payload: dict[str, Any] | None = None, **options: Any) -> str:
-        caller = options.pop("caller", None)
+        principal = options.pop("principal", None)
         with writing(self.resources.engine) as connection:
             job_id = enqueue(
                 connection,
@@ -46,7 +46,7 @@ class Office:
                 kind=kind,
                 subject="test",
                 payload=payload or {},
-                caller=caller,
+                principal=principal,
                 **options,
             )
         assert job_id is not None
@@ -83,11 +83,11 @@ class Office:
     def outcome(self, job_id: str) -> dict[str, Any]:
         return outcome_of(self.resources, self.job(job_id))
 
-    def caller(self, role: Role, now: datetime, name: str = "somebody") -> Caller:
-        caller = Caller(f"rc_{name}", name, role)
+    def principal(self, role: Role, now: datetime, name: str = "somebody") -> Principal:
+        principal = Principal(f"rc_{name}", name, role)
         with writing(self.resources.engine) as connection:
-            callers.add(connection, caller, now)
-        return caller
+            principals.add(connection, principal, now)
+        return principal
 
 
 def _office(service: Service, **jobs: Any) -> Office:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.errors import QuotaExceeded
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.service.jobs import runner
 from app.service.jobs.job_types import Outcome, Pool
 from app.service.jobs.progress import Progress
@@ -31,7 +31,7 @@ class Gate:
     def __call__(self, _resources: Resources, job: Job, progress: Progress) -> Outcome:
         self.began.append(job.concurrency_key)
         while not self.open.wait(0.01):
-            progress.look()
+            progress.raise_if_cancelled()
         return Outcome()
 
 
@@ -40,10 +40,10 @@ def done(*_: object) -> Outcome:
 
 
 @pytest.fixture
-def principals(office: Office) -> list[Caller]:
+def principals(office: Office) -> list[Principal]:
     """Two who send many jobs, and one who sends one."""
     now = datetime.now(UTC)
-    return [office.caller(Role.RECIPIENT, now, name) for name in ("first", "second", "victim")]
+    return [office.principal(Role.RECIPIENT, now, name) for name in ("first", "second", "victim")]
 
 
 def claimed(office: Office) -> Job | None:
@@ -52,15 +52,15 @@ def claimed(office: Office) -> Job | None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_job_waits_for_one_turn_of_each_other_principal(
-    office: Office, principals: list[Caller], threads: int
+    office: Office, principals: list[Principal], threads: int
 ) -> None:
     """Two principals with 25 jobs each came before; the third is served after at most one more of both."""
     office.knows("work", done)
     for _ in range(25):
-        for caller in principals[:2]:
-            office.put("work", caller=caller)
+        for principal in principals[:2]:
+            office.put("work", principal=principal)
     running = [claimed(office) for _ in range(threads)]
-    wanted = office.put("work", caller=principals[2])
+    wanted = office.put("work", principal=principals[2])
     began: list[str] = []
     while wanted not in began:
         first = running.pop(0)
@@ -75,36 +75,36 @@ def test_a_job_waits_for_one_turn_of_each_other_principal(
 
 
 def test_the_principal_with_fewer_jobs_under_way_is_served_first(
-    office: Office, principals: list[Caller]
+    office: Office, principals: list[Principal]
 ) -> None:
     office.knows("work", done)
-    for caller in principals:
+    for principal in principals:
         for _ in range(3):
-            office.put("work", caller=caller)
+            office.put("work", principal=principal)
     keys = [job.concurrency_key for _ in range(9) if (job := claimed(office))]
-    everybody = {caller.id for caller in principals}
+    everybody = {principal.id for principal in principals}
     assert set(keys[:3]) == set(keys[3:6]) == set(keys[6:]) == everybody
 
 
 def test_a_worker_that_is_gone_does_not_count_as_running(
-    office: Office, principals: list[Caller]
+    office: Office, principals: list[Principal]
 ) -> None:
     office.knows("work", done)
-    lost, kept = (office.put("work", caller=caller) for caller in principals[:2])
+    lost, kept = (office.put("work", principal=principal) for principal in principals[:2])
     long_ago = datetime.now(UTC) - timedelta(days=1)
     with writing(office.resources.engine) as connection:
         assert jobs.claim(
             connection, kept, "alive", datetime.now(UTC), datetime.now(UTC) + timedelta(days=1)
         )
         assert jobs.claim(connection, lost, "gone", datetime.now(UTC), long_ago)
-    office.put("work", caller=principals[1])
+    office.put("work", principal=principals[1])
     taken = claimed(office)
     assert taken is not None
     assert (taken.id, taken.attempts) == (lost, 2)
 
 
 def test_the_service_and_its_messages_never_wait_for_principals(
-    office: Office, principals: list[Caller]
+    office: Office, principals: list[Principal]
 ) -> None:
     gate = Gate()
     office.knows("work", gate)
@@ -112,7 +112,7 @@ def test_the_service_and_its_messages_never_wait_for_principals(
     office.knows("message", done, pool=Pool.MESSAGES)
     office.open(threads=2)
     for _ in range(4):
-        office.put("work", caller=principals[0])
+        office.put("work", principal=principals[0])
     own, message = office.put("tidy"), office.put("message", concurrency_key="rc_second")
     assert office.until(own).state is JobState.DONE
     assert office.until(message).state is JobState.DONE
@@ -140,15 +140,17 @@ def test_a_receiver_that_keeps_senders_waiting_has_its_share_of_them(office: Off
     [({"unfinished_jobs": 3}, 0), ({"unfinished_job_bytes": 300}, 100)],
 )
 def test_what_one_principal_may_have_unfinished_is_bounded(
-    office: Office, principals: list[Caller], limits: dict[str, int], stored_bytes: int
+    office: Office, principals: list[Principal], limits: dict[str, int], stored_bytes: int
 ) -> None:
     resources = office.resources
     office.resources = replace(resources, limits=replace(resources.limits, **limits))
     office.knows("work", done)
-    put = [office.put("work", caller=principals[0], stored_bytes=stored_bytes) for _ in range(3)]
+    put = [office.put("work", principal=principals[0], stored_bytes=stored_bytes) for _ in range(3)]
     with pytest.raises(QuotaExceeded):
-        office.put("work", caller=principals[0], stored_bytes=stored_bytes)
-    office.put("work", caller=principals[1], stored_bytes=stored_bytes)  # others are not concerned
+        office.put("work", principal=principals[0], stored_bytes=stored_bytes)
+    office.put(
+        "work", principal=principals[1], stored_bytes=stored_bytes
+    )  # others are not concerned
     office.open()
     office.until(put[0])
-    office.put("work", caller=principals[0], stored_bytes=stored_bytes)
+    office.put("work", principal=principals[0], stored_bytes=stored_bytes)

@@ -21,7 +21,7 @@ def test_the_share_done_never_shrinks_and_never_exceeds_the_whole(
 ) -> None:
     progress, before = Progress(), 0.0
     for done, total in told:
-        progress.tell("x", done, total)
+        progress.report("x", done, total)
         _, kept, whole = progress.told
         share = kept / whole if whole else 0.0
         assert before <= share <= 1
@@ -31,11 +31,11 @@ def test_the_share_done_never_shrinks_and_never_exceeds_the_whole(
 def test_shares_of_work_add_up() -> None:
     progress = Progress()
     first, second = progress.share(0, 250), progress.share(250, SHARES)
-    first.tell("reading", 1, 2)
+    first.report("reading", 1, 2)
     assert progress.told == ("reading", 125, SHARES)
-    second.share(0, 500).tell("making", 3, 3)
+    second.share(0, 500).report("making", 3, 3)
     assert progress.told == ("making", 625, SHARES)
-    second.tell("writing", 7, 7)
+    second.report("writing", 7, 7)
     assert progress.told == ("writing", SHARES, SHARES)
 
 
@@ -46,13 +46,13 @@ def test_telling_is_looking_in_every_part() -> None:
     progress.end(Interrupted)  # the first reason stands
     for one in (progress, part):
         with pytest.raises(Cancelled):
-            one.tell("x", 1, 2)
+            one.report("x", 1, 2)
         with pytest.raises(Cancelled):
-            one.look()
+            one.raise_if_cancelled()
 
 
 def test_nobody_listens_to_silent_progress() -> None:
-    SILENT.share(0, 1).tell("x", 1, 2)
+    SILENT.share(0, 1).report("x", 1, 2)
     assert SILENT.told == ("", 0, 0)
 
 

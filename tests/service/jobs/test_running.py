@@ -21,14 +21,14 @@ from app.service.resources import Resources
 from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job, JobState
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.service.jobs.conftest import Office
 
 
 def echo(resources: Resources, job: Job, progress: Progress) -> Outcome:
     given = payload_of(resources, job)
     for number in range(4):
-        progress.tell("counting", number, 4)
+        progress.report("counting", number, 4)
     return Outcome({"said": given["say"]}, subject="made")
 
 
@@ -41,7 +41,7 @@ class Endless:
     def __call__(self, _resources: Resources, _job: Job, progress: Progress) -> Outcome:
         try:
             while True:
-                progress.tell("waiting", 1, 2)
+                progress.report("waiting", 1, 2)
                 time.sleep(0.01)
         except BaseException as end:
             self.ends.append(type(end).__name__)
@@ -63,7 +63,7 @@ def test_a_job_is_there_only_if_its_transaction_is(office: Office) -> None:
     office.knows("echo", echo)
 
     def fail(connection: Connection) -> None:
-        enqueue(connection, office.resources, kind="echo", subject="", payload={}, caller=None)
+        enqueue(connection, office.resources, kind="echo", subject="", payload={}, principal=None)
         assert jobs.unfinished(connection) == {JobState.QUEUED: 1}
         raise RuntimeError
 
@@ -232,7 +232,7 @@ def test_a_job_that_its_own_process_takes_up_again_keeps_its_pulse(office: Offic
     slow.__exit__(None, None, None)
     pulse.interrupt()
     with pytest.raises(Interrupted):
-        progress.look()
+        progress.raise_if_cancelled()
     quick.__exit__(None, None, None)
 
 
@@ -282,7 +282,7 @@ def test_a_name_is_had_by_one_unfinished_job(office: Office) -> None:
             kind="echo",
             subject="",
             payload={},
-            caller=None,
+            principal=None,
             dedup_key="delivery:1",
         )
     assert second is None
@@ -295,14 +295,14 @@ def test_a_name_is_had_by_one_unfinished_job(office: Office) -> None:
 def test_who_lost_its_right_since_gets_a_problem(office: Office, change: str) -> None:
     now = datetime.now(UTC)
     office.knows("echo", echo)
-    job_id = office.put("echo", {"say": ""}, caller=office.caller(Role.OWNER, now))
+    job_id = office.put("echo", {"say": ""}, principal=office.principal(Role.OWNER, now))
     with writing(office.resources.engine) as connection:
         if change == "revoked":
-            callers.revoke(connection, "rc_somebody", now)
+            principals.revoke(connection, "rc_somebody", now)
         else:
             connection.execute(
-                update(tables.callers)
-                .where(tables.callers.c.id == "rc_somebody")
+                update(tables.principals)
+                .where(tables.principals.c.id == "rc_somebody")
                 .values(role=Role.RECIPIENT.value)
             )
     office.open()

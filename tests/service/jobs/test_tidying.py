@@ -14,7 +14,7 @@ from app.service.jobs.tidying import tidy
 from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing
 from tests.api.conftest import Service
-from tests.api.jobs.test_later import ended
+from tests.api.jobs.test_async_requests import ended
 from tests.api.story import PEOPLE
 
 HEADERS = {"Content-Type": "text/csv", "Prefer": "respond-async"}

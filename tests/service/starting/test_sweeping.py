@@ -10,7 +10,7 @@ import pytest
 
 from app.main import open_resources
 from app.model import Role
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.datasets.catalogue import remove_dataset
 from app.service.resources import Resources
 from app.service.starting.installation import ensure_administrator
@@ -20,7 +20,7 @@ from app.store.database import audit_log
 from app.store.database.engine import reading, writing
 from app.store.database.registered import loose_blobs
 from app.store.database.registered.loose_blobs import Reason
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import MASTER_KEY, Service
 from tests.api.copies.copy_tables import mixed_table, register
 
@@ -159,14 +159,14 @@ def test_what_a_removal_could_not_remove_goes_with_the_next_sweep(
     dataset = register(service.client(), mixed_table(50))
     (name,) = resources.blobs.place.names()
     with reading(resources.engine) as connection:
-        ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "r1")
+        context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "r1")
 
     def fail(_name: str) -> None:
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as broken:
         broken.setattr(resources.blobs, "delete", fail)
-        remove_dataset(resources, ask, dataset)
+        remove_dataset(resources, context, dataset)
     assert resources.blobs.place.names() == {name}
     assert sweep(resources, NOW) == {name: "blob.remove"}
     assert files(service) == {}

@@ -1,4 +1,4 @@
-"""The stratified method as callers meet it: strata and their risk, identities, many rows, the report."""
+"""The stratified method as principals meet it: strata and their risk, identities, many rows, the report."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from app.store.blobs.store import place_at
 from app.store.database.engine import open_engine
 from tests.api.conftest import MASTER_KEY, Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register, rows_of
-from tests.api.jobs.test_later import ended
+from tests.api.jobs.test_async_requests import ended
 from tests.api.story import PEOPLE
 from tests.databases import fresh_database
 from tests.portal.test_sessions import signed_in
@@ -133,7 +133,7 @@ def test_jobs_come_back_with_what_was_sent_and_what_they_answered(
 
 
 def test_work_of_the_workbench_comes_back(service: Service, tmp_path: Path) -> None:
-    key = service.caller("recipient")[1].headers["authorization"].removeprefix("Bearer ")
+    key = service.principal("recipient")[1].headers["authorization"].removeprefix("Bearer ")
     client = signed_in(service, key)
     options: dict[str, object] = {"confidential": ["c"], "seed": 7}
     done = begun(client, "swap", options)

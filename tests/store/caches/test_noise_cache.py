@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from redis import Redis
 
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.noise_cache import BESIDE_VALUES, BlockName, NoiseCache, cache_key
 
 KEY = cache_key(bytes(32))
@@ -48,17 +48,17 @@ def test_a_block_of_fewer_rows_does_not_do_and_a_longer_one_takes_its_place() ->
 
 def test_processes_share_blocks_through_redis(redis_url: str) -> None:
     with Redis.from_url(redis_url) as redis:
-        NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis)).put(NAME, block(), KEY)
-        found = got(NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis)))
+        NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis)).put(NAME, block(), KEY)
+        found = got(NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis)))
         assert found is not None
         np.testing.assert_array_equal(found, block())
         redis.flushdb()
-        assert got(NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis))) is None
+        assert got(NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis))) is None
 
 
 def test_redis_holds_nothing_that_can_be_read(redis_url: str) -> None:
     with Redis.from_url(redis_url) as redis:
-        NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis)).put(NAME, block(), KEY)
+        NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis)).put(NAME, block(), KEY)
         (name,) = redis.keys()
         stored = redis.get(name)
         assert isinstance(stored, bytes)
@@ -69,7 +69,7 @@ def test_redis_holds_nothing_that_can_be_read(redis_url: str) -> None:
 @pytest.mark.parametrize("damage", ["garbage", "flipped", "moved", "short", "text", "other key"])
 def test_what_redis_should_not_hold_counts_as_absent(redis_url: str, damage: str) -> None:
     with Redis.from_url(redis_url) as redis:
-        NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis)).put(NAME, block(), KEY)
+        NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis)).put(NAME, block(), KEY)
         (name,) = redis.keys()
         stored = redis.get(name)
         assert isinstance(stored, bytes)
@@ -87,15 +87,15 @@ def test_what_redis_should_not_hold_counts_as_absent(redis_url: str, damage: str
                 redis.delete(name)
                 redis.lpush(name, "a list")
             case "other key":
-                NoiseCache(10**6, GuardedRedis(redis)).put(
+                NoiseCache(10**6, CircuitBreaker(redis)).put(
                     NAME, block(), cache_key(bytes(31) + b"1")
                 )
-        cache = NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis))
+        cache = NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis))
         assert got(cache, other if damage == "moved" else NAME) is None
 
 
 def test_a_redis_that_is_not_there_is_as_good_as_none() -> None:
-    cache = NoiseCache(10 * BLOCK_BYTES, GuardedRedis(Redis(port=1, socket_connect_timeout=0.2)))
+    cache = NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(Redis(port=1, socket_connect_timeout=0.2)))
     assert got(cache) is None
     cache.put(NAME, block(), KEY)
     assert got(cache) is not None
@@ -131,7 +131,7 @@ def test_a_slow_redis_is_asked_once_and_then_left_alone(
 
     port, accepted = silent_server
     redis = Redis(port=port, socket_timeout=0.1, retry=Retry(NoBackoff(), 0))
-    cache = NoiseCache(10 * BLOCK_BYTES, GuardedRedis(redis))
+    cache = NoiseCache(10 * BLOCK_BYTES, CircuitBreaker(redis))
     for number in range(20):
         assert got(cache, BlockName("00" * 32, number)) is None
         cache.put(BlockName("00" * 32, number), block(), KEY)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from redis import Redis
 
-from app.store.caches.guarded_redis import GuardedRedis
+from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.rates import RateCounter
 from app.store.vault import Vault
 from tests.store.caches.lying_redis import LIES, lying_redis
@@ -23,7 +23,7 @@ def _one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_processes_count_together_through_redis(redis_url: str) -> None:
     with Redis.from_url(redis_url) as redis:
-        one, two = (RateCounter(GuardedRedis(redis), VAULT) for _ in range(2))
+        one, two = (RateCounter(CircuitBreaker(redis), VAULT) for _ in range(2))
         counts = [counter.count("a").requests for counter in (one, one, two, one, two)]
         assert counts == [1, 2, 3, 4, 5]
         assert two.count("b").requests == 1
@@ -31,8 +31,8 @@ def test_processes_count_together_through_redis(redis_url: str) -> None:
 
 def test_what_somebody_else_left_in_redis_counts_nothing(redis_url: str) -> None:
     with Redis.from_url(redis_url) as redis:
-        counter = RateCounter(GuardedRedis(redis), VAULT)
-        RateCounter(GuardedRedis(redis), Vault(b"x" * 32)).count("a")
+        counter = RateCounter(CircuitBreaker(redis), VAULT)
+        RateCounter(CircuitBreaker(redis), Vault(b"x" * 32)).count("a")
         counter.count("b")
         (moved,) = redis.keys("*:b:*")
         redis.copy(moved, moved.replace(b":b:", b":a:"), replace=True)
@@ -46,7 +46,7 @@ def test_a_redis_that_lies_changes_no_count(lie: str) -> None:
         lying_redis(LIES[lie]) as liar,
         Redis.from_url(liar.url, socket_timeout=0.1, retry=None) as redis,
     ):
-        counter = RateCounter(GuardedRedis(redis), VAULT)
+        counter = RateCounter(CircuitBreaker(redis), VAULT)
         assert [counter.count("a").requests for _ in range(5)] == [1, 2, 3, 4, 5]
 
 
@@ -62,15 +62,15 @@ def test_a_redis_that_fails_is_left_alone_longer_each_time_and_tried_by_one(
     def failing(_: Redis) -> None:
         asked.append(clock)
         # While it is tried, nobody else is kept waiting.
-        assert guarded.ask(lambda _: "asked beside it") is None
+        assert guarded.call(lambda _: "asked beside it") is None
         raise ValueError("nonsense")
 
-    guarded = GuardedRedis(Redis())
-    guarded.ask(lambda _: 1 / 0)
+    guarded = CircuitBreaker(Redis())
+    guarded.call(lambda _: 1 / 0)
     for second in range(200):
         clock = float(second)
-        guarded.ask(failing)
+        guarded.call(failing)
     assert asked == [5.0, 15.0, 35.0, 75.0, 135.0, 195.0]
     clock = 300.0
-    assert guarded.ask(lambda _: "well") == "well"
-    assert guarded.ask(lambda _: "again") == "again"
+    assert guarded.call(lambda _: "well") == "well"
+    assert guarded.call(lambda _: "again") == "again"

@@ -25,7 +25,7 @@ def append(engine: Engine, subject: str) -> None:
     with writing(engine) as connection:
         audit_log.append(
             connection,
-            caller="rc_1",
+            principal="rc_1",
             action="test",
             subject=subject,
             outcome="done",

@@ -85,7 +85,7 @@ def test_a_downgrade_never_drops_a_log_that_holds_something(database_url: str, l
                 recipe="r",
                 first_hash="0" * 64,
                 at=datetime.now(UTC),
-                caller="rc_1",
+                principal="rc_1",
             )
     with pytest.raises(Exception, match=r"holds entries|copies were issued"):
         migrate_back(engine, "base")

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import IntegrityError
 
-from app.model import Caller, Role
+from app.model import Principal, Role
 from app.store.database import surveys, tables
 from app.store.database.engine import open_engine, reading, writing
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from app.store.database.surveys import SurveyRecord
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,7 +36,7 @@ SURVEY = SurveyRecord(
 def engine(database_url: str) -> Iterator[Engine]:
     engine = open_engine(database_url)
     with writing(engine) as connection:
-        callers.add(connection, Caller("rc_1", "owner", Role.OWNER), NOW)
+        principals.add(connection, Principal("rc_1", "owner", Role.OWNER), NOW)
         surveys.add(connection, SURVEY)
     yield engine
     engine.dispose()
@@ -105,7 +105,7 @@ def test_what_is_not_there_is_not_added_to(engine: Engine) -> None:
 
 def test_surveys_page_by_id_and_owner(engine: Engine) -> None:
     with writing(engine) as connection:
-        callers.add(connection, Caller("rc_2", "other", Role.OWNER), NOW)
+        principals.add(connection, Principal("rc_2", "other", Role.OWNER), NOW)
         surveys.add(connection, replace(SURVEY, id="sv_2", owner="rc_2"))
         everyone = surveys.page(connection, after="", limit=10)
         of_one = surveys.page(connection, after="", limit=10, owner="rc_2")
@@ -116,7 +116,7 @@ def test_surveys_page_by_id_and_owner(engine: Engine) -> None:
 
 def test_responses_are_counted_by_survey_and_principal(engine: Engine) -> None:
     with writing(engine) as connection:
-        callers.add(connection, Caller("rc_2", "other", Role.RECIPIENT), NOW)
+        principals.add(connection, Principal("rc_2", "other", Role.RECIPIENT), NOW)
         counts = [
             surveys.count_respondent(connection, "sv_1", principal, responses)
             for principal, responses in (("rc_1", 2), ("rc_2", 5), ("rc_1", 3))

@@ -24,10 +24,10 @@ from app.api.sharing.agreements.schemas import (
     ProposalForm,
     TerminationForm,
 )
-from app.api.transport.dependencies import AskHere, ResourcesHere, base_of
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
-from app.service.asking import Ask
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements import lookup, negotiating, record, signing
 from app.service.sharing.agreements.states import Message
@@ -61,38 +61,46 @@ router = APIRouter(prefix="/v1/agreements", tags=["agreements"], route_class=Rou
 
 
 @router.post("", status_code=201)
-def open_agreement(form: AgreementForm, resources: ResourcesHere, ask: AskHere) -> AgreementView:
+def open_agreement(
+    form: AgreementForm, resources: ResourcesDep, context: ContextDep
+) -> AgreementView:
     """Offer an agreement as an owner, or request one as a recipient."""
-    made = negotiating.open_agreement(resources, ask, form.draft(), form.recipient)
-    return AgreementView.of(made, ask)
+    made = negotiating.open_agreement(resources, context, form.draft(), form.recipient)
+    return AgreementView.of(made, context)
 
 
 @router.get("")
 def list_agreements(
-    resources: ResourcesHere,
-    ask: AskHere,
-    page: PageHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    page: PageDep,
     state: Annotated[State | None, Query(description="Only those in this state.")] = None,
 ) -> AgreementList:
     """List agreements: one's own, or all for administrators and auditors."""
-    found = lookup.list_agreements(resources, ask, after=page.after, limit=page.limit, state=state)
+    found = lookup.list_agreements(
+        resources, context, after=page.after, limit=page.limit, state=state
+    )
     more = page.next_cursor(found, lambda one: one.id)
-    return AgreementList(agreements=[AgreementView.of(one, ask) for one in found], next_cursor=more)
+    return AgreementList(
+        agreements=[AgreementView.of(one, context) for one in found], next_cursor=more
+    )
 
 
 @router.get("/{agreement_id}")
-def show_agreement(agreement_id: str, resources: ResourcesHere, ask: AskHere) -> AgreementView:
+def show_agreement(
+    agreement_id: str, resources: ResourcesDep, context: ContextDep
+) -> AgreementView:
     """Show an agreement."""
-    return AgreementView.of(lookup.show_agreement(resources, ask, agreement_id), ask)
+    return AgreementView.of(lookup.show_agreement(resources, context, agreement_id), context)
 
 
 @router.get("/{agreement_id}/log")
 def read_agreement_log(
-    agreement_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    agreement_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> AgreementLogView:
     """Read an agreement's own log in order; each entry's hash covers the one before it."""
     entries = lookup.read_agreement_log(
-        resources, ask, agreement_id, after=page.after_number, limit=page.limit
+        resources, context, agreement_id, after=page.after_number, limit=page.limit
     )
     more = page.next_cursor(entries, lambda entry: entry.sequence)
     return AgreementLogView(entries=entries, next_cursor=more)
@@ -100,26 +108,32 @@ def read_agreement_log(
 
 @router.get("/{agreement_id}/deliveries")
 def list_deliveries(
-    agreement_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    agreement_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> DeliveryList:
     """List what was or is to be delivered under an agreement, with receipts."""
-    found = lookup.list_deliveries(resources, ask, agreement_id, after=page.after, limit=page.limit)
+    found = lookup.list_deliveries(
+        resources, context, agreement_id, after=page.after, limit=page.limit
+    )
     more = page.next_cursor(found, lambda one: one.id)
     return DeliveryList(deliveries=found, next_cursor=more)
 
 
 @router.get("/{agreement_id}/record", response_class=Response, responses=RECORD)
-def read_agreement_record(agreement_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def read_agreement_record(
+    agreement_id: str, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """Read the signed document of a finalized agreement; `verify-agreement` checks it offline."""
-    content = record.read_record(resources, ask, agreement_id)
+    content = record.read_record(resources, context, agreement_id)
     named = {"Content-Disposition": f'attachment; filename="{agreement_id}.json"'}
     return Response(content, headers=named, media_type="application/json")
 
 
 @router.get("/{agreement_id}/policy", response_class=Response, responses=POLICY)
-def read_agreement_policy(agreement_id: str, resources: ResourcesHere, ask: AskHere) -> Response:
+def read_agreement_policy(
+    agreement_id: str, resources: ResourcesDep, context: ContextDep
+) -> Response:
     """Read the agreement as an ODRL policy (JSON-LD)."""
-    policy = record.read_policy(resources, ask, agreement_id)
+    policy = record.read_policy(resources, context, agreement_id)
     return Response(orjson.dumps(policy), media_type="application/ld+json")
 
 
@@ -128,11 +142,11 @@ def give_profile(
     agreement_id: str,
     request: Request,
     response: Response,
-    resources: ResourcesHere,
-    ask: AskHere,
+    resources: ResourcesDep,
+    context: ContextDep,
 ) -> ProfileView:
     """Make a Delta Sharing profile with a new key for this agreement alone; the key before it ends."""
-    profile = profiles.give_profile(resources, ask, agreement_id)
+    profile = profiles.give_profile(resources, context, agreement_id)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Disposition"] = f'attachment; filename="{agreement_id}.share"'
     return ProfileView(
@@ -145,83 +159,91 @@ def give_profile(
 
 @router.post("/{agreement_id}/request")
 def request_terms(
-    agreement_id: str, form: ProposalForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: ProposalForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Answer an offer with other terms, as the recipient."""
-    return _propose(resources, ask, agreement_id, Message.REQUEST, form)
+    return _propose(resources, context, agreement_id, Message.REQUEST, form)
 
 
 @router.post("/{agreement_id}/offer")
 def offer_terms(
-    agreement_id: str, form: ProposalForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: ProposalForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Answer a request with an offer, as the provider."""
-    return _propose(resources, ask, agreement_id, Message.OFFER, form)
+    return _propose(resources, context, agreement_id, Message.OFFER, form)
 
 
 @router.post("/{agreement_id}/accept")
 def accept_offer(
-    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Accept the offer, as the recipient."""
-    return _say(resources, ask, agreement_id, Message.ACCEPT, form)
+    return _say(resources, context, agreement_id, Message.ACCEPT, form)
 
 
 @router.post("/{agreement_id}/agree")
 def agree_to_terms(
-    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Agree to the request or the accepted offer, as the provider."""
-    return _say(resources, ask, agreement_id, Message.AGREE, form)
+    return _say(resources, context, agreement_id, Message.AGREE, form)
 
 
 @router.post("/{agreement_id}/verify")
 def verify_agreement(
-    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Confirm what was agreed, as the recipient."""
-    return _say(resources, ask, agreement_id, Message.VERIFY, form)
+    return _say(resources, context, agreement_id, Message.VERIFY, form)
 
 
 @router.post("/{agreement_id}/finalize")
 def finalize_agreement(
-    agreement_id: str, form: MessageForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Put the agreement into force, as the provider: rights follow from it from now on."""
-    return _say(resources, ask, agreement_id, Message.FINALIZE, form)
+    return _say(resources, context, agreement_id, Message.FINALIZE, form)
 
 
 @router.post("/{agreement_id}/terminate")
 def terminate_agreement(
-    agreement_id: str, form: TerminationForm, resources: ResourcesHere, ask: AskHere
+    agreement_id: str, form: TerminationForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """End the negotiation, or the agreement: its rights end now, downloads under way too."""
     said = negotiating.send(
         resources,
-        ask,
+        context,
         agreement_id,
         Message.TERMINATE,
         version=form.version,
         reason=form.reason,
     )
-    return AgreementView.of(said, ask)
+    return AgreementView.of(said, context)
 
 
 def _propose(
-    resources: Resources, ask: Ask, agreement_id: str, message: Message, form: ProposalForm
+    resources: Resources,
+    context: RequestContext,
+    agreement_id: str,
+    message: Message,
+    form: ProposalForm,
 ) -> AgreementView:
     draft = None if form.terms is None else form.terms.draft()
     said = negotiating.send(
-        resources, ask, agreement_id, message, draft=draft, version=form.version
+        resources, context, agreement_id, message, draft=draft, version=form.version
     )
-    return AgreementView.of(said, ask)
+    return AgreementView.of(said, context)
 
 
 def _say(
-    resources: Resources, ask: Ask, agreement_id: str, message: Message, form: MessageForm
+    resources: Resources,
+    context: RequestContext,
+    agreement_id: str,
+    message: Message,
+    form: MessageForm,
 ) -> AgreementView:
-    said = negotiating.send(resources, ask, agreement_id, message, version=form.version)
-    return AgreementView.of(said, ask)
+    said = negotiating.send(resources, context, agreement_id, message, version=form.version)
+    return AgreementView.of(said, context)
 
 
 keys_router = APIRouter(tags=["agreements"])
@@ -245,7 +267,7 @@ class KeySetView(BaseModel):
 
 
 @keys_router.get("/.well-known/cornerwave-keys.json")
-def read_signing_keys(response: Response, resources: ResourcesHere) -> KeySetView:
+def read_signing_keys(response: Response, resources: ResourcesDep) -> KeySetView:
     """Read the public keys of the service; no key is needed for that."""
     response.headers["Cache-Control"] = "public, max-age=300"
     return KeySetView.model_validate(signing.public_keys(resources))

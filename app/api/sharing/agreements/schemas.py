@@ -11,7 +11,7 @@ from app.agreement import Agreement, AgreementEntry, Channel, Delivery, Party, R
 from app.api.datasets.schemas import LevelView
 from app.api.transport.forms import Form, View
 from app.model import Kind
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.sharing.agreements import states
 from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
@@ -129,7 +129,7 @@ class DeliveryView(View):
 
 
 class AgreementView(BaseModel):
-    """An agreement; `open_to_you` lists what the caller may say now."""
+    """An agreement; `open_to_you` lists what the principal may say now."""
 
     id: str
     state: State
@@ -157,9 +157,9 @@ class AgreementView(BaseModel):
     open_to_you: list[Message]
 
     @classmethod
-    def of(cls, agreement: Agreement, ask: Ask) -> AgreementView:
+    def of(cls, agreement: Agreement, context: RequestContext) -> AgreementView:
         terms = agreement.terms
-        party = party_of(ask, agreement)
+        party = party_of(context, agreement)
         return cls(
             id=agreement.id,
             state=agreement.state,

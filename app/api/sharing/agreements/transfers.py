@@ -8,10 +8,10 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from app.agreement import Party, TransferState
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.forms import Form, View
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.service.sharing.dataspace import transfers
 from app.service.sharing.dataspace.states import Message
 
@@ -45,50 +45,50 @@ class TransferList(BaseModel):
 
 
 @router.get("")
-def list_transfers(resources: ResourcesHere, ask: AskHere, page: PageHere) -> TransferList:
+def list_transfers(resources: ResourcesDep, context: ContextDep, page: PageDep) -> TransferList:
     """List transfers: one's own on either side, or all for administrators and auditors."""
-    found = transfers.list_transfers(resources, ask, after=page.after, limit=page.limit)
+    found = transfers.list_transfers(resources, context, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return TransferList(transfers=[TransferView.of(one) for one in found], next_cursor=more)
 
 
 @router.get("/{transfer_id}")
-def show_transfer(transfer_id: str, resources: ResourcesHere, ask: AskHere) -> TransferView:
+def show_transfer(transfer_id: str, resources: ResourcesDep, context: ContextDep) -> TransferView:
     """Show a transfer."""
-    return TransferView.of(transfers.show_transfer(resources, ask, transfer_id))
+    return TransferView.of(transfers.show_transfer(resources, context, transfer_id))
 
 
 @router.post("/{transfer_id}/suspend")
 def suspend_transfer(
-    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+    transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Stop a transfer: its key opens nothing from now on, downloads under way end."""
-    said = transfers.say(resources, ask, transfer_id, Message.SUSPEND, form.reason)
+    said = transfers.say(resources, context, transfer_id, Message.SUSPEND, form.reason)
     return TransferView.of(said)
 
 
 @router.post("/{transfer_id}/resume")
 def resume_transfer(
-    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+    transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Let a suspended transfer go on, with the key that it has."""
-    said = transfers.say(resources, ask, transfer_id, Message.START, form.reason)
+    said = transfers.say(resources, context, transfer_id, Message.START, form.reason)
     return TransferView.of(said)
 
 
 @router.post("/{transfer_id}/complete")
 def complete_transfer(
-    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+    transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Say that a transfer is complete: its key is revoked."""
-    said = transfers.say(resources, ask, transfer_id, Message.COMPLETE, form.reason)
+    said = transfers.say(resources, context, transfer_id, Message.COMPLETE, form.reason)
     return TransferView.of(said)
 
 
 @router.post("/{transfer_id}/terminate")
 def terminate_transfer(
-    transfer_id: str, form: TransferForm, resources: ResourcesHere, ask: AskHere
+    transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """End a transfer for good: its key is revoked; the agreement holds on."""
-    said = transfers.say(resources, ask, transfer_id, Message.TERMINATE, form.reason)
+    said = transfers.say(resources, context, transfer_id, Message.TERMINATE, form.reason)
     return TransferView.of(said)

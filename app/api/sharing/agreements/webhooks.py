@@ -7,10 +7,10 @@ from datetime import datetime
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from app.api.transport.dependencies import AskHere, ResourcesHere
+from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.forms import Form, View
-from app.api.transport.once import Route
-from app.api.transport.paging import PageHere
+from app.api.transport.paging import PageDep
+from app.api.transport.route import Route
 from app.service.sharing.webhooks import outbox
 from app.service.sharing.webhooks.outbox import Event
 
@@ -69,41 +69,41 @@ class MessageList(BaseModel):
 
 @router.post("", status_code=201)
 def add_webhook(
-    form: WebhookForm, response: Response, resources: ResourcesHere, ask: AskHere
+    form: WebhookForm, response: Response, resources: ResourcesDep, context: ContextDep
 ) -> NewWebhookView:
     """Have an address told; the answer shows this once the secret that signs the messages."""
     response.headers["Cache-Control"] = "no-store"
     events = None if form.events is None else tuple(form.events)
-    made = outbox.add_webhook(resources, ask, form.url, events)
+    made = outbox.add_webhook(resources, context, form.url, events)
     return NewWebhookView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
 
 
 @router.get("")
-def list_webhooks(resources: ResourcesHere, ask: AskHere) -> WebhookList:
+def list_webhooks(resources: ResourcesDep, context: ContextDep) -> WebhookList:
     """List one's webhooks."""
-    found = outbox.list_webhooks(resources, ask)
+    found = outbox.list_webhooks(resources, context)
     return WebhookList(webhooks=[WebhookView.of(one) for one in found])
 
 
 @router.delete("/{webhook_id}", status_code=204)
-def remove_webhook(webhook_id: str, resources: ResourcesHere, ask: AskHere) -> None:
+def remove_webhook(webhook_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a webhook with its messages."""
-    outbox.remove_webhook(resources, ask, webhook_id)
+    outbox.remove_webhook(resources, context, webhook_id)
 
 
 @router.get("/{webhook_id}/messages")
 def list_messages(
-    webhook_id: str, resources: ResourcesHere, ask: AskHere, page: PageHere
+    webhook_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> MessageList:
     """List what was told, how often it was tried, and the last answer."""
-    found = outbox.list_messages(resources, ask, webhook_id, after=page.after, limit=page.limit)
+    found = outbox.list_messages(resources, context, webhook_id, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=more)
 
 
 @router.post("/{webhook_id}/messages/{message_id}/send", status_code=202)
 def send_again(
-    webhook_id: str, message_id: str, resources: ResourcesHere, ask: AskHere
+    webhook_id: str, message_id: str, resources: ResourcesDep, context: ContextDep
 ) -> MessageView:
     """Send a message once more, with the same id."""
-    return MessageView.of(outbox.send_again(resources, ask, webhook_id, message_id))
+    return MessageView.of(outbox.send_again(resources, context, webhook_id, message_id))

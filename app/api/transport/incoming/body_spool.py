@@ -125,7 +125,7 @@ async def received_body(request: Request, limit: int) -> AsyncIterator[Readable]
         yield replay.body
         return
     quota: SpoolQuota = request.app.state.spool_quota
-    principal = request.state.ask.caller.id
+    principal = request.state.context.principal.id
     announced = request.headers.get("content-length", "")
     if announced.isdecimal():
         _refuse_larger(int(announced), limit)

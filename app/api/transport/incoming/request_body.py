@@ -100,7 +100,7 @@ class IncomingBody:
                     self._noted(await self._receive())
 
     async def has_left(self) -> bool:
-        """Whether the caller has gone; nobody looks before the body is complete."""
+        """Whether the principal has gone; nobody looks before the body is complete."""
         if self.ended and not self.closed:
             with anyio.CancelScope() as at_once:
                 at_once.cancel()

@@ -23,13 +23,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from app.api.transport.dependencies import AskHere, ProgressHere, ResourcesHere, replay_of
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, replay_of
 from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.request_body import incoming_body_of
 from app.errors import InvalidParameter, UnsupportedMediaType
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.tables.bodies.encoding import Readable
@@ -89,7 +89,7 @@ def reading_wishes(
         Query(description="Which of day and month stands first in dates such as 03/04/2024."),
     ] = None,
 ) -> ReadingWishes:
-    """What the caller says of the table's text."""
+    """What the principal says of the table's text."""
     return ReadingWishes(
         delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
         decimal=decimal,
@@ -101,41 +101,41 @@ def reading_wishes(
     )
 
 
-ReadingHere = Annotated[ReadingWishes, Depends(reading_wishes)]
+ReadingDep = Annotated[ReadingWishes, Depends(reading_wishes)]
 
 
 async def get_body(
-    request: Request, resources: ResourcesHere, ask: AskHere
+    request: Request, resources: ResourcesDep, context: ContextDep
 ) -> AsyncGenerator[Readable, None]:
     """The request's body as a file: complete, and with a slot to be worked on."""
     if getattr(request.state, "form_was_read", False):
         raise UnsupportedMediaType("The body is a form. Send the file itself as the body.")
     limit = resources.limits.upload_bytes
-    async with received_body(request, limit) as body, _slot(request, ask):
+    async with received_body(request, limit) as body, _slot(request, context):
         yield body
 
 
 @asynccontextmanager
-async def _slot(request: Request, ask: Ask) -> AsyncIterator[None]:
+async def _slot(request: Request, context: RequestContext) -> AsyncIterator[None]:
     """A slot for work on a body, until its answer begins; a job has a thread of its own."""
     if replay_of(request) is not None:
         yield
         return
     uploads: FairSemaphore = request.app.state.uploads
-    async with uploads.acquire(ask.caller.id) as release:
+    async with uploads.acquire(context.principal.id) as release:
         incoming_body_of(request).when_answered(release)
         yield
 
 
-BodyHere = Annotated[Readable, Depends(get_body)]
+BodyDep = Annotated[Readable, Depends(get_body)]
 
 
 def get_table(
     request: Request,
-    resources: ResourcesHere,
-    body: BodyHere,
-    wishes: ReadingHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    body: BodyDep,
+    wishes: ReadingDep,
+    progress: ProgressDep,
 ) -> pa.Table:
     """The request's body as one table, for a stateless method."""
     return read_table(
@@ -145,11 +145,11 @@ def get_table(
         resources.limits,
         resources.spool_dir,
         wishes=wishes,
-        look=progress.look,
+        look=progress.raise_if_cancelled,
     )
 
 
-TableHere = Annotated[pa.Table, Depends(get_table)]
+TableDep = Annotated[pa.Table, Depends(get_table)]
 
 
 class _InMemory(MultiPartParser):
@@ -190,7 +190,7 @@ class TableForm:
                 limits,
                 spool,
                 wishes=self.wishes,
-                look=self.progress.look,
+                look=self.progress.raise_if_cancelled,
             )
             for part in self.files[name]
         ]
@@ -222,15 +222,15 @@ def _value(name: str, text: str, adapter: TypeAdapter[T]) -> T:
 
 async def get_form(
     request: Request,
-    resources: ResourcesHere,
-    ask: AskHere,
-    wishes: ReadingHere,
-    progress: ProgressHere,
+    resources: ResourcesDep,
+    context: ContextDep,
+    wishes: ReadingDep,
+    progress: ProgressDep,
 ) -> AsyncGenerator[TableForm, None]:
     """The request's multipart form; its parts are let go of when the request is over."""
     require_form(request)
     limit = min(FORM_BYTES, resources.limits.upload_bytes)
-    async with received_body(request, limit) as body, _slot(request, ask):
+    async with received_body(request, limit) as body, _slot(request, context):
         parser = _InMemory(request.headers, _pieces(body), max_files=256, max_fields=256)
         try:
             form = await parser.parse()
@@ -268,7 +268,7 @@ def _sorted_parts(
     return dict(files), dict(fields)
 
 
-FormHere = Annotated[TableForm, Depends(get_form)]
+FormDep = Annotated[TableForm, Depends(get_form)]
 
 
 async def _pieces(body: Readable) -> AsyncGenerator[bytes, None]:
@@ -301,7 +301,7 @@ TABLE_TYPES: dict[str, Any] = {
     media.value: {MediaType.CSV: _TEXT, MediaType.JSON: _COLUMNS}.get(media, BYTES)
     for media in OFFERED
 }
-"""The formats, for the OpenAPI document; CSV, which a caller without a wish gets, comes first."""
+"""The formats, for the OpenAPI document; CSV, which a principal without a wish gets, comes first."""
 
 TABLE_BODY: dict[str, Any] = {
     "requestBody": {

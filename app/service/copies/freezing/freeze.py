@@ -134,7 +134,7 @@ def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement
         moments = _part_moments(resources, rows, numbers, retired)
         return Measurement(rows, numbers, moments, None, Records.of(None))
     count = sum(part.rows for part in rows.parts) - len(rows.retired)
-    here = () if resources.spread.elsewhere else numbers
+    here = () if resources.executor.elsewhere else numbers
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
         taken = _MomentsBeside(here, beside)
         batches = _batches_seen(resources, rows, (*numbers, *categories), taken)
@@ -200,7 +200,7 @@ def freeze_dataset(
     now: datetime,
     measurement: Measurement | None,
 ) -> PartProtection:
-    """The protection of the first part, made now if there was none; the caller holds the data set's lock.
+    """The protection of the first part, made now if there was none; the principal holds the data set's lock.
 
     NotReleasable when no noise can be shaped from what is known of the rows.
     """
@@ -244,7 +244,7 @@ def protect_part(
     measurement: Measurement,
     largest: Mapping[str, float],
 ) -> PartProtection:
-    """Keep the protection of a part that comes after the first copy; the caller holds the data set's lock."""
+    """Keep the protection of a part that comes after the first copy; the principal holds the data set's lock."""
     parts = datasets.parts(connection, dataset_id)
     known = open_protections(resources, connection, dataset_id, [parts[0], parts[-1]])
     first, newest = known[parts[0].number], known[parts[-1].number]

@@ -156,7 +156,7 @@ def part_moments(
         MomentsTask(part.blob, originals, tuple(names), tuple(groups[at : at + RUN]), withdrawn)
         for at in range(0, len(groups), RUN)
     )
-    for moments in resources.spread.over(moments_of_runs, tasks):
+    for moments in resources.executor.map(moments_of_runs, tasks):
         for one in moments:
             found = found.merged(one)
     return found

@@ -13,16 +13,16 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.making.release import Release, Selection, open_release
 from app.service.resources import Resources
 
 MISSING = bytes(9)
 
 
-def copy_checksum(resources: Resources, ask: Ask, copy_id: str) -> str:
-    """The checksum of the copy as this caller may download it whole, in hexadecimal."""
-    release = open_release(resources, ask, copy_id, Selection())
+def copy_checksum(resources: Resources, context: RequestContext, copy_id: str) -> str:
+    """The checksum of the copy as this principal may download it whole, in hexadecimal."""
+    release = open_release(resources, context, copy_id, Selection())
     known = resources.checksums.get(release.fingerprint)
     if known is None:
         known = checksum_of(release)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import Rows
-from app.service.asking import Ask, released_columns, work
+from app.service.context import RequestContext, released_columns
 from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.copies.lookup import (
     downloadable,
@@ -39,6 +39,7 @@ from app.service.copies.making.scheduling import Downloads
 from app.service.copies.typed_output import output_type
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.blobs.store import BlobStore
 from app.store.caches.hot_blocks import HotBlocks
 from app.store.caches.noise_cache import cache_key
@@ -63,10 +64,10 @@ class Selection:
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """A selection of a copy as one caller may have it at one moment.
+    """A selection of a copy as one principal may have it at one moment.
 
     where:
-        levels           the owner's names for its variance that the caller may know
+        levels           the owner's names for its variance that the principal may know
         noise_variances  of the columns with noise, a·S_jj of the level, mean over the rows; public
         applied          a(v) of the level in the first part; public
         batches_of_rows  where the rows lie
@@ -92,7 +93,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """What a file of it is called: the data set and the level, by the names that the caller knows."""
+        """What a file of it is called: the data set and the level, by the names that the principal knows."""
         called = self.levels[0] if self.levels else self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
 
@@ -255,10 +256,12 @@ def _digest(*said: object) -> bytes:
     return hashlib.sha256(repr(said).encode()).digest()
 
 
-def open_release(resources: Resources, ask: Ask, copy_id: str, selection: Selection) -> Release:
-    """Look up all that the selected rows follow from; NotFound or Refusal when not for the caller."""
+def open_release(
+    resources: Resources, context: RequestContext, copy_id: str, selection: Selection
+) -> Release:
+    """Look up all that the selected rows follow from; NotFound or Refusal when not for the principal."""
     with reading(resources.engine) as connection:
-        entry, dataset, grant = downloadable(connection, ask, copy_id)
+        entry, dataset, grant = downloadable(connection, context, copy_id)
         protection, chain = released_history(resources, connection, dataset.id)
         secret = open_secret(resources, connection, dataset.id)
         first, last = _rows(dataset, grant, selection)
@@ -326,10 +329,12 @@ def _repeats(parts: Sequence[Part]) -> dict[int, int]:
     return found
 
 
-def record_release(resources: Resources, ask: Ask, release: Release, media_type: str) -> None:
+def record_release(
+    resources: Resources, context: RequestContext, release: Release, media_type: str
+) -> None:
     """Keep in the audit log that this copy is about to leave, and for whom."""
-    with work(resources, ask) as under_way:
-        under_way.record(
+    with unit_of_work(resources, context) as uow:
+        uow.record(
             "copy.release",
             release.entry.copy,
             dataset=release.dataset.id,
@@ -368,7 +373,7 @@ def _columns(allowed: tuple[Column, ...], wanted: tuple[str, ...] | None) -> tup
     for name in sorted(chosen):
         if name not in names:
             raise InvalidParameter(
-                f"the copy has no column {name!r} for this caller",
+                f"the copy has no column {name!r} for this principal",
                 parameter="columns",
                 column=name,
             )

@@ -103,29 +103,29 @@ class Downloads:
         Busy when there is no room for the first.
         """
         left = deque(tasks)
-        under_way: deque[tuple[Future[Made], int]] = deque()
+        uow: deque[tuple[Future[Made], int]] = deque()
 
         def begin() -> None:
             task = left.popleft()
-            under_way.append((self._pool.submit(make, task), cost(task)))
+            uow.append((self._pool.submit(make, task), cost(task)))
 
         first = True
         try:
-            while left or under_way:
-                if not under_way:
+            while left or uow:
+                if not uow:
                     if not self.budget.wait(cost(left[0]), FIRST_SECONDS if first else None):
                         raise Busy("All memory for downloads is in use.", seconds=5)
                     begin()
                     first = False
-                while left and len(under_way) < AHEAD and self.budget.take_now(cost(left[0])):
+                while left and len(uow) < AHEAD and self.budget.take_now(cost(left[0])):
                     begin()
-                future, taken = under_way.popleft()
+                future, taken = uow.popleft()
                 try:
                     yield future.result()
                 finally:
                     self.budget.give_back(taken)
         finally:
-            for future, taken in under_way:
+            for future, taken in uow:
                 future.cancel()
                 future.add_done_callback(partial(self._given_up, taken))
             self._trim_soon()

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
 from app.numerics.attacks.releases.released_rows import ReleasedRows
-from app.service.asking import Ask, owned, work
+from app.service.context import RequestContext, owned
 from app.service.copies.advice import advice_on
 from app.service.copies.freezing.freeze import check_statistics
 from app.service.copies.preview.examples import examples
@@ -26,6 +26,7 @@ from app.service.datasets.levels import checked_variance, chosen_variance
 from app.service.datasets.secrets import open_statistics
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
 from app.store.database.registered import levels
 
@@ -49,21 +50,25 @@ class Wish:
 
 
 def preview_levels(
-    resources: Resources, ask: Ask, dataset_id: str, wish: Wish, progress: Progress = SILENT
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    wish: Wish,
+    progress: Progress = SILENT,
 ) -> Preview:
     """Levels side by side, for the data set's owner.
 
     Nothing of it is kept but a line of the audit log that somebody looked. NotReleasable when nothing could be released.
     """
     with reading(resources.engine) as connection:
-        dataset = owned(connection, ask, dataset_id)
+        dataset = owned(connection, context, dataset_id)
         wanted = _wanted(connection, dataset_id, wish)
         if not dataset.frozen:
             check_statistics(dataset, open_statistics(resources, connection, dataset_id))
-        progress.tell("looking at the rows", 0, len(wanted) + 1)
+        progress.report("looking at the rows", 0, len(wanted) + 1)
         rows = sampled_rows(resources, connection, dataset)
     variances = sorted(wanted)
-    progress.tell("trying levels", 1, len(wanted) + 1)
+    progress.report("trying levels", 1, len(wanted) + 1)
     with progress.interruptible():
         before = original_side(rows)
         asked = questions(before, wish.target, dataset.released_rows, SEED)
@@ -74,10 +79,10 @@ def preview_levels(
         # In this thread, which can be interrupted in the middle of mathematics.
         with progress.interruptible():
             found.append(_level(rows, copy, before, asked, variance, wanted[variance]))
-        progress.tell("trying levels", place + 2, len(wanted) + 1)
-    with work(resources, replace(ask, once=None)) as under_way:
-        owned(under_way.connection, ask, dataset_id)
-        under_way.record("preview.run", dataset_id, levels=len(variances))
+        progress.report("trying levels", place + 2, len(wanted) + 1)
+    with unit_of_work(resources, replace(context, idempotency=None)) as uow:
+        owned(uow.connection, context, dataset_id)
+        uow.record("preview.run", dataset_id, levels=len(variances))
     return Preview(
         dataset=dataset_id,
         rows=dataset.released_rows,

@@ -30,7 +30,7 @@ from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.donors import donor_pool
 from app.numerics.copies.records import UNLISTED, show_records
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.freezing.donors import Pool
 from app.service.copies.freezing.freeze import Measurement, Records, Rows, first_part
 from app.service.copies.freezing.protection import PartProtection, open_protections
@@ -165,14 +165,16 @@ class SampledRows:
             values[:] = _doubles(numbers_shown(by_name[name], values, None))
         return released
 
-    def issued(self, resources: Resources, ask: Ask, entry: HistoryEntry) -> ReleasedRows:
+    def issued(
+        self, resources: Resources, context: RequestContext, entry: HistoryEntry
+    ) -> ReleasedRows:
         """The rows as the recipients of an issued copy have them."""
         names = (*self.numbers, *self.values)
         batches = [
             batch.select(list(names))
             for first, last in self.runs
             for batch in open_release(
-                resources, ask, entry.copy, Selection(names, first, last)
+                resources, context, entry.copy, Selection(names, first, last)
             ).batches()
         ]
         table = pa.Table.from_batches(batches)

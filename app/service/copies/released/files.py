@@ -15,13 +15,14 @@ import orjson
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import NotFound
-from app.service.asking import Ask, is_duplicate, new_id
+from app.service.context import RequestContext, new_id
 from app.service.copies.making.release import Release, Selection
 from app.service.copies.released.plans import FilePlan, first_plans, planned_files
 from app.service.copies.released.room import make_room, sweep_released
 from app.service.copies.released.writing import FileTask, Statistics, WrittenFile, write_file
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
+from app.service.unit_of_work import is_duplicate
 from app.store.blobs.sealed_bytes import PlainFile, SealedFile
 from app.store.database.copies import released_files as kept_files
 from app.store.database.copies.released_files import ReleasedFile, Whole
@@ -51,7 +52,7 @@ class CopyFile:
 
 def released_files(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     copy_id: str,
     selection: Selection,
     *,
@@ -64,9 +65,9 @@ def released_files(
     `enough_rows` leaves out the files after the first that have so many rows together.
 
     Until `promised_until` none of them is removed where a bucket hands them out. NotFound or Refusal
-    when the copy is not for the caller.
+    when the copy is not for the principal.
     """
-    release, plans = planned_files(resources, ask, copy_id, selection)
+    release, plans = planned_files(resources, context, copy_id, selection)
     if enough_rows is not None:
         plans = first_plans(plans, enough_rows)
     now = datetime.now(UTC)
@@ -86,14 +87,16 @@ def released_files(
     return release, [_shown(resources, known[plan.id]) for plan in plans]
 
 
-def open_file(resources: Resources, ask: Ask, file: ReleasedFile) -> SealedFile | PlainFile:
+def open_file(
+    resources: Resources, context: RequestContext, file: ReleasedFile
+) -> SealedFile | PlainFile:
     """The bytes of a file, remade where they made room; NotFound when it is no more of the copy."""
     if file.object is not None:
         with suppress(FileNotFoundError):
             return resources.released.open(file.object)
         _lost(resources, file)
     selection = Selection(file.columns, file.first_row, file.end_row)
-    _, plans = planned_files(resources, ask, file.copy, selection)
+    _, plans = planned_files(resources, context, file.copy, selection)
     again = [plan for plan in plans if plan.id == file.id]
     if not again:
         raise NotFound("this file is not part of the copy any more; ask for its files again")
@@ -123,10 +126,12 @@ def write_files(
             yield task
 
     try:
-        with closing(resources.spread.over(write_file, announced(), progress.look)) as written:
+        with closing(
+            resources.executor.map(write_file, announced(), progress.raise_if_cancelled)
+        ) as written:
             for place, (plan, made) in enumerate(zip(plans, written, strict=True)):
                 _keep(resources, plan, begun[place], made)
-                progress.tell("writing files", place + 1, len(plans))
+                progress.report("writing files", place + 1, len(plans))
     except BaseException:
         # What nobody writes any more goes now; what a machine far away still writes goes later.
         with suppress(SQLAlchemyError, OSError):

@@ -1,9 +1,9 @@
 """Signed addresses of released files: short-lived, good for any number of reads by whoever has one.
 
-    /files/<file>.parquet?by=<caller>.<key>&se=<seconds since 1970>&sp=r&sig=<signature>
+    /files/<file>.parquet?by=<principal>.<key>&se=<seconds since 1970>&sp=r&sig=<signature>
 
 The signature is an HMAC-SHA256 over all the rest, under a key derived from the installation's. It
-says that the address was given out; whether it still holds is looked up: the caller, its key and its
+says that the address was given out; whether it still holds is looked up: the principal, its key and its
 grant must be what they were. `se`, `sp` and `sig` are the names that storage services use for end,
 permission and signature; clients of Delta Sharing look for them.
 """
@@ -18,25 +18,26 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
 from app.errors import LinkRefused, NotFound, Refusal, Unauthenticated
-from app.model import Caller
+from app.model import Principal
 from app.service import logs
-from app.service.asking import Ask, released_columns, work
+from app.service.context import RequestContext, released_columns
 from app.service.copies.lookup import downloadable
 from app.service.copies.making.release import Selection
 from app.service.copies.released.files import CopyFile, released_files
 from app.service.jobs.progress import SILENT, Progress
 from app.service.permission import NOT_RUNNING, is_running
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import released_files as kept_files
 from app.store.database.copies.released_files import ReleasedFile
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 
 READ = "r"
 PURPOSE = "signed addresses of released files"
 NO_KEY = "-"
-"""In the place of a key's public id, for callers who came without one."""
+"""In the place of a key's public id, for principals who came without one."""
 
 USE_NOTED_AFTER = timedelta(minutes=1)
 """A file is read in many ranges; that it is in use is noted once in a while."""
@@ -54,14 +55,14 @@ class Link:
     """
 
     file: str
-    caller: str
+    principal: str
     key: str | None
     expires: int
 
     def address(self, resources: Resources) -> str:
         """The path and the query of the signed address."""
         query = {
-            "by": f"{self.caller}.{self.key or NO_KEY}",
+            "by": f"{self.principal}.{self.key or NO_KEY}",
             "se": self.expires,
             "sp": READ,
             "sig": self._signature(resources),
@@ -74,7 +75,7 @@ class Link:
         return hmac.compare_digest(self._signature(resources).encode(), given)
 
     def _signature(self, resources: Resources) -> str:
-        content = [self.file, self.caller, self.key or NO_KEY, str(self.expires), READ]
+        content = [self.file, self.principal, self.key or NO_KEY, str(self.expires), READ]
         key = resources.vault.derived(PURPOSE)
         digest = hmac.new(key, "\n".join(content).encode(), hashlib.sha256).digest()
         return urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -103,7 +104,7 @@ class SignedFiles:
 
 def sign_files(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     copy_id: str,
     selection: Selection,
     *,
@@ -123,7 +124,7 @@ def sign_files(
     margin = timedelta(seconds=longest + lasting)
     release, files = released_files(
         resources,
-        ask,
+        context,
         copy_id,
         selection,
         promised_until=datetime.now(UTC) + margin,
@@ -136,12 +137,12 @@ def sign_files(
         kept_files.use(connection, ids, datetime.now(UTC), expires_at)
         known = kept_files.find(connection, ids)
     signed = tuple(
-        SignedFile(file, signed_url(resources, ask, known[file.id], key_id, expires_at))
+        SignedFile(file, signed_url(resources, context, known[file.id], key_id, expires_at))
         for file in files
     )
     # Not once: asked again, the same files get new addresses, and no answer with one is repeated.
-    with work(resources, replace(ask, once=None)) as under_way:
-        under_way.record(
+    with unit_of_work(resources, replace(context, idempotency=None)) as uow:
+        uow.record(
             "copy.files",
             copy_id,
             dataset=release.dataset.id,
@@ -157,26 +158,28 @@ def sign_files(
 
 def signed_url(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     file: ReleasedFile,
     key_id: str | None,
     expires_at: datetime,
 ) -> str:
-    """Where this caller, or whoever it tells, can read a file until then."""
+    """Where this principal, or whoever it tells, can read a file until then."""
     if resources.released.presigner is not None:
         if file.object is None:
             raise NotFound(GONE)
         seconds = (expires_at - datetime.now(UTC)).total_seconds()
         return resources.released.presigned(file.object, max(1, int(seconds)))
-    return Link(file.id, ask.caller.id, key_id, int(expires_at.timestamp())).address(resources)
+    return Link(file.id, context.principal.id, key_id, int(expires_at.timestamp())).address(
+        resources
+    )
 
 
 def link_of(
     resources: Resources, file: str, by: str, expires: int, permission: str, signature: str
 ) -> Link:
     """The link behind an address; LinkRefused when we did not sign it, or its time is over."""
-    caller, _, key = by.partition(".")
-    link = Link(file, caller, None if key == NO_KEY else key, expires)
+    principal, _, key = by.partition(".")
+    link = Link(file, principal, None if key == NO_KEY else key, expires)
     if permission != READ or not link.is_signed(resources, signature):
         raise LinkRefused("this is not an address that the service gave out")
     if datetime.now(UTC).timestamp() >= expires:
@@ -184,25 +187,25 @@ def link_of(
     return link
 
 
-def linked_file(resources: Resources, link: Link) -> tuple[Caller, ReleasedFile]:
+def linked_file(resources: Resources, link: Link) -> tuple[Principal, ReleasedFile]:
     """The file of a link and on whose behalf it is read, while all is as it was.
 
-    A Refusal or NotFound once the caller or its key was revoked, the grant has ended or covers less,
+    A Refusal or NotFound once the principal or its key was revoked, the grant has ended or covers less,
     or rows of the file were withdrawn.
     """
     now = datetime.now(UTC)
     if now.timestamp() >= link.expires:
         raise LinkRefused("the time of this address is over")
     with reading(resources.engine) as connection:
-        caller = callers.holder_of(connection, link.caller, link.key)
-        if caller is None:
+        principal = principals.holder_of(connection, link.principal, link.key)
+        if principal is None:
             raise Unauthenticated("The key was revoked.")
-        if not is_running(connection, caller):
+        if not is_running(connection, principal):
             raise Refusal(NOT_RUNNING)
         file = kept_files.find(connection, [link.file]).get(link.file)
         if file is None:
             raise NotFound(GONE)
-        _, dataset, grant = downloadable(connection, Ask(caller, "-"), file.copy)
+        _, dataset, grant = downloadable(connection, RequestContext(principal, "-"), file.copy)
         allowed = {column.name for column in released_columns(dataset, grant)}
         if not allowed.issuperset(file.columns):
             raise Refusal("your grant does not cover all columns of this file any more")
@@ -212,7 +215,7 @@ def linked_file(resources: Resources, link: Link) -> tuple[Caller, ReleasedFile]
     if file.used_at < now - USE_NOTED_AFTER:
         with writing(resources.engine) as connection:
             kept_files.use(connection, [file.id], now, None)
-    return caller, file
+    return principal, file
 
 
 def require_link_still_holds(
@@ -222,5 +225,5 @@ def require_link_still_holds(
     try:
         linked_file(resources, link)
     except Refusal as refusal:
-        logs.record_refusal(resources, link.caller, request_id, subject, refusal)
+        logs.record_refusal(resources, link.principal, request_id, subject, refusal)
         raise

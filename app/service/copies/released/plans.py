@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.numerics.arrays import IntArray
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.making.pieces import Piece, gathered
 from app.service.copies.making.recipe import CopyRecipe
 from app.service.copies.making.release import Release, Selection, open_release
@@ -66,10 +66,10 @@ class FilePlan:
 
 
 def planned_files(
-    resources: Resources, ask: Ask, copy_id: str, selection: Selection
+    resources: Resources, context: RequestContext, copy_id: str, selection: Selection
 ) -> tuple[Release, list[FilePlan]]:
-    """The files of a selection as the caller may have it; none where it has no rows."""
-    release = open_release(resources, ask, copy_id, selection)
+    """The files of a selection as the principal may have it; none where it has no rows."""
+    release = open_release(resources, context, copy_id, selection)
     return release, [_plan(release, pieces) for pieces in _cut(release)]
 
 

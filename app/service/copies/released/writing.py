@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from app.service.copies.making.pieces import Piece
 from app.service.copies.making.recipe import block
 from app.service.copies.released.plans import FilePlan
-from app.service.spreading import require_wanted
+from app.service.executor import require_wanted
 from app.store.blobs.released import NewFile
 from app.store.blobs.store import BlobRows, row_blocks
 from app.tables.writing import rows_in_a_group, text_columns

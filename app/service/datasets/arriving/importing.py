@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits, Notice, Role, Storage
-from app.service.asking import Ask, require
+from app.service.context import RequestContext, require
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
 from app.store.blobs.store import row_blocks
@@ -27,7 +27,7 @@ from app.tables.values.units import PLAIN, refuse_other_unit
 
 def imported(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     source: str,
     *,
     wished: Mapping[str, Storage] = NO_WISHES,
@@ -39,7 +39,7 @@ def imported(
     SourceNotAllowed outside the roots, SourceChanged for a file that does not stay what it was,
     InvalidTable for one with other columns; all that `read_batches` finds wrong passes through.
     """
-    require(ask, Role.OWNER)
+    require(context, Role.OWNER)
     reader = _Files(resources, resources.imports.find(source), wished, wishes, progress)
     first = reader.opened(0)
     batches = reader.rows(first)
@@ -67,7 +67,7 @@ class _Files:
     def opened(self, number: int) -> TableStream:
         """Begin to read a file."""
         file = self._files[number]
-        self._progress.tell("reading files", number, len(self._files))
+        self._progress.report("reading files", number, len(self._files))
         with _told_as_change(file), ExitStack() as opening:
             body = opening.enter_context(file.opened())
             stream = read_batches(
@@ -110,11 +110,11 @@ class _Files:
                     refuse_other_unit(column.name, known, column.unit, "the first file")
             with _told_as_change(file):
                 for batch in stream.batches:
-                    self._progress.look()
+                    self._progress.raise_if_cancelled()
                     yield batch
             file.check()
             self._open.close()
-        self._progress.tell("reading files", len(self._files), len(self._files))
+        self._progress.report("reading files", len(self._files), len(self._files))
 
     def close(self) -> None:
         """Let go of the file that is open, whatever became of it."""

@@ -161,7 +161,7 @@ def ingest(
 
     InvalidParameter for a wish about a column that is not there or that its values do not allow,
     InvalidTable for numbers whose variance exceeds the doubles; whatever the stream finds wrong
-    passes through. The sink may have rows by then: the caller throws them away.
+    passes through. The sink may have rows by then: the principal throws them away.
     """
     refuse_unknown(wishes, tuple(column.name for column in stream.columns))
     names = tuple(c.name for c in stream.columns if c.storage is Storage.NUMBER)
@@ -177,7 +177,7 @@ def ingest(
     rows = 0
     repeats: dict[str, str] = {}
     for batch in stream.batches:
-        progress.look()
+        progress.raise_if_cancelled()
         sink.write(batch)
         if rows == 0:
             repeats = repeating_columns(batch)

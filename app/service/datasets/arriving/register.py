@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvalidParameter, NameTaken
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Role, Storage
-from app.service.asking import Ask, checked_name, is_duplicate, new_id, require, work
+from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.datasets.arriving.ingest import ingest
 from app.service.datasets.arriving.report import TableReport, table_report
 from app.service.datasets.secrets import (
@@ -30,6 +30,7 @@ from app.service.datasets.seen_before.comparing import enter_keys, keep_sketches
 from app.service.datasets.seen_before.fingerprinting import Fingerprints
 from app.service.jobs.progress import SILENT, Progress
 from app.service.resources import Resources
+from app.service.unit_of_work import is_duplicate, unit_of_work
 from app.store.blobs.store import Upload
 from app.store.database.engine import reading, writing
 from app.store.database.registered import datasets, loose_blobs
@@ -70,17 +71,17 @@ def discard_blobs(resources: Resources, blobs: Sequence[str]) -> None:
                 loose_blobs.forget(connection, blob)
 
 
-def check_name(resources: Resources, ask: Ask, name: str) -> None:
+def check_name(resources: Resources, context: RequestContext, name: str) -> None:
     """Refuse what cannot succeed before a byte of the table is read."""
-    require(ask, Role.OWNER)
+    require(context, Role.OWNER)
     checked_name("name", name)
     with reading(resources.engine) as connection:
-        _check_free(connection, ask, name)
+        _check_free(connection, context, name)
 
 
 def register_dataset(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     name: str,
     stream: TableStream,
     wishes: Mapping[str, ColumnWish],
@@ -104,13 +105,13 @@ def register_dataset(
         stream = dated(seen.stream, wishes, dates)
         writer = stack.enter_context(uploading(resources, blob, stream.schema))
         ingested = ingest(stream, wishes, writer, resources.limits, progress)
-        progress.tell("registering", 1, 2)
+        progress.report("registering", 1, 2)
         writer.finish()
         _check_key_column(ingested.columns, key_column)
         dataset = Dataset(
             id=dataset_id,
             name=name,
-            owner=ask.caller.id,
+            owner=context.principal.id,
             rows=ingested.rows,
             retired=0,
             columns=ingested.columns,
@@ -119,11 +120,11 @@ def register_dataset(
             missing_tokens=stream.read_as.missing,
         )
         statistics = Statistics(ingested.moments, ingested.categories, ingested.largest)
-        with work(resources, ask) as under_way:
-            _check_free(under_way.connection, ask, name)
+        with unit_of_work(resources, context) as uow:
+            _check_free(uow.connection, context, name)
             try:
                 datasets.add(
-                    under_way.connection,
+                    uow.connection,
                     dataset,
                     sealed_secret=sealed_secret(resources, dataset_id, secret),
                     sealed_statistics=seal_statistics(resources, dataset_id, statistics),
@@ -132,33 +133,31 @@ def register_dataset(
                 # Somebody registered under the name since the look at it.
                 raise (_name_taken(name) if is_duplicate(error) else error) from None
             part = Part(0, 0, ingested.rows, blob, part_digest(secret, writer.digest))
-            datasets.add_part(under_way.connection, dataset_id, part)
+            datasets.add_part(uow.connection, dataset_id, part)
             if key_column is not None:
-                enter_keys(
-                    under_way.connection, dataset_id, seen.runs, allow_versions=allow_versions
-                )
+                enter_keys(uow.connection, dataset_id, seen.runs, allow_versions=allow_versions)
             notices = keep_sketches(
                 resources,
-                under_way.connection,
+                uow.connection,
                 dataset_id,
                 dataset.owner,
                 seen.sketches,
                 allow_overlap=allow_overlap,
             )
-            under_way.record(
+            uow.record(
                 "dataset.register",
                 dataset_id,
                 rows=ingested.rows,
                 columns=len(dataset.columns),
                 overlap=max((one.share or 0.0 for one in notices), default=None),
             )
-            dataset = with_versions(under_way.connection, [dataset])[0]
+            dataset = with_versions(uow.connection, [dataset])[0]
     return dataset, table_report(ingested, stream.read_as), (*stream.notices, *notices)
 
 
 def try_table(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     name: str,
     stream: TableStream,
     wishes: Mapping[str, ColumnWish],
@@ -168,14 +167,14 @@ def try_table(
     progress: Progress = SILENT,
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """All that a registration would find in the table, with nothing stored: the data set has no id."""
-    require(ask, Role.OWNER)
+    require(context, Role.OWNER)
     stream = dated(stream, wishes, dates)
     ingested = ingest(stream, wishes, Nowhere(), resources.limits, progress)
     _check_key_column(ingested.columns, key_column)
     dataset = Dataset(
         id="",
         name=name,
-        owner=ask.caller.id,
+        owner=context.principal.id,
         rows=ingested.rows,
         retired=0,
         columns=ingested.columns,
@@ -210,8 +209,8 @@ def blob_name(dataset_id: str, part: int) -> str:
     return f"{dataset_id}-{part:06d}-{secrets.token_hex(4)}"
 
 
-def _check_free(connection: Connection, ask: Ask, name: str) -> None:
-    if datasets.name_taken(connection, ask.caller.id, name):
+def _check_free(connection: Connection, context: RequestContext, name: str) -> None:
+    if datasets.name_taken(connection, context.principal.id, name):
         raise _name_taken(name)
 
 

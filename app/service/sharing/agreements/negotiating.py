@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, Party, State, Terms
 from app.errors import InvalidParameter, NotFound, Refusal, WrongState
 from app.model import Role
-from app.service.asking import Ask, Work, new_id, work
+from app.service.context import RequestContext, new_id
 from app.service.copies.freezing.freeze import Measurement, freeze_dataset, measure_ahead
 from app.service.resources import Resources
 from app.service.sharing.agreements import states
@@ -33,9 +33,10 @@ from app.service.sharing.agreements.terms import (
 from app.service.sharing.dataspace.following import follow_in_dataspace
 from app.service.sharing.deliveries.planning import plan
 from app.service.sharing.webhooks.outbox import Event, tell
+from app.service.unit_of_work import UnitOfWork, unit_of_work
 from app.store.database.engine import moment, reading
 from app.store.database.registered import datasets
-from app.store.database.sharing import agreement_log, agreements, callers, rules
+from app.store.database.sharing import agreement_log, agreements, principals, rules
 from app.store.database.sharing.agreement_log import Fact
 
 LONGEST_REASON = 2_000
@@ -43,7 +44,7 @@ LONGEST_REASON = 2_000
 
 def open_agreement(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     draft: Draft,
     recipient: str | None,
     begin: Callable[[Connection, str], None] | None = None,
@@ -52,14 +53,16 @@ def open_agreement(
 
     `begin` keeps what belongs to the new agreement, by its id, before anything is said in it.
     """
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        party = _opening_party(ask, recipient)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        party = _opening_party(context, recipient)
         now = moment(connection)
         provider, terms = checked_terms(
-            connection, ask, party, draft, now=now, targets=resources.outside.targets
+            connection, context, party, draft, now=now, targets=resources.outside.targets
         )
-        consumer = ask.caller.id if party is Party.CONSUMER else _recipient(connection, recipient)
+        consumer = (
+            context.principal.id if party is Party.CONSUMER else _recipient(connection, recipient)
+        )
         message = Message.REQUEST if party is Party.CONSUMER else Message.OFFER
         state = states.TRANSITIONS[None, party, message]
         agreement_id = new_id("ag")
@@ -78,15 +81,15 @@ def open_agreement(
         agreements.add(connection, blank)
         if begin is not None:
             begin(connection, agreement_id)
-        agreement = _said(resources, connection, blank, ask.caller.id, party, message, state)
+        agreement = _said(resources, connection, blank, context.principal.id, party, message, state)
         agreement = _agreed_by_rule(resources, connection, agreement)
-        _record(under_way, message, agreement)
+        _record(uow, message, agreement)
     return agreement
 
 
 def send(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     agreement_id: str,
     message: Message,
     *,
@@ -96,13 +99,15 @@ def send(
 ) -> Agreement:
     """Say something in a negotiation; WrongState where the table of states does not have it.
 
-    `version` is the one that the caller saw, if it minds: acting on another is refused.
+    `version` is the one that the principal saw, if it minds: acting on another is refused.
     """
-    measured = _measured_ahead(resources, ask, agreement_id) if message is Message.FINALIZE else {}
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        agreement = known_agreement(connection, ask, agreement_id)
-        party = acting_party(ask, agreement)
+    measured = (
+        _measured_ahead(resources, context, agreement_id) if message is Message.FINALIZE else {}
+    )
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        agreement = known_agreement(connection, context, agreement_id)
+        party = acting_party(context, agreement)
         if version is not None and version != agreement.version:
             raise _changed(agreement)
         state = states.after(agreement.state, party, message)
@@ -113,7 +118,7 @@ def send(
         if draft is not None:
             _, terms = checked_terms(
                 connection,
-                ask,
+                context,
                 party,
                 draft,
                 now=now,
@@ -128,7 +133,7 @@ def send(
             resources,
             connection,
             agreement,
-            ask.caller.id,
+            context.principal.id,
             party,
             message,
             state,
@@ -136,7 +141,7 @@ def send(
             facts={} if reason is None else {"reason": reason[:LONGEST_REASON]},
         )
         agreement = _agreed_by_rule(resources, connection, agreement)
-        _record(under_way, message, agreement)
+        _record(uow, message, agreement)
     return agreement
 
 
@@ -144,7 +149,7 @@ def _said(
     resources: Resources,
     connection: Connection,
     agreement: Agreement,
-    caller: str,
+    principal: str,
     party: Party,
     message: Message,
     state: State,
@@ -161,7 +166,13 @@ def _said(
     if rule is not None:
         said["rule"] = rule
     entry = agreement_log.entry_after(
-        agreement, at=at, caller=caller, party=party, event=message.value, state=state, facts=said
+        agreement,
+        at=at,
+        principal=principal,
+        party=party,
+        event=message.value,
+        state=state,
+        facts=said,
     )
     changed = replace(
         agreement,
@@ -199,12 +210,12 @@ def _agreed_by_rule(
 
 
 def _measured_ahead(
-    resources: Resources, ask: Ask, agreement_id: str
+    resources: Resources, context: RequestContext, agreement_id: str
 ) -> dict[str, Measurement | None]:
     """Measurements of the data sets that finalising the agreement would freeze."""
     with reading(resources.engine) as connection:
-        agreement = known_agreement(connection, ask, agreement_id)
-        if acting_party(ask, agreement) is not Party.PROVIDER:
+        agreement = known_agreement(connection, context, agreement_id)
+        if acting_party(context, agreement) is not Party.PROVIDER:
             return {}
     names = {item.dataset for item in agreement.terms.items}
     return {name: measure_ahead(resources, name) for name in names}
@@ -233,11 +244,11 @@ def _by_rule(
     return _said(resources, connection, agreement, provider, party, message, state, rule=rule)
 
 
-def _opening_party(ask: Ask, recipient: str | None) -> Party:
-    if ask.caller.role is Role.AUDITOR:
+def _opening_party(context: RequestContext, recipient: str | None) -> Party:
+    if context.principal.role is Role.AUDITOR:
         raise Refusal("an auditor has no agreements")
-    if ask.caller.role is Role.RECIPIENT:
-        if recipient not in (None, ask.caller.id):
+    if context.principal.role is Role.RECIPIENT:
+        if recipient not in (None, context.principal.id):
             raise InvalidParameter("a recipient asks for itself", parameter="recipient")
         return Party.CONSUMER
     if recipient is None:
@@ -246,14 +257,14 @@ def _opening_party(ask: Ask, recipient: str | None) -> Party:
 
 
 def _recipient(connection: Connection, recipient: str | None) -> str:
-    record = None if recipient is None else callers.one(connection, recipient)
-    if record is None or record.revoked_at or record.caller.role is not Role.RECIPIENT:
+    record = None if recipient is None else principals.one(connection, recipient)
+    if record is None or record.revoked_at or record.principal.role is not Role.RECIPIENT:
         raise NotFound(f"there is no recipient {recipient!r}")
-    return record.caller.id
+    return record.principal.id
 
 
-def _record(under_way: Work, message: Message, agreement: Agreement) -> None:
-    under_way.record(
+def _record(uow: UnitOfWork, message: Message, agreement: Agreement) -> None:
+    uow.record(
         f"agreement.{message}",
         agreement.id,
         state=agreement.state.value,
@@ -287,7 +298,7 @@ def _follow(
         keep_record(resources, connection, agreement)
         plan(resources, connection, agreement, moment(connection))
     if agreement.state is State.TERMINATED:
-        callers.revoke_share_keys(connection, agreement.id, moment(connection))
+        principals.revoke_share_keys(connection, agreement.id, moment(connection))
     event = Event(f"agreement.{agreement.state.lower()}")
     facts = {"version": agreement.version, "log_hash": agreement.log_hash}
     tell(resources, connection, agreement, event, f"version:{agreement.version}", facts)

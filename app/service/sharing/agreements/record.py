@@ -22,14 +22,14 @@ from sqlalchemy import Connection
 
 from app.agreement import Agreement, Item, Terms
 from app.errors import NotFound
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement
 from app.service.sharing.agreements.signing import sign
 from app.store.database import installation
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
-from app.store.database.sharing import agreements, callers
+from app.store.database.sharing import agreements, principals
 
 CONTEXT = ["http://www.w3.org/ns/odrl.jsonld", {"cw": "urn:cornerwave:terms#"}]
 
@@ -40,8 +40,8 @@ def odrl_agreement(agreement: Agreement) -> dict[str, Any]:
         "@context": CONTEXT,
         "@type": "Agreement",
         "uid": f"urn:cornerwave:agreement:{agreement.id}",
-        "assigner": f"urn:cornerwave:caller:{agreement.provider}",
-        "assignee": f"urn:cornerwave:caller:{agreement.consumer}",
+        "assigner": f"urn:cornerwave:principal:{agreement.provider}",
+        "assignee": f"urn:cornerwave:principal:{agreement.consumer}",
         "permission": [_permission(agreement.terms, item) for item in agreement.terms.items],
     }
 
@@ -77,20 +77,20 @@ def _instant(at: datetime) -> dict[str, str]:
 FORMAT = "cornerwave-agreement-v1"
 
 
-def read_record(resources: Resources, ask: Ask, agreement_id: str) -> bytes:
+def read_record(resources: Resources, context: RequestContext, agreement_id: str) -> bytes:
     """The signed document, byte for byte as it was made; NotFound until it is finalized."""
     with reading(resources.engine) as connection:
-        known_agreement(connection, ask, agreement_id)
+        known_agreement(connection, context, agreement_id)
         kept = agreements.record_of(connection, agreement_id)
     if kept is None:
         raise NotFound("there is a record once the agreement is finalized")
     return kept.encode()
 
 
-def read_policy(resources: Resources, ask: Ask, agreement_id: str) -> dict[str, Any]:
+def read_policy(resources: Resources, context: RequestContext, agreement_id: str) -> dict[str, Any]:
     """The agreement, in whatever state, as an ODRL policy."""
     with reading(resources.engine) as connection:
-        return odrl_agreement(known_agreement(connection, ask, agreement_id))
+        return odrl_agreement(known_agreement(connection, context, agreement_id))
 
 
 def keep_record(resources: Resources, connection: Connection, agreement: Agreement) -> None:
@@ -129,9 +129,9 @@ def document_of(connection: Connection, agreement: Agreement) -> dict[str, Any]:
     }
 
 
-def _named(connection: Connection, caller_id: str) -> dict[str, str | None]:
-    record = callers.one(connection, caller_id)
-    return {"id": caller_id, "name": None if record is None else record.caller.name}
+def _named(connection: Connection, principal_id: str) -> dict[str, str | None]:
+    record = principals.one(connection, principal_id)
+    return {"id": principal_id, "name": None if record is None else record.principal.name}
 
 
 def _item(connection: Connection, item: Item) -> dict[str, Any]:

@@ -8,17 +8,18 @@ from datetime import timedelta
 from app.agreement import Agreement, Rule, length
 from app.errors import Hidden, InvalidParameter, NotFound
 from app.model import Role
-from app.service.asking import Ask, new_id, owned, require, work
+from app.service.context import RequestContext, new_id, owned, require
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
-from app.store.database.sharing import callers, rules
+from app.store.database.sharing import principals, rules
 
 MOST_RULES = 1_000
 
 
 def add_rule(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     *,
     dataset: str | None,
     recipients: tuple[str, ...] | None,
@@ -27,18 +28,18 @@ def add_rule(
     longest_days: int,
 ) -> Rule:
     """Agree from now on to requests that fit, for one data set or for all of the owner's."""
-    require(ask, Role.OWNER)
+    require(context, Role.OWNER)
     for name, listed in (("recipients", recipients), ("purposes", purposes)):
         if listed is not None and not listed:
             raise InvalidParameter(f"{name} must name one or more, or be left out", parameter=name)
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        owner = ask.caller.id
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        owner = context.principal.id
         if dataset is not None:
-            owner = owned(connection, ask, dataset).owner
+            owner = owned(connection, context, dataset).owner
         for recipient in recipients or ():
-            record = callers.one(connection, recipient)
-            if record is None or record.caller.role is not Role.RECIPIENT:
+            record = principals.one(connection, recipient)
+            if record is None or record.principal.role is not Role.RECIPIENT:
                 raise InvalidParameter(
                     f"there is no recipient {recipient!r}", parameter="recipients"
                 )
@@ -52,10 +53,10 @@ def add_rule(
             purposes=purposes,
             least_privacy=least_privacy,
             longest_days=longest_days,
-            created_at=under_way.now,
+            created_at=uow.now,
         )
         rules.add(connection, rule)
-        under_way.record(
+        uow.record(
             "agreement-rule.add",
             rule.id,
             least_privacy=least_privacy,
@@ -64,25 +65,27 @@ def add_rule(
     return rule
 
 
-def list_rules(resources: Resources, ask: Ask) -> list[Rule]:
-    """The caller's own rules."""
-    require(ask, Role.OWNER)
+def list_rules(resources: Resources, context: RequestContext) -> list[Rule]:
+    """The principal's own rules."""
+    require(context, Role.OWNER)
     with reading(resources.engine) as connection:
-        return rules.of(connection, ask.caller.id)
+        return rules.of(connection, context.principal.id)
 
 
-def remove_rule(resources: Resources, ask: Ask, rule_id: str) -> None:
+def remove_rule(resources: Resources, context: RequestContext, rule_id: str) -> None:
     """Take a rule back; what was agreed by it stays agreed."""
-    require(ask, Role.OWNER)
-    with work(resources, ask) as under_way:
-        rule = rules.one(under_way.connection, rule_id)
-        absent = f"there is no rule {rule_id!r} for this caller"
-        if ask.caller.role is not Role.ADMIN and (rule is None or rule.owner != ask.caller.id):
+    require(context, Role.OWNER)
+    with unit_of_work(resources, context) as uow:
+        rule = rules.one(uow.connection, rule_id)
+        absent = f"there is no rule {rule_id!r} for this principal"
+        if context.principal.role is not Role.ADMIN and (
+            rule is None or rule.owner != context.principal.id
+        ):
             raise Hidden(absent)
         if rule is None:
             raise NotFound(absent)
-        rules.remove(under_way.connection, rule_id)
-        under_way.record("agreement-rule.remove", rule_id)
+        rules.remove(uow.connection, rule_id)
+        uow.record("agreement-rule.remove", rule_id)
 
 
 def rule_for(known: Sequence[Rule], agreement: Agreement) -> Rule | None:

@@ -23,7 +23,7 @@ from app.agreement import (
 )
 from app.errors import Hidden, InvalidParameter, WrongState
 from app.model import Dataset
-from app.service.asking import Ask, owned
+from app.service.context import RequestContext, owned
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.grants import check_columns
 from app.store.database.registered import datasets, levels
@@ -60,7 +60,7 @@ class Draft:
 
 def checked_terms(
     connection: Connection,
-    ask: Ask,
+    context: RequestContext,
     party: Party,
     draft: Draft,
     *,
@@ -86,7 +86,7 @@ def checked_terms(
     items: list[Item] = []
     for item in draft.items:
         dataset, variance = (
-            _offered(connection, ask, item)
+            _offered(connection, context, item)
             if party is Party.PROVIDER
             else _asked_for(connection, item, known)
         )
@@ -190,8 +190,10 @@ def _check_deliveries(deliveries: tuple[Delivery, ...], targets: Collection[str]
             )
 
 
-def _offered(connection: Connection, ask: Ask, item: DraftItem) -> tuple[Dataset, float]:
-    dataset = owned(connection, ask, item.dataset)
+def _offered(
+    connection: Connection, context: RequestContext, item: DraftItem
+) -> tuple[Dataset, float]:
+    dataset = owned(connection, context, item.dataset)
     level = levels.one(connection, item.dataset, item.level)
     if level is None:
         raise InvalidParameter(
@@ -207,7 +209,7 @@ def _asked_for(
     in_terms = (item.dataset, item.level) in agreed
     dataset = datasets.one(connection, item.dataset)
     if dataset is None or not (dataset.listed or in_terms):
-        raise Hidden(f"there is no data set {item.dataset!r} for this caller")
+        raise Hidden(f"there is no data set {item.dataset!r} for this principal")
     level = levels.one(connection, item.dataset, item.level)
     if level is None or not (level.offered or in_terms):
         # A level that is kept for others and one that nobody defined look the same.

@@ -16,7 +16,7 @@ import orjson
 from sqlalchemy import Connection
 
 from app.errors import InvalidParameter
-from app.service.asking import new_id
+from app.service.context import new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
@@ -96,7 +96,7 @@ def tell(
         kind=SEND,
         subject=message_id,
         payload={},
-        caller=None,
+        principal=None,
         run_at=now + AFTER_THE_ANSWER,
         concurrency_key=agreement.consumer,
         dedup_key=f"{SEND}:{message_id}",
@@ -114,7 +114,7 @@ def send_callback(resources: Resources, job: Job, progress: Progress) -> Outcome
     if message is not None and message.id != wanted.id and not last:
         raise TryAgain
     while message is not None:
-        progress.look()
+        progress.raise_if_cancelled()
         if not _taken_or_refused(resources, message, last):
             raise TryAgain
         with reading(resources.engine) as connection:
@@ -151,7 +151,7 @@ def _note_silence(connection: Connection, message: Callback, answer: str) -> Non
         connection,
         agreement,
         at=max(moment(connection), agreement.changed_at),
-        caller=SERVICE,
+        principal=SERVICE,
         event="callback-refused",
         facts={"message": message.kind, "answer": answer},
     )

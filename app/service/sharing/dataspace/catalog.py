@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Level
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.catalogue import Listing, list_catalogue, listed
 from app.service.sharing.dataspace.following import provider_participant
@@ -34,14 +34,14 @@ class CatalogPage:
 
 
 def read_catalog(
-    resources: Resources, ask: Ask, base: str, *, after: str, limit: int
+    resources: Resources, context: RequestContext, base: str, *, after: str, limit: int
 ) -> CatalogPage:
-    """What this caller may ask for, from a data set on."""
-    found = list_catalogue(resources, ask, after=after, limit=limit)
+    """What this principal may ask for, from a data set on."""
+    found = list_catalogue(resources, context, after=after, limit=limit)
     with reading(resources.engine) as connection:
         service = _service(connection, base)
         entries = [
-            _dataset(resources, connection, ask, one, level, service["@id"])
+            _dataset(resources, connection, context, one, level, service["@id"])
             for one in found
             for level in one.levels
         ]
@@ -56,7 +56,9 @@ def read_catalog(
     return CatalogPage(catalog, found[-1].id if len(found) == limit else None)
 
 
-def read_dataset(resources: Resources, ask: Ask, urn: str, base: str) -> dict[str, Any]:
+def read_dataset(
+    resources: Resources, context: RequestContext, urn: str, base: str
+) -> dict[str, Any]:
     """One data set at one level; NotFound when it is not in the catalogue."""
     absent = NotFound("There is no such data set in the catalogue.")
     named = dataset_of(urn)
@@ -71,11 +73,13 @@ def read_dataset(resources: Resources, ask: Ask, urn: str, base: str) -> dict[st
         if level is None:
             raise absent
         service = _service(connection, base)
-        return message("Dataset") | _dataset(resources, connection, ask, listing, level, service)
+        return message("Dataset") | _dataset(
+            resources, connection, context, listing, level, service
+        )
 
 
-def known_offer(connection: Connection, ask: Ask, offer_id: str) -> Offer:
-    """An offer that this caller finds in the catalogue; InvalidParameter when there is none such."""
+def known_offer(connection: Connection, context: RequestContext, offer_id: str) -> Offer:
+    """An offer that this principal finds in the catalogue; InvalidParameter when there is none such."""
     dataset_id = offer_id.removeprefix(OFFER).partition(":")[0] if OFFER in offer_id else ""
     dataset = datasets.one(connection, dataset_id)
     if dataset is not None and dataset.listed:
@@ -84,7 +88,12 @@ def known_offer(connection: Connection, ask: Ask, offer_id: str) -> Offer:
             if not level.offered:
                 continue
             for offer in offers_at(
-                dataset.id, dataset.owner, level.name, level.noise_variance, ask.caller.id, known
+                dataset.id,
+                dataset.owner,
+                level.name,
+                level.noise_variance,
+                context.principal.id,
+                known,
             ):
                 if offer.id == offer_id:
                     return offer
@@ -103,7 +112,7 @@ def _service(connection: Connection, base: str) -> dict[str, Any]:
 def _dataset(
     resources: Resources,
     connection: Connection,
-    ask: Ask,
+    context: RequestContext,
     listing: Listing,
     level: Level,
     service: object,
@@ -113,7 +122,7 @@ def _dataset(
         listing.owner,
         level.name,
         level.noise_variance,
-        ask.caller.id,
+        context.principal.id,
         rules.of(connection, listing.owner),
     )
     ways = [

@@ -21,7 +21,7 @@ from app.service.sharing.dataspace.callbacks import Process, tell
 from app.service.sharing.dataspace.states import OVER, TRANSITIONS, Message
 from app.service.sharing.dataspace.words import TRANSFER, message
 from app.store.database.engine import moment
-from app.store.database.sharing import agreement_log, callers, transfers
+from app.store.database.sharing import agreement_log, principals, transfers
 from app.store.database.sharing.agreement_log import Fact
 from app.store.database.sharing.transfers import Transfer
 
@@ -60,7 +60,7 @@ def change(
     party: Party,
     said: Message,
     *,
-    caller: str,
+    principal: str,
     code: str | None = None,
     reason: str | None = None,
     facts: Mapping[str, Fact] | None = None,
@@ -75,7 +75,7 @@ def change(
     )
     if state in OVER:
         if transfer.key is not None:
-            callers.revoke_keys(connection, transfer.consumer, now, only=transfer.key)
+            principals.revoke_keys(connection, transfer.consumer, now, only=transfer.key)
         changed = replace(changed, address=None)
     transfers.change(connection, changed)
     told: dict[str, Fact] = {"transfer": transfer.id, "state": state.value, **(facts or {})}
@@ -85,7 +85,7 @@ def change(
         connection,
         agreement,
         at=max(now, agreement.changed_at),
-        caller=caller,
+        principal=principal,
         event=f"transfer-{said.value}",
         facts=told,
     )
@@ -118,7 +118,7 @@ def move_soon(resources: Resources, connection: Connection, transfer_id: str, **
         kind=MOVE,
         subject=transfer_id,
         payload={},
-        caller=None,
+        principal=None,
         **when,
     )
 

@@ -13,7 +13,7 @@ from app.service.sharing.dataspace.offers import agreed_policy, offered_policy
 from app.service.sharing.dataspace.states import OVER, Message
 from app.service.sharing.dataspace.words import AGREEMENT, NEGOTIATION, message
 from app.store.database import installation
-from app.store.database.sharing import callers, dataspace, transfers
+from app.store.database.sharing import dataspace, principals, transfers
 from app.store.database.sharing.dataspace import Negotiation
 
 ENDED = "The agreement was ended."
@@ -54,12 +54,12 @@ def _tell(
         offer = offered_policy(agreement)
         path, body = "offers", message("ContractOfferMessage", **ids, offer=offer)
     elif agreement.state is State.AGREED:
-        record = callers.one(connection, agreement.consumer)
+        record = principals.one(connection, agreement.consumer)
         agreed = agreed_policy(
             agreement,
             AGREEMENT + agreement.id,
             provider_participant(resources, connection),
-            (record and record.participant_id) or f"urn:cornerwave:caller:{agreement.consumer}",
+            (record and record.participant_id) or f"urn:cornerwave:principal:{agreement.consumer}",
         )
         path, body = "agreement", message("ContractAgreementMessage", **ids, agreement=agreed)
     elif agreement.state is State.FINALIZED:
@@ -87,7 +87,7 @@ def _end_transfers(resources: Resources, connection: Connection, agreement: Agre
                 now,
                 Party.PROVIDER,
                 Message.TERMINATE,
-                caller=agreement.provider,
+                principal=agreement.provider,
                 reason=ENDED,
             )
     return agreement

@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from app.agreement import Agreement, Party, State, TransferState, is_in_force
 from app.errors import Busy, DomainError, Unavailable
-from app.model import Caller
-from app.service.asking import Ask
+from app.model import Principal
+from app.service.context import RequestContext
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
@@ -29,7 +29,7 @@ from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.store.database import audit_log
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
-from app.store.database.sharing import agreements, callers, transfers
+from app.store.database.sharing import agreements, principals, transfers
 from app.store.database.sharing.transfers import Transfer
 
 HTTP = "https://w3id.org/idsa/v4.1/HTTP"
@@ -45,15 +45,15 @@ def move(resources: Resources, job: Job, progress: Progress) -> Outcome:
     try:
         with reading(resources.engine) as connection:
             agreement, transfer = _both(connection, job.subject)
-            now, caller = moment(connection), _consumer(connection, transfer)
+            now, principal = moment(connection), _consumer(connection, transfer)
         if transfer.state is TransferState.REQUESTED:
             if _waits(agreement, now):
                 with writing(resources.engine) as connection:
                     move_soon(resources, connection, transfer.id, run_at=agreement.terms.starts_at)
                 return Outcome()
-            _start(resources, job, agreement, transfer, caller)
+            _start(resources, job, agreement, transfer, principal)
         elif transfer.state is TransferState.STARTED and transfer.target is not None:
-            _push(resources, job, transfer, caller, progress)
+            _push(resources, job, transfer, principal, progress)
     except Stopped:
         pass
     except (Busy, Unavailable, OSError) as failure:
@@ -71,11 +71,11 @@ def file_name(transfer: Transfer) -> str:
 
 
 def _start(
-    resources: Resources, job: Job, agreement: Agreement, transfer: Transfer, caller: Caller
+    resources: Resources, job: Job, agreement: Agreement, transfer: Transfer, principal: Principal
 ) -> None:
     item = agreement.terms.items[0]
     wanted = Wanted(level=item.level)
-    copy = issue_copy(resources, Ask(caller, job.id), item.dataset, wanted).copy
+    copy = issue_copy(resources, RequestContext(principal, job.id), item.dataset, wanted).copy
     with writing(resources.engine) as connection:
         agreement, transfer = _locked(connection, transfer.id, TransferState.REQUESTED)
         if not is_in_force(agreement, moment(connection)):
@@ -89,7 +89,7 @@ def _start(
 
 
 def _with_key(resources: Resources, connection: Connection, transfer: Transfer) -> Transfer:
-    key = callers.add_key(
+    key = principals.add_key(
         connection,
         transfer.consumer,
         moment(connection),
@@ -109,18 +109,18 @@ def _with_key(resources: Resources, connection: Connection, transfer: Transfer) 
         ],
     }
     sealed = seal_address(resources, transfer.id, address)
-    return replace(transfer, key=callers.public_id(key), address=sealed)
+    return replace(transfer, key=principals.public_id(key), address=sealed)
 
 
 def _push(
-    resources: Resources, job: Job, transfer: Transfer, caller: Caller, progress: Progress
+    resources: Resources, job: Job, transfer: Transfer, principal: Principal, progress: Progress
 ) -> None:
     assert transfer.copy is not None  # since it was started
     assert transfer.target is not None
     name = file_name(transfer)
 
     def go_on() -> None:
-        progress.look()
+        progress.raise_if_cancelled()
         with reading(resources.engine) as connection:
             agreement, seen = _both(connection, transfer.id)
             if seen.state is not TransferState.STARTED:
@@ -128,8 +128,8 @@ def _push(
             if not is_in_force(agreement, moment(connection)):
                 raise Stopped
 
-    ask = Ask(caller, job.id)
-    digest = push_copy(resources, ask, transfer.copy, transfer.target, name, go_on)
+    context = RequestContext(principal, job.id)
+    digest = push_copy(resources, context, transfer.copy, transfer.target, name, go_on)
     try:
         with writing(resources.engine) as connection:
             agreement, now = _locked(connection, transfer.id, TransferState.STARTED)
@@ -171,11 +171,11 @@ def _change(
     """The provider's message, with its entry in the audit log."""
     party = Party.PROVIDER
     _, changed = change(
-        resources, connection, agreement, transfer, party, message, caller=SERVICE, **more
+        resources, connection, agreement, transfer, party, message, principal=SERVICE, **more
     )
     audit_log.append(
         connection,
-        caller=SERVICE,
+        principal=SERVICE,
         action=f"transfer.{message.value}",
         subject=transfer.id,
         outcome="done",
@@ -211,12 +211,12 @@ def _both(connection: Connection, transfer_id: str) -> tuple[Agreement, Transfer
     return agreement, transfer
 
 
-def _consumer(connection: Connection, transfer: Transfer) -> Caller:
+def _consumer(connection: Connection, transfer: Transfer) -> Principal:
     """The recipient, with the rights of this agreement alone; Stopped when it was revoked."""
-    record = callers.one(connection, transfer.consumer)
+    record = principals.one(connection, transfer.consumer)
     if record is None or record.revoked_at is not None:
         raise Stopped
-    return replace(record.caller, agreement=transfer.agreement)
+    return replace(record.principal, agreement=transfer.agreement)
 
 
 MOVING = JobType(

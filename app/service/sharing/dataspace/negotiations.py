@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, State
 from app.errors import Conflict, Hidden, InvalidParameter, Refusal, WrongState
 from app.model import Role
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements import negotiating
 from app.service.sharing.agreements.states import Message
@@ -23,7 +23,7 @@ from app.service.sharing.dataspace.offers import current_offer
 from app.service.sharing.dataspace.policies import draft_from_offer, draft_from_terms
 from app.service.sharing.dataspace.words import NEGOTIATION, dataset_urn, own
 from app.store.database.engine import reading
-from app.store.database.sharing import agreements, callers, dataspace
+from app.store.database.sharing import agreements, dataspace, principals
 from app.store.database.sharing.dataspace import Negotiation
 
 
@@ -43,56 +43,66 @@ class Seen:
 
 
 def request_negotiation(
-    resources: Resources, ask: Ask, consumer_pid: str, policy: Mapping[str, Any], callback: str
+    resources: Resources,
+    context: RequestContext,
+    consumer_pid: str,
+    policy: Mapping[str, Any],
+    callback: str,
 ) -> Seen:
     """Open a negotiation; the same request again finds the one that it opened."""
-    require_participant(resources, ask)
+    require_participant(resources, context)
     offer_id = str(policy["@id"])
     address = checked_callback(resources, callback)
-    found = _opened_before(resources, ask, consumer_pid, offer_id, address)
+    found = _opened_before(resources, context, consumer_pid, offer_id, address)
     if found is not None:
         return found
     with reading(resources.engine) as connection:
-        offer = known_offer(connection, ask, offer_id)
+        offer = known_offer(connection, context, offer_id)
     if policy.get("target") != offer.target:
         raise InvalidParameter("The target must be the data set of the offer.", parameter="target")
     draft = draft_from_offer(offer, policy, datetime.now(UTC))
 
     def begin(connection: Connection, agreement_id: str) -> None:
-        negotiation = Negotiation(agreement_id, ask.caller.id, consumer_pid, offer_id, address)
+        negotiation = Negotiation(
+            agreement_id, context.principal.id, consumer_pid, offer_id, address
+        )
         dataspace.add(connection, negotiation)
 
     try:
-        agreement = negotiating.open_agreement(resources, ask, draft, None, begin)
+        agreement = negotiating.open_agreement(resources, context, draft, None, begin)
     except Conflict:
         # The same request, sent at the same time, may have come first.
-        found = _opened_before(resources, ask, consumer_pid, offer_id, address)
+        found = _opened_before(resources, context, consumer_pid, offer_id, address)
         if found is None:
             raise
         return found
     return Seen(NEGOTIATION + agreement.id, consumer_pid, agreement.state)
 
 
-def show_negotiation(resources: Resources, ask: Ask, provider_pid: str) -> Seen:
+def show_negotiation(resources: Resources, context: RequestContext, provider_pid: str) -> Seen:
     """A negotiation as it stands, for its consumer."""
     with reading(resources.engine) as connection:
-        return Seen.of(*_known(connection, ask, provider_pid))
+        return Seen.of(*_known(connection, context, provider_pid))
 
 
 def counter(
-    resources: Resources, ask: Ask, provider_pid: str, consumer_pid: str, policy: Mapping[str, Any]
+    resources: Resources,
+    context: RequestContext,
+    provider_pid: str,
+    consumer_pid: str,
+    policy: Mapping[str, Any],
 ) -> None:
     """Answer an offer with other terms: of the catalogue, or those that stand, changed."""
     with reading(resources.engine) as connection:
-        agreement, negotiation = _known(connection, ask, provider_pid)
+        agreement, negotiation = _known(connection, context, provider_pid)
         _require_pid(negotiation, consumer_pid)
-        draft = _countered(connection, ask, agreement, policy)
-    negotiating.send(resources, ask, agreement.id, Message.REQUEST, draft=draft)
+        draft = _countered(connection, context, agreement, policy)
+    negotiating.send(resources, context, agreement.id, Message.REQUEST, draft=draft)
 
 
 def say(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     provider_pid: str,
     consumer_pid: str,
     message: Message,
@@ -100,18 +110,22 @@ def say(
 ) -> None:
     """Accept, verify or terminate, as the consumer."""
     with reading(resources.engine) as connection:
-        agreement, negotiation = _known(connection, ask, provider_pid)
+        agreement, negotiation = _known(connection, context, provider_pid)
     _require_pid(negotiation, consumer_pid)
     if agreement.finalized_at is not None:
         raise WrongState("The negotiation is finalized, and nothing can be said in it any more.")
-    negotiating.send(resources, ask, agreement.id, message, reason=reason)
+    negotiating.send(resources, context, agreement.id, message, reason=reason)
 
 
-def require_participant(resources: Resources, ask: Ask) -> None:
-    """A Refusal unless the caller is a recipient that has a name in a data space."""
+def require_participant(resources: Resources, context: RequestContext) -> None:
+    """A Refusal unless the principal is a recipient that has a name in a data space."""
     with reading(resources.engine) as connection:
-        record = callers.one(connection, ask.caller.id)
-    if ask.caller.role is not Role.RECIPIENT or record is None or record.participant_id is None:
+        record = principals.one(connection, context.principal.id)
+    if (
+        context.principal.role is not Role.RECIPIENT
+        or record is None
+        or record.participant_id is None
+    ):
         raise Refusal(
             "This needs the key of a recipient with a participant id, which whoever runs the service"
             " can give it."
@@ -119,10 +133,10 @@ def require_participant(resources: Resources, ask: Ask) -> None:
 
 
 def _opened_before(
-    resources: Resources, ask: Ask, consumer_pid: str, offer_id: str, callback: str
+    resources: Resources, context: RequestContext, consumer_pid: str, offer_id: str, callback: str
 ) -> Seen | None:
     with reading(resources.engine) as connection:
-        negotiation = dataspace.of_consumer(connection, ask.caller.id, consumer_pid)
+        negotiation = dataspace.of_consumer(connection, context.principal.id, consumer_pid)
         if negotiation is None:
             return None
         if (negotiation.offer, negotiation.callback) != (offer_id, callback):
@@ -132,12 +146,14 @@ def _opened_before(
     return Seen.of(agreement, negotiation)
 
 
-def _known(connection: Connection, ask: Ask, provider_pid: str) -> tuple[Agreement, Negotiation]:
+def _known(
+    connection: Connection, context: RequestContext, provider_pid: str
+) -> tuple[Agreement, Negotiation]:
     agreement_id = own(NEGOTIATION, provider_pid)
     agreement = agreements.one(connection, agreement_id)
     negotiation = dataspace.of_agreement(connection, agreement_id)
-    if agreement is None or negotiation is None or negotiation.consumer != ask.caller.id:
-        raise Hidden("There is no such negotiation for this caller.")
+    if agreement is None or negotiation is None or negotiation.consumer != context.principal.id:
+        raise Hidden("There is no such negotiation for this principal.")
     return agreement, negotiation
 
 
@@ -149,7 +165,7 @@ def _require_pid(negotiation: Negotiation, consumer_pid: str) -> None:
 
 
 def _countered(
-    connection: Connection, ask: Ask, agreement: Agreement, policy: Mapping[str, Any]
+    connection: Connection, context: RequestContext, agreement: Agreement, policy: Mapping[str, Any]
 ) -> Draft:
     now = datetime.now(UTC)
     offer_id, target = str(policy["@id"]), policy.get("target")
@@ -158,7 +174,7 @@ def _countered(
         known = dataset_urn(item.dataset, item.level)
         draft = draft_from_terms(agreement, policy, now)
     else:
-        offer = known_offer(connection, ask, offer_id)
+        offer = known_offer(connection, context, offer_id)
         known, draft = offer.target, draft_from_offer(offer, policy, now)
     if target != known:
         raise InvalidParameter("The target must be the data set of the offer.", parameter="target")

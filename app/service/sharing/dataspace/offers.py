@@ -34,9 +34,9 @@ class Offer:
 
 
 def offers_at(
-    dataset: str, owner: str, level: str, variance: float, caller: str, rules: Sequence[Rule]
+    dataset: str, owner: str, level: str, variance: float, principal: str, rules: Sequence[Rule]
 ) -> list[Offer]:
-    """The offers that a caller finds for a level: what is agreed at once first."""
+    """The offers that a principal finds for a level: what is agreed at once first."""
     privacy = variance / (1.0 + variance)
     name = f"{OFFER}{dataset}:{quote(level, safe='')}"
     found = [
@@ -44,7 +44,7 @@ def offers_at(
         for rule in rules
         if rule.owner == owner
         and rule.dataset in (None, dataset)
-        and (rule.recipients is None or caller in rule.recipients)
+        and (rule.recipients is None or principal in rule.recipients)
         and privacy >= rule.least_privacy
         for number, purpose in enumerate(rule.purposes or (None,))
     ]

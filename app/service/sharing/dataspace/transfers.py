@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, State, TransferState
 from app.errors import Conflict, Hidden, InvalidParameter, NotFound, WrongState
 from app.model import Role
-from app.service.asking import Ask, new_id, work
+from app.service.context import RequestContext, new_id
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import acting_party, known_agreement
 from app.service.sharing.dataspace.callbacks import checked_callback
@@ -20,6 +20,7 @@ from app.service.sharing.dataspace.changing import change, move_soon
 from app.service.sharing.dataspace.negotiations import require_participant
 from app.service.sharing.dataspace.states import Message
 from app.service.sharing.dataspace.words import AGREEMENT, TRANSFER, own
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import moment, reading
 from app.store.database.sharing import agreement_log, agreements, dataspace, transfers
 from app.store.database.sharing.transfers import Transfer
@@ -39,24 +40,24 @@ class TransferRequest:
 
 
 def request_transfer(
-    resources: Resources, ask: Ask, wanted: TransferRequest, base: str
+    resources: Resources, context: RequestContext, wanted: TransferRequest, base: str
 ) -> Transfer:
     """Ask for the data of an agreement; the same request again finds the transfer that it made."""
-    require_participant(resources, ask)
+    require_participant(resources, context)
     callback = checked_callback(resources, wanted.callback)
     target = _target(resources, wanted)
-    found = _asked_before(resources, ask, wanted, callback)
+    found = _asked_before(resources, context, wanted, callback)
     if found is not None:
         return found
     try:
-        with work(resources, ask) as under_way:
-            connection = under_way.connection
-            agreement = _agreed(connection, ask, wanted.agreement)
+        with unit_of_work(resources, context) as uow:
+            connection = uow.connection
+            agreement = _agreed(connection, context, wanted.agreement)
             now = moment(connection)
             transfer = Transfer(
                 id=new_id("tp"),
                 agreement=agreement.id,
-                consumer=ask.caller.id,
+                consumer=context.principal.id,
                 consumer_pid=wanted.consumer_pid,
                 state=TransferState.REQUESTED,
                 format=wanted.format,
@@ -71,15 +72,15 @@ def request_transfer(
                 connection,
                 agreement,
                 at=max(now, agreement.changed_at),
-                caller=ask.caller.id,
+                principal=context.principal.id,
                 event="transfer-request",
                 facts={"transfer": transfer.id, "format": wanted.format, "target": target},
             )
             move_soon(resources, connection, transfer.id)
-            under_way.record("transfer.request", transfer.id, agreement=agreement.id)
+            uow.record("transfer.request", transfer.id, agreement=agreement.id)
     except Conflict:
         # The same request, sent at the same time, may have come first.
-        found = _asked_before(resources, ask, wanted, callback)
+        found = _asked_before(resources, context, wanted, callback)
         if found is None:
             raise
         return found
@@ -88,34 +89,38 @@ def request_transfer(
 
 def say_as_consumer(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     provider_pid: str,
     consumer_pid: str,
     message: Message,
     reason: str | None = None,
 ) -> None:
-    """A message of the protocol, in a transfer of the caller's own."""
+    """A message of the protocol, in a transfer of the principal's own."""
     with reading(resources.engine) as connection:
-        transfer = _own(connection, ask, provider_pid)
+        transfer = _own(connection, context, provider_pid)
     if transfer.consumer_pid != consumer_pid:
         raise InvalidParameter(
             "The consumerPid is not that of this transfer.", parameter="consumerPid"
         )
-    say(resources, ask, transfer.id, message, reason)
+    say(resources, context, transfer.id, message, reason)
 
 
 def say(
-    resources: Resources, ask: Ask, transfer_id: str, message: Message, reason: str | None = None
+    resources: Resources,
+    context: RequestContext,
+    transfer_id: str,
+    message: Message,
+    reason: str | None = None,
 ) -> Transfer:
     """Suspend, resume, complete or end a transfer, as one of the two parties of its agreement."""
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        transfer = _known(connection, ask, transfer_id)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        transfer = _known(connection, context, transfer_id)
         agreements.lock(connection, transfer.agreement)
         transfers.lock(connection, transfer_id)
-        transfer = _known(connection, ask, transfer_id)
-        agreement = known_agreement(connection, ask, transfer.agreement)
-        party = acting_party(ask, agreement)
+        transfer = _known(connection, context, transfer_id)
+        agreement = known_agreement(connection, context, transfer.agreement)
+        party = acting_party(context, agreement)
         if message is Message.START and transfer.state is TransferState.REQUESTED:
             raise WrongState(
                 "The transfer starts by itself once its agreement is in force.",
@@ -129,10 +134,10 @@ def say(
             transfer,
             party,
             message,
-            caller=ask.caller.id,
+            principal=context.principal.id,
             reason=reason,
         )
-        under_way.record(
+        uow.record(
             f"transfer.{message.value}",
             transfer_id,
             agreement=transfer.agreement,
@@ -142,22 +147,24 @@ def say(
     return transfer
 
 
-def show_own(resources: Resources, ask: Ask, provider_pid: str) -> Transfer:
+def show_own(resources: Resources, context: RequestContext, provider_pid: str) -> Transfer:
     """A transfer by its name in the data space, for its consumer."""
     with reading(resources.engine) as connection:
-        return _own(connection, ask, provider_pid)
+        return _own(connection, context, provider_pid)
 
 
-def show_transfer(resources: Resources, ask: Ask, transfer_id: str) -> Transfer:
+def show_transfer(resources: Resources, context: RequestContext, transfer_id: str) -> Transfer:
     """A transfer, for the parties of its agreement and those who look on."""
     with reading(resources.engine) as connection:
-        return _known(connection, ask, transfer_id)
+        return _known(connection, context, transfer_id)
 
 
-def list_transfers(resources: Resources, ask: Ask, *, after: str, limit: int) -> list[Transfer]:
-    """Transfers by id: the caller's own on either side, or all for administrators and auditors."""
-    everything = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
-    party = None if everything else ask.caller.id
+def list_transfers(
+    resources: Resources, context: RequestContext, *, after: str, limit: int
+) -> list[Transfer]:
+    """Transfers by id: the principal's own on either side, or all for administrators and auditors."""
+    everything = context.principal.role in (Role.ADMIN, Role.AUDITOR)
+    party = None if everything else context.principal.id
     with reading(resources.engine) as connection:
         return transfers.page(connection, after=after, limit=limit, party=party)
 
@@ -180,10 +187,10 @@ def _target(resources: Resources, wanted: TransferRequest) -> str | None:
 
 
 def _asked_before(
-    resources: Resources, ask: Ask, wanted: TransferRequest, callback: str
+    resources: Resources, context: RequestContext, wanted: TransferRequest, callback: str
 ) -> Transfer | None:
     with reading(resources.engine) as connection:
-        found = transfers.of_consumer(connection, ask.caller.id, wanted.consumer_pid)
+        found = transfers.of_consumer(connection, context.principal.id, wanted.consumer_pid)
     if found is None:
         return None
     same = (AGREEMENT + found.agreement, found.format, found.callback)
@@ -192,14 +199,14 @@ def _asked_before(
     return found
 
 
-def _agreed(connection: Connection, ask: Ask, urn: str) -> Agreement:
-    """The finalized agreement, locked; others' do not exist for the caller."""
+def _agreed(connection: Connection, context: RequestContext, urn: str) -> Agreement:
+    """The finalized agreement, locked; others' do not exist for the principal."""
     agreement_id = own(AGREEMENT, urn)
     agreements.lock(connection, agreement_id)
     agreement = agreements.one(connection, agreement_id)
     negotiated = dataspace.of_agreement(connection, agreement_id)
-    if agreement is None or negotiated is None or agreement.consumer != ask.caller.id:
-        raise Hidden("There is no such agreement for this caller.")
+    if agreement is None or negotiated is None or agreement.consumer != context.principal.id:
+        raise Hidden("There is no such agreement for this principal.")
     if agreement.state is not State.FINALIZED:
         raise WrongState(
             "Data are transferred under agreements that are finalized and were not ended.",
@@ -208,21 +215,21 @@ def _agreed(connection: Connection, ask: Ask, urn: str) -> Agreement:
     return agreement
 
 
-def _own(connection: Connection, ask: Ask, provider_pid: str) -> Transfer:
+def _own(connection: Connection, context: RequestContext, provider_pid: str) -> Transfer:
     transfer = transfers.one(connection, own(TRANSFER, provider_pid))
-    if transfer is None or transfer.consumer != ask.caller.id:
-        raise Hidden("There is no such transfer for this caller.")
+    if transfer is None or transfer.consumer != context.principal.id:
+        raise Hidden("There is no such transfer for this principal.")
     return transfer
 
 
-def _known(connection: Connection, ask: Ask, transfer_id: str) -> Transfer:
+def _known(connection: Connection, context: RequestContext, transfer_id: str) -> Transfer:
     transfer = transfers.one(connection, transfer_id)
-    absent = f"there is no transfer {transfer_id!r} for this caller"
+    absent = f"there is no transfer {transfer_id!r} for this principal"
     if transfer is None:
-        overseer = ask.caller.role in (Role.ADMIN, Role.AUDITOR)
+        overseer = context.principal.role in (Role.ADMIN, Role.AUDITOR)
         raise (NotFound if overseer else Hidden)(absent)
     try:
-        known_agreement(connection, ask, transfer.agreement)
+        known_agreement(connection, context, transfer.agreement)
     except NotFound as hidden:
         raise type(hidden)(absent) from None
     return transfer

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 
 from app.agreement import Agreement, Channel, is_in_force
 from app.errors import Busy, DomainError, NotFound, Unavailable
-from app.model import Caller
-from app.service.asking import Ask
+from app.model import Principal
+from app.service.context import RequestContext
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.making.checksum import copy_checksum
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
@@ -25,12 +25,12 @@ from app.service.sharing.delta.reading import write_table
 from app.service.sharing.webhooks.outbox import Event, tell
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
-from app.store.database.sharing import agreement_log, agreements, callers, deliveries
+from app.store.database.sharing import agreement_log, agreements, deliveries, principals
 from app.store.database.sharing.agreement_log import Fact
 from app.store.database.sharing.deliveries import DeliveryState, PlannedDelivery
 
 SERVICE = "service"
-"""The caller of entries in an agreement's log that no party made."""
+"""The principal of entries in an agreement's log that no party made."""
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,17 @@ def _made(
 ) -> Receipt:
     """Issue and, where that is agreed, push the copy."""
     item = agreement.terms.items[delivery.position]
-    ask = Ask(_consumer(resources, agreement), job.id)
+    context = RequestContext(_consumer(resources, agreement), job.id)
 
     def go_on() -> None:
-        progress.look()
+        progress.raise_if_cancelled()
         _require_in_force(resources, agreement.id)
 
     go_on()
-    copy = issue_copy(resources, ask, item.dataset, Wanted(level=item.level)).copy
-    progress.look()
+    copy = issue_copy(resources, context, item.dataset, Wanted(level=item.level)).copy
+    progress.raise_if_cancelled()
     if delivery.channel is Channel.DELTA:
-        table = write_table(resources, ask, agreement.id, delivery.position, copy.id, progress)
+        table = write_table(resources, context, agreement.id, delivery.position, copy.id, progress)
         also: dict[str, Fact] = {
             "table": table.name,
             "version": table.version,
@@ -104,10 +104,10 @@ def _made(
         }
         return Receipt(copy.id, copy.rows, table.checksum, also)
     if delivery.channel is Channel.PULL:
-        checksum = copy_checksum(resources, ask, copy.id)
+        checksum = copy_checksum(resources, context, copy.id)
         return Receipt(copy.id, copy.rows, f"values-sha256:{checksum}")
     name = file_name(delivery, item.dataset)
-    digest = push_copy(resources, ask, copy.id, delivery.target, name, go_on)
+    digest = push_copy(resources, context, copy.id, delivery.target, name, go_on)
     return Receipt(copy.id, copy.rows, f"file-sha256:{digest}")
 
 
@@ -148,7 +148,7 @@ def _receipted(
                     connection,
                     agreement,
                     at=max(now, agreement.changed_at),
-                    caller=SERVICE,
+                    principal=SERVICE,
                     event="delivery",
                     facts=facts,
                 )
@@ -185,7 +185,7 @@ def _ended(
             connection,
             agreement,
             at=max(datetime.now(UTC), agreement.changed_at),
-            caller=SERVICE,
+            principal=SERVICE,
             event="delivery-failed",
             facts=facts,
         )
@@ -193,13 +193,13 @@ def _ended(
         tell(resources, connection, noted, Event.DELIVERY_FAILED, cause, facts)
 
 
-def _consumer(resources: Resources, agreement: Agreement) -> Caller:
+def _consumer(resources: Resources, agreement: Agreement) -> Principal:
     """The recipient, with the rights of this agreement alone; Over when it was revoked."""
     with reading(resources.engine) as connection:
-        record = callers.one(connection, agreement.consumer)
+        record = principals.one(connection, agreement.consumer)
     if record is None or record.revoked_at is not None:
         raise Over
-    return replace(record.caller, agreement=agreement.id)
+    return replace(record.principal, agreement=agreement.id)
 
 
 def _require_in_force(resources: Resources, agreement_id: str) -> None:

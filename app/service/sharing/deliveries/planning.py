@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection
 
 from app.agreement import ON_APPEND, ONCE, Agreement, Item, State, Terms, is_in_force, term_end
-from app.service.asking import new_id
+from app.service.context import new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool
 from app.service.jobs.progress import Progress
@@ -30,7 +30,7 @@ DELIVER, PLAN = "deliver", "plan-deliveries"
 
 
 def plan(resources: Resources, connection: Connection, agreement: Agreement, now: datetime) -> int:
-    """Plan what an agreement, which the caller has locked, asks for at this moment; how much."""
+    """Plan what an agreement, which the principal has locked, asks for at this moment; how much."""
     planned = 0
     if not is_in_force(agreement, now):
         return planned
@@ -78,7 +78,7 @@ def deliver_soon(resources: Resources, connection: Connection, delivery_id: str)
         kind=DELIVER,
         subject=delivery_id,
         payload={},
-        caller=None,
+        principal=None,
         dedup_key=f"{DELIVER}:{delivery_id}",
     )
 
@@ -86,7 +86,7 @@ def deliver_soon(resources: Resources, connection: Connection, delivery_id: str)
 def rows_came(resources: Resources, connection: Connection, dataset_id: str) -> None:
     """Have agreements that follow a data set's rows planned anew, once its new rows are committed."""
     if agreements.following(connection, dataset_id, ON_APPEND, moment(connection)):
-        enqueue(connection, resources, kind=PLAN, subject=dataset_id, payload={}, caller=None)
+        enqueue(connection, resources, kind=PLAN, subject=dataset_id, payload={}, principal=None)
 
 
 def plan_for_rows(resources: Resources, job: Job, progress: Progress) -> Outcome:
@@ -94,7 +94,7 @@ def plan_for_rows(resources: Resources, job: Job, progress: Progress) -> Outcome
     with reading(resources.engine) as connection:
         named = agreements.following(connection, job.subject, ON_APPEND, moment(connection))
     for number, agreement_id in enumerate(named):
-        progress.tell("planning deliveries", number, len(named))
+        progress.report("planning deliveries", number, len(named))
         plan_one(resources, agreement_id)
     return Outcome()
 
@@ -131,7 +131,7 @@ def go_round(resources: Resources, _job: Job, progress: Progress) -> Outcome:
         now = moment(connection)
         due = agreements.to_plan(connection, now)
     for number, agreement_id in enumerate(due):
-        progress.tell("planning deliveries", number, len(due))
+        progress.report("planning deliveries", number, len(due))
         plan_one(resources, agreement_id)
     with writing(resources.engine) as connection:
         for delivery_id in deliveries.unfinished(connection, now - LEFT_LYING, AT_ONCE):

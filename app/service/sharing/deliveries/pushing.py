@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from pyarrow import fs
 
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.making.release import Selection, open_release, record_release
 from app.service.resources import Resources
 from app.tables.media import MediaType
@@ -25,19 +25,19 @@ CHECKED_BYTES = 8 * 2**20
 
 def push_copy(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     copy_id: str,
     target: str,
     name: str,
     go_on: Callable[[], None],
 ) -> str:
-    """Write the copy, as this caller may have it, to a target; SHA-256 of the file.
+    """Write the copy, as this principal may have it, to a target; SHA-256 of the file.
 
     The bytes are those of a download as Parquet. A second try writes the same file again.
     """
     place = resources.outside.targets[target]
-    release = open_release(resources, ask, copy_id, Selection())
-    record_release(resources, ask, release, MediaType.PARQUET.value)
+    release = open_release(resources, context, copy_id, Selection())
+    record_release(resources, context, release, MediaType.PARQUET.value)
     digest = hashlib.sha256()
     left = CHECKED_BYTES
     _clear(place, name)

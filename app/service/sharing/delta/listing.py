@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from app.agreement import Item
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
-from app.service.asking import Ask, live_grants
+from app.service.context import RequestContext, live_grants
 from app.service.resources import Resources
 from app.store.database.engine import moment, reading
 from app.store.database.sharing import shares
@@ -76,43 +76,51 @@ class Listed(Generic[T]):
     more: str | None
 
 
-def list_shares(resources: Resources, ask: Ask, *, after: str, limit: int) -> Listed[Share]:
-    """The shares of the caller."""
+def list_shares(
+    resources: Resources, context: RequestContext, *, after: str, limit: int
+) -> Listed[Share]:
+    """The shares of the principal."""
     with reading(resources.engine) as connection:
-        bound = ask.caller.agreement
+        bound = context.principal.agreement
         if bound is not None:
-            known, _ = known_share(connection, ask, bound)
+            known, _ = known_share(connection, context, bound)
             rows = [known] if known.id > after else []
         else:
             now = moment(connection)
-            rows = shares.page(connection, ask.caller.id, now, after=after, limit=limit + 1)
+            rows = shares.page(connection, context.principal.id, now, after=after, limit=limit + 1)
     return _listed([_share(row) for row in rows], [row.id for row in rows], after, limit)
 
 
-def show_share(resources: Resources, ask: Ask, share: str) -> Share:
+def show_share(resources: Resources, context: RequestContext, share: str) -> Share:
     """One share."""
     with reading(resources.engine) as connection:
-        return _share(known_share(connection, ask, share)[0])
+        return _share(known_share(connection, context, share)[0])
 
 
 def list_schemas(
-    resources: Resources, ask: Ask, share: str, *, after: str, limit: int
+    resources: Resources, context: RequestContext, share: str, *, after: str, limit: int
 ) -> Listed[SharedSchema]:
     """The schemas of a share."""
     with reading(resources.engine) as connection:
-        known, _ = known_share(connection, ask, share)
+        known, _ = known_share(connection, context, share)
         found = shares.datasets_of(connection, known.id, after=after, limit=limit + 1)
     shown = [SharedSchema(schema_name(dataset, name), known.id) for dataset, name in found]
     return _listed(shown, [dataset for dataset, _ in found], after, limit)
 
 
 def list_tables(
-    resources: Resources, ask: Ask, share: str, schema: str | None, *, after: str, limit: int
+    resources: Resources,
+    context: RequestContext,
+    share: str,
+    schema: str | None,
+    *,
+    after: str,
+    limit: int,
 ) -> Listed[SharedTable]:
     """The tables of a schema, or of a whole share."""
     place = _place(after)
     with reading(resources.engine) as connection:
-        known, _ = known_share(connection, ask, share)
+        known, _ = known_share(connection, context, share)
         dataset = None if schema is None else known_schema(connection, known.id, schema)
         found = shares.tables_of(
             connection, known.id, after=place, limit=limit + 1, dataset=dataset
@@ -121,19 +129,21 @@ def list_tables(
     return _listed([_table(row) for row in found], places, after, limit)
 
 
-def known_share(connection: Connection, ask: Ask, share: str) -> tuple[ShareRow, Ask]:
-    """The share, and the caller with the rights of its agreement alone.
+def known_share(
+    connection: Connection, context: RequestContext, share: str
+) -> tuple[ShareRow, RequestContext]:
+    """The share, and the principal with the rights of its agreement alone.
 
-    Hidden for what is not the caller's; Refusal while the agreement is not in force.
+    Hidden for what is not the principal's; Refusal while the agreement is not in force.
     """
-    caller, agreement_id = ask.caller, share.lower()
+    principal, agreement_id = context.principal, share.lower()
     found = shares.one(connection, agreement_id, moment(connection))
-    theirs = caller.agreement in (None, agreement_id)
-    if found is None or found.consumer != caller.id or not theirs:
-        raise Hidden(f"there is no share {share!r} for this caller")
+    theirs = principal.agreement in (None, agreement_id)
+    if found is None or found.consumer != principal.id or not theirs:
+        raise Hidden(f"there is no share {share!r} for this principal")
     if not found.in_force:
         raise Refusal("the agreement of this share is not in force")
-    return found, replace(ask, caller=replace(caller, agreement=found.id))
+    return found, replace(context, principal=replace(principal, agreement=found.id))
 
 
 def known_schema(connection: Connection, agreement_id: str, schema: str) -> str:
@@ -143,7 +153,7 @@ def known_schema(connection: Connection, agreement_id: str, schema: str) -> str:
     called |= {schema_name(dataset, name): dataset for dataset, name in found}
     chosen = _called(called, schema)
     if chosen is None:
-        raise Hidden(f"there is no schema {schema!r} for this caller")
+        raise Hidden(f"there is no schema {schema!r} for this principal")
     return chosen
 
 
@@ -153,14 +163,16 @@ def known_table(connection: Connection, agreement_id: str, schema: str, table: s
     rows = shares.tables_of(connection, agreement_id, after=("", -1), limit=None, dataset=dataset)
     chosen = _called({table_name(row): row for row in rows}, table)
     if chosen is None:
-        raise Hidden(f"there is no table {table!r} for this caller")
+        raise Hidden(f"there is no table {table!r} for this principal")
     return _table(chosen)
 
 
-def own_table(resources: Resources, ask: Ask, dataset_id: str, level: str) -> SharedTable | None:
-    """The table by which the caller has this level; None where it follows from no agreement."""
+def own_table(
+    resources: Resources, context: RequestContext, dataset_id: str, level: str
+) -> SharedTable | None:
+    """The table by which the principal has this level; None where it follows from no agreement."""
     with reading(resources.engine) as connection:
-        for right in live_grants(connection, ask, dataset_id):
+        for right in live_grants(connection, context, dataset_id):
             if right.agreement is not None and right.level == level:
                 rows = shares.tables_of(
                     connection, right.agreement, after=("", -1), limit=None, dataset=dataset_id

@@ -11,11 +11,12 @@ from datetime import datetime
 
 from app.agreement import Party, State, is_in_force
 from app.errors import Refusal, WrongState
-from app.service.asking import Ask, work
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement, party_of
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import moment
-from app.store.database.sharing import agreement_log, agreements, callers
+from app.store.database.sharing import agreement_log, agreements, principals
 from app.store.database.sharing.agreement_log import Fact
 
 
@@ -27,14 +28,14 @@ class Profile:
     expires_at: datetime | None
 
 
-def give_profile(resources: Resources, ask: Ask, agreement_id: str) -> Profile:
+def give_profile(resources: Resources, context: RequestContext, agreement_id: str) -> Profile:
     """A new key for the recipient of a finalized agreement; the one given before ends now."""
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        known_agreement(connection, ask, agreement_id)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        known_agreement(connection, context, agreement_id)
         agreements.lock(connection, agreement_id)
-        agreement = known_agreement(connection, ask, agreement_id)
-        if party_of(ask, agreement) is not Party.CONSUMER:
+        agreement = known_agreement(connection, context, agreement_id)
+        if party_of(context, agreement) is not Party.CONSUMER:
             raise Refusal("a profile is for the recipient of the agreement alone")
         now = moment(connection)
         begins_later = agreement.state is State.FINALIZED and now < agreement.terms.starts_at
@@ -43,17 +44,17 @@ def give_profile(resources: Resources, ask: Ask, agreement_id: str) -> Profile:
                 "there is a profile while the agreement is finalized and has not ended",
                 state=agreement.state.value,
             )
-        ended = callers.revoke_share_keys(connection, agreement_id, now)
-        key = callers.add_key(connection, ask.caller.id, now, agreement=agreement_id)
-        facts: dict[str, Fact] = {"key": callers.public_id(key), "ended": ended}
+        ended = principals.revoke_share_keys(connection, agreement_id, now)
+        key = principals.add_key(connection, context.principal.id, now, agreement=agreement_id)
+        facts: dict[str, Fact] = {"key": principals.public_id(key), "ended": ended}
         agreement_log.note(
             connection,
             agreement,
             at=max(now, agreement.changed_at),
-            caller=ask.caller.id,
+            principal=context.principal.id,
             event="profile",
             facts=facts,
         )
-        under_way.record("agreement.profile", agreement_id, **facts)
+        uow.record("agreement.profile", agreement_id, **facts)
     terms = agreement.terms
     return Profile(key, None if terms.renews else terms.ends_at)

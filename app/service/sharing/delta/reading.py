@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, InvalidParameter
 from app.model import Column, Dataset, Grant
-from app.service.asking import Ask, released_columns
+from app.service.context import RequestContext, released_columns
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.making.release import Selection
 from app.service.copies.released.files import released_files
@@ -51,18 +51,18 @@ class TableState:
 
 
 def table_state(
-    resources: Resources, ask: Ask, share: str, schema: str, table: str
-) -> tuple[TableState, Ask]:
-    """A table as it is now, and the caller with the rights of its agreement alone."""
+    resources: Resources, context: RequestContext, share: str, schema: str, table: str
+) -> tuple[TableState, RequestContext]:
+    """A table as it is now, and the principal with the rights of its agreement alone."""
     with reading(resources.engine) as connection:
-        known, limited = known_share(connection, ask, share)
+        known, limited = known_share(connection, context, share)
         found = known_table(connection, known.id, schema, table)
         return _state(connection, found), limited
 
 
 def query_table(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     share: str,
     schema: str,
     table: str,
@@ -75,7 +75,7 @@ def query_table(
 
     InvalidParameter for a version that is not the present one.
     """
-    state, limited = table_state(resources, ask, share, schema, table)
+    state, limited = table_state(resources, context, share, schema, table)
     require_present(state, version)
     item = state.table.item
     copy = issue_copy(resources, limited, item.dataset, Wanted(level=item.level)).copy
@@ -107,7 +107,7 @@ class WrittenTable:
 
 def write_table(
     resources: Resources,
-    ask: Ask,
+    context: RequestContext,
     agreement_id: str,
     position: int,
     copy_id: str,
@@ -117,7 +117,7 @@ def write_table(
     with reading(resources.engine) as connection:
         table = table_of(connection, agreement_id, position)
         state = _state(connection, table)
-    release, files = released_files(resources, ask, copy_id, state.selection, progress=progress)
+    release, files = released_files(resources, context, copy_id, state.selection, progress=progress)
     digests = [file.sha256 for file in files]
     together = hashlib.sha256("".join(f"{one}\n" for one in digests).encode()).hexdigest()
     checksum = f"file-sha256:{digests[0]}" if len(digests) == 1 else f"files-sha256:{together}"
@@ -143,7 +143,7 @@ def _state(connection: Connection, table: SharedTable) -> TableState:
     item = table.item
     dataset = datasets.one(connection, item.dataset)
     if dataset is None:
-        raise Hidden(f"there is no table {table.name!r} for this caller")
+        raise Hidden(f"there is no table {table.name!r} for this principal")
     right = Grant(item.dataset, "", item.level, columns=item.columns, first_row=item.rows_since)
     return TableState(
         table,

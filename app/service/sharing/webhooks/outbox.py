@@ -1,4 +1,4 @@
-"""Webhooks, named, listed, looked at and sent to again by their callers; and the messages to them.
+"""Webhooks, named, listed, looked at and sent to again by their principals; and the messages to them.
 
 A message is kept in the transaction of what it tells of, sent by jobs, tried for a day. They follow the Standard
 Webhooks convention: `webhook-id` stays the same at every try, so that who got a message twice can tell;
@@ -23,12 +23,13 @@ from standardwebhooks import Webhook as Signer
 from app.agreement import Agreement, State
 from app.errors import Conflict, Hidden, InvalidParameter, Refusal
 from app.model import Role
-from app.service.asking import Ask, new_id, work
+from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.jobs.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.webhooks.posting import AddressRefused, destination, posted
+from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, webhooks
@@ -104,9 +105,9 @@ def send_soon(
         kind=SEND,
         subject=message_id,
         payload={},
-        caller=None,
+        principal=None,
         # Many addresses of one principal are one receiver.
-        concurrency_key=hook.caller,
+        concurrency_key=hook.principal,
         dedup_key=None if by_hand else f"{SEND}:{message_id}",
     )
 
@@ -189,10 +190,10 @@ class NewWebhook:
 
 
 def add_webhook(
-    resources: Resources, ask: Ask, url: str, events: tuple[Event, ...] | None
+    resources: Resources, context: RequestContext, url: str, events: tuple[Event, ...] | None
 ) -> NewWebhook:
-    """Have a caller's agreements told to an address; InvalidParameter when it may not be reached."""
-    if ask.caller.role is Role.AUDITOR:
+    """Have a principal's agreements told to an address; InvalidParameter when it may not be reached."""
+    if context.principal.role is Role.AUDITOR:
         raise Refusal("an auditor has no agreements to be told of")
     if events is not None and not events:
         raise InvalidParameter("events must name one or more, or be left out", parameter="events")
@@ -200,60 +201,62 @@ def add_webhook(
         destination(url, resources.outside.webhook_networks)
     except AddressRefused as refused:
         raise InvalidParameter(str(refused), parameter="url") from None
-    with work(resources, ask) as under_way:
-        if len(webhooks.of(under_way.connection, [ask.caller.id])) >= MOST_WEBHOOKS:
-            raise Conflict(f"a caller has up to {MOST_WEBHOOKS} webhooks", limit=MOST_WEBHOOKS)
+    with unit_of_work(resources, context) as uow:
+        if len(webhooks.of(uow.connection, [context.principal.id])) >= MOST_WEBHOOKS:
+            raise Conflict(f"a principal has up to {MOST_WEBHOOKS} webhooks", limit=MOST_WEBHOOKS)
         hook_id = new_id("wh")
         sealed = resources.vault.seal(os.urandom(SECRET_BYTES), secret_context(hook_id))
         named = None if events is None else tuple(event.value for event in events)
-        hook = Webhook(hook_id, ask.caller.id, url, named, sealed, under_way.now)
-        webhooks.add(under_way.connection, hook)
-        under_way.record("webhook.add", hook_id)
+        hook = Webhook(hook_id, context.principal.id, url, named, sealed, uow.now)
+        webhooks.add(uow.connection, hook)
+        uow.record("webhook.add", hook_id)
     return NewWebhook(hook, open_secret(resources, hook_id, sealed))
 
 
-def list_webhooks(resources: Resources, ask: Ask) -> list[Webhook]:
-    """The caller's own."""
+def list_webhooks(resources: Resources, context: RequestContext) -> list[Webhook]:
+    """The principal's own."""
     with reading(resources.engine) as connection:
-        return webhooks.of(connection, [ask.caller.id])
+        return webhooks.of(connection, [context.principal.id])
 
 
-def remove_webhook(resources: Resources, ask: Ask, webhook_id: str) -> None:
+def remove_webhook(resources: Resources, context: RequestContext, webhook_id: str) -> None:
     """Tell nothing more to an address, and forget what was told."""
-    with work(resources, ask) as under_way:
-        _own(under_way.connection, ask, webhook_id)
-        webhooks.remove(under_way.connection, webhook_id)
-        under_way.record("webhook.remove", webhook_id)
+    with unit_of_work(resources, context) as uow:
+        _own(uow.connection, context, webhook_id)
+        webhooks.remove(uow.connection, webhook_id)
+        uow.record("webhook.remove", webhook_id)
 
 
 def list_messages(
-    resources: Resources, ask: Ask, webhook_id: str, *, after: str, limit: int
+    resources: Resources, context: RequestContext, webhook_id: str, *, after: str, limit: int
 ) -> list[WebhookMessage]:
     """What was told, how often it was tried, and the last answer."""
     with reading(resources.engine) as connection:
-        _own(connection, ask, webhook_id)
+        _own(connection, context, webhook_id)
         return webhooks.messages_of(connection, webhook_id, after=after, limit=limit)
 
 
-def send_again(resources: Resources, ask: Ask, webhook_id: str, message_id: str) -> WebhookMessage:
+def send_again(
+    resources: Resources, context: RequestContext, webhook_id: str, message_id: str
+) -> WebhookMessage:
     """Send a message once more, delivered or given up, with the same id."""
-    with work(resources, ask) as under_way:
-        connection = under_way.connection
-        hook = _own(connection, ask, webhook_id)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        hook = _own(connection, context, webhook_id)
         message = webhooks.message(connection, message_id)
         if message is None or message.webhook != webhook_id:
-            raise Hidden(f"there is no message {message_id!r} for this caller")
+            raise Hidden(f"there is no message {message_id!r} for this principal")
         nothing: datetime | None = None
         webhooks.mark(connection, message_id, delivered_at=nothing, given_up_at=nothing)
         send_soon(resources, connection, hook, message_id, by_hand=True)
-        under_way.record("webhook.send", message_id)
+        uow.record("webhook.send", message_id)
         again = webhooks.message(connection, message_id)
         assert again is not None
     return again
 
 
-def _own(connection: Connection, ask: Ask, webhook_id: str) -> Webhook:
+def _own(connection: Connection, context: RequestContext, webhook_id: str) -> Webhook:
     hook = webhooks.one(connection, webhook_id)
-    if hook is None or hook.caller != ask.caller.id:
-        raise Hidden(f"there is no webhook {webhook_id!r} for this caller")
+    if hook is None or hook.principal != context.principal.id:
+        raise Hidden(f"there is no webhook {webhook_id!r} for this principal")
     return hook

@@ -3,7 +3,7 @@
 An entry says everything that its draw depends on, and its hash keys the draw: the draw is bound to
 all entries before it (invariant 4). After a backup lost the tail, another request gets another hash
 and so independent noise, while the same request gets the same hash and so the very copy that was
-lost. That is why the moment and the caller, which are kept beside it and in the audit log, are not
+lost. That is why the moment and the principal, which are kept beside it and in the audit log, are not
 part of the hash.
 
     hash = SHA-256("cornerwave history v3" ‖ 0 ‖ data set id ‖ 0 ‖ recipe ‖ 0 ‖ sequence (8 bytes)
@@ -44,9 +44,9 @@ def append(
     recipe: str,
     first_hash: str,
     at: datetime,
-    caller: str,
+    principal: str,
 ) -> HistoryEntry:
-    """Add a variance after all `entries` of the data set, which the caller has locked.
+    """Add a variance after all `entries` of the data set, which the principal has locked.
 
     `first_hash` stands before the first entry. A variance that is there already, or a writer that
     was not alone after all, violates a constraint and nothing is kept.
@@ -63,7 +63,7 @@ def append(
         previous_hash=entries[-1].hash if entries else first_hash,
         hash="",
         at=at,
-        caller=caller,
+        principal=principal,
     )
     values = {name: getattr(entry, name) for name in KEPT}
     values["hash"] = entry_hash(entry)
@@ -155,7 +155,7 @@ KEPT = (
     "previous_hash",
     "hash",
     "at",
-    "caller",
+    "principal",
 )
 
 

@@ -327,7 +327,7 @@ def freeze(connection: Connection, dataset_id: str, now: datetime) -> None:
 
 
 def remove(connection: Connection, dataset_id: str) -> None:
-    """Forget a data set, with all that hangs on it; its blobs are the caller's to delete."""
+    """Forget a data set, with all that hangs on it; its blobs are the principal's to delete."""
     connection.execute(delete(tables.datasets).where(tables.datasets.c.id == dataset_id))
 
 

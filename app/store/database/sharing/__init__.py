@@ -1,1 +1,1 @@
-"""What sharing needs kept: callers, sessions and grants; agreements, their logs and rules, deliveries and webhooks."""
+"""What sharing needs kept: principals, sessions and grants; agreements, their logs and rules, deliveries and webhooks."""

@@ -66,7 +66,7 @@ def of_consumer(connection: Connection, consumer: str, consumer_pid: str) -> Neg
 
 
 def next_sequence(connection: Connection, process: str) -> int:
-    """The place of the next message of a negotiation or transfer, which the caller has locked."""
+    """The place of the next message of a negotiation or transfer, which the principal has locked."""
     messages = tables.dataspace_messages.c
     query = select(func.max(messages.sequence)).where(messages.process == process)
     return int(connection.execute(query).scalar() or 0) + 1

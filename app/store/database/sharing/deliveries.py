@@ -48,7 +48,7 @@ class PlannedDelivery:
 
 
 def add(connection: Connection, delivery: PlannedDelivery) -> bool:
-    """Plan a delivery under an agreement that the caller has locked; False when it is planned."""
+    """Plan a delivery under an agreement that the principal has locked; False when it is planned."""
     known = tables.deliveries.c
     same = select(known.id).where(
         known.agreement == delivery.agreement,

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, Select, delete, insert, or_, select, update
 
-from app.model import Caller, Role, Session
+from app.model import Principal, Role, Session
 from app.store.database import tables
 
 
@@ -20,7 +20,7 @@ def add(connection: Connection, session: Session, token: str) -> None:
         insert(tables.sessions).values(
             id=session.id,
             token_hash=_hashed(token),
-            caller=session.caller.id,
+            principal=session.principal.id,
             key=session.key,
             browser=session.browser,
             begun_at=session.begun_at,
@@ -31,7 +31,7 @@ def add(connection: Connection, session: Session, token: str) -> None:
 
 
 def of_token(connection: Connection, token: str, now: datetime) -> Session | None:
-    """The session of a token, while neither it, nor its key, nor its caller has ended.
+    """The session of a token, while neither it, nor its key, nor its principal has ended.
 
     The token is looked for by its hash: what the time of the search tells is of no use.
     """
@@ -41,9 +41,9 @@ def of_token(connection: Connection, token: str, now: datetime) -> Session | Non
     return _session(row) if row is not None else None
 
 
-def of_caller(connection: Connection, caller_id: str, now: datetime) -> list[Session]:
-    """A caller's live sessions, the newest first."""
-    query = _live(now).where(tables.sessions.c.caller == caller_id)
+def of_principal(connection: Connection, principal_id: str, now: datetime) -> list[Session]:
+    """A principal's live sessions, the newest first."""
+    query = _live(now).where(tables.sessions.c.principal == principal_id)
     rows = connection.execute(query.order_by(tables.sessions.c.begun_at.desc()))
     return [_session(row) for row in rows]
 
@@ -57,20 +57,20 @@ def touch(connection: Connection, session_id: str, now: datetime, ends_at: datet
     )
 
 
-def end(connection: Connection, caller_id: str, session_id: str) -> bool:
-    """End one session of a caller; whether there was one."""
+def end(connection: Connection, principal_id: str, session_id: str) -> bool:
+    """End one session of a principal; whether there was one."""
     done = connection.execute(
         delete(tables.sessions).where(
-            tables.sessions.c.id == session_id, tables.sessions.c.caller == caller_id
+            tables.sessions.c.id == session_id, tables.sessions.c.principal == principal_id
         )
     )
     return done.rowcount > 0
 
 
-def end_all(connection: Connection, caller_id: str) -> int:
-    """End every session of a caller; how many there were."""
+def end_all(connection: Connection, principal_id: str) -> int:
+    """End every session of a principal; how many there were."""
     sessions = tables.sessions
-    return connection.execute(delete(sessions).where(sessions.c.caller == caller_id)).rowcount
+    return connection.execute(delete(sessions).where(sessions.c.principal == principal_id)).rowcount
 
 
 def end_of_key(connection: Connection, key_id: str) -> None:
@@ -84,47 +84,47 @@ def sweep(connection: Connection, now: datetime) -> None:
         connection.execute(delete(table).where(table.c.ends_at <= now))
 
 
-def add_link(connection: Connection, caller_id: str, token: str, ends_at: datetime) -> None:
-    """Keep a link that signs a caller in."""
+def add_link(connection: Connection, principal_id: str, token: str, ends_at: datetime) -> None:
+    """Keep a link that signs a principal in."""
     connection.execute(
         insert(tables.sign_in_links).values(
-            token_hash=_hashed(token), caller=caller_id, ends_at=ends_at
+            token_hash=_hashed(token), principal=principal_id, ends_at=ends_at
         )
     )
 
 
-def take_link(connection: Connection, token: str, now: datetime) -> Caller | None:
+def take_link(connection: Connection, token: str, now: datetime) -> Principal | None:
     """Whom a link signs in; it is gone with this, so that of two who follow it one gets in."""
     links = tables.sign_in_links
     found = connection.execute(
-        select(tables.callers)
-        .join(links, links.c.caller == tables.callers.c.id)
+        select(tables.principals)
+        .join(links, links.c.principal == tables.principals.c.id)
         .where(
             links.c.token_hash == _hashed(token),
             links.c.ends_at > now,
-            tables.callers.c.revoked_at.is_(None),
+            tables.principals.c.revoked_at.is_(None),
         )
     ).one_or_none()
     taken = connection.execute(delete(links).where(links.c.token_hash == _hashed(token)))
     if found is None or taken.rowcount == 0:
         return None
-    return Caller(found.id, found.name, Role(found.role))
+    return Principal(found.id, found.name, Role(found.role))
 
 
 def _live(now: datetime) -> Select[tuple[object, ...]]:
-    """Sessions with their callers, but those that count no longer."""
-    sessions, callers, keys = tables.sessions, tables.callers, tables.keys
+    """Sessions with their principals, but those that count no longer."""
+    sessions, principals, keys = tables.sessions, tables.principals, tables.keys
     return (
         select(
             sessions,
-            callers.c.name.label("caller_name"),
-            callers.c.role.label("caller_role"),
+            principals.c.name.label("principal_name"),
+            principals.c.role.label("principal_role"),
         )
-        .join(callers, callers.c.id == sessions.c.caller)
+        .join(principals, principals.c.id == sessions.c.principal)
         .outerjoin(keys, keys.c.id == sessions.c.key)
         .where(
             sessions.c.ends_at > now,
-            callers.c.revoked_at.is_(None),
+            principals.c.revoked_at.is_(None),
             or_(sessions.c.key.is_(None), keys.c.revoked_at.is_(None)),
         )
     )
@@ -133,7 +133,7 @@ def _live(now: datetime) -> Select[tuple[object, ...]]:
 def _session(row: Row[tuple[object, ...]]) -> Session:
     return Session(
         id=row.id,
-        caller=Caller(row.caller, row.caller_name, Role(row.caller_role)),
+        principal=Principal(row.principal, row.principal_name, Role(row.principal_role)),
         key=row.key,
         browser=row.browser,
         begun_at=row.begun_at,

@@ -54,7 +54,7 @@ def lock(connection: Connection, transfer_id: str) -> None:
 
 
 def change(connection: Connection, transfer: Transfer) -> None:
-    """Keep a transfer, which the caller has locked, in place of what it was."""
+    """Keep a transfer, which the principal has locked, in place of what it was."""
     connection.execute(
         update(tables.transfers)
         .where(tables.transfers.c.id == transfer.id)

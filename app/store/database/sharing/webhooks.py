@@ -14,10 +14,10 @@ from app.store.database import tables
 
 @dataclass(frozen=True, repr=False)
 class Webhook:
-    """An address that a caller wants to be told at; events None for all of them."""
+    """An address that a principal wants to be told at; events None for all of them."""
 
     id: str
-    caller: str
+    principal: str
     url: str
     events: tuple[str, ...] | None
     secret: bytes
@@ -51,7 +51,7 @@ def add(connection: Connection, webhook: Webhook) -> None:
     connection.execute(
         insert(tables.webhooks).values(
             id=webhook.id,
-            caller=webhook.caller,
+            principal=webhook.principal,
             url=webhook.url,
             events=None if webhook.events is None else list(webhook.events),
             secret=webhook.secret,
@@ -60,10 +60,10 @@ def add(connection: Connection, webhook: Webhook) -> None:
     )
 
 
-def of(connection: Connection, callers: Sequence[str]) -> list[Webhook]:
-    """The webhooks of these callers, by id."""
+def of(connection: Connection, principals: Sequence[str]) -> list[Webhook]:
+    """The webhooks of these principals, by id."""
     hooks = tables.webhooks
-    query = select(hooks).where(hooks.c.caller.in_(callers)).order_by(hooks.c.id)
+    query = select(hooks).where(hooks.c.principal.in_(principals)).order_by(hooks.c.id)
     return [_webhook(row) for row in connection.execute(query)]
 
 
@@ -130,4 +130,4 @@ def mark(connection: Connection, message_id: str, **moments: datetime | None) ->
 
 def _webhook(row: Row[tuple[Any, ...]]) -> Webhook:
     events = None if row.events is None else tuple(row.events)
-    return Webhook(row.id, row.caller, row.url, events, row.secret, row.created_at)
+    return Webhook(row.id, row.principal, row.url, events, row.secret, row.created_at)

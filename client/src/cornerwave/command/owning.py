@@ -154,7 +154,7 @@ def grant(
     """Let a recipient have a level, or no longer."""
     with speaking(as_json) as cw:
         found = cw.dataset(dataset)
-        known = {each.name: each.id for each in cw.recipients()}
+        known = {each.name: each.id for each in cw.principals()}
         whom = known.get(recipient, recipient)
         if withdraw:
             found.withdraw(whom)

@@ -24,7 +24,7 @@ Agreement = Annotated[str, typer.Argument(help="The agreement's id.")]
 def recipients(as_json: Json = False) -> None:
     """List everybody with a key."""
     with speaking(as_json) as cw:
-        found = cw.recipients()
+        found = cw.principals()
         lines = [(each.name, each.id, each.role, each.revoked_at) for each in found]
         say_table(("name", "id", "role", "revoked"), lines, found, as_json)
 
@@ -43,7 +43,7 @@ def invite(
         descriptor = os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                made = cw.create_recipient(name, role=role)
+                made = cw.create_principal(name, role=role)
                 file.write(made.key + "\n")
         except BaseException:
             key_file.unlink()
@@ -175,7 +175,7 @@ def jobs(
 
 
 def _traced(dataset: OneDataset, file: Path, reading: Reading) -> Report | None:
-    """What the data set has to do with the file; None where it is not for this caller, not traceable or another."""
+    """What the data set has to do with the file; None where it is not for this principal, not traceable or another."""
     try:
         return dataset.trace(file, reading=reading)
     except (InvalidTable, Conflict, Forbidden, NotFound):
@@ -228,8 +228,8 @@ def audit_log(
         if as_json:
             say_json(found)
             return
-        lines = [(e.sequence, e.at, e.caller, e.action, e.subject, e.outcome) for e in found]
-        say_table(("", "at", "caller", "action", "subject", "outcome"), lines, found, as_json)
+        lines = [(e.sequence, e.at, e.principal, e.action, e.subject, e.outcome) for e in found]
+        say_table(("", "at", "principal", "action", "subject", "outcome"), lines, found, as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -100,7 +100,7 @@ class Distributions:
 
     @operation
     def surveys(self) -> Flow[list[Survey]]:
-        """The surveys that this caller may see."""
+        """The surveys that this principal may see."""
         found = yield from every("surveys", "surveys")
         return [load(Survey, each) for each in found]
 

@@ -18,7 +18,7 @@ MESSAGES = ("request", "offer", "accept", "agree", "verify", "finalize", "termin
 
 @dataclass(frozen=True)
 class Agreement(Shown):
-    """An agreement as it stood when it was looked at. `open_to_you` is what this caller may say next."""
+    """An agreement as it stood when it was looked at. `open_to_you` is what this principal may say next."""
 
     id: str
     state: str
@@ -134,7 +134,7 @@ class Agreements:
 
     @operation
     def agreements(self, *, state: str | None = None) -> Flow[list[Agreement]]:
-        """The agreements that this caller is a party of."""
+        """The agreements that this principal is a party of."""
         found = yield from every("agreements", "agreements", state=state)
         return [load(Agreement, each) for each in found]
 

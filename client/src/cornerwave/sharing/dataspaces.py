@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cornerwave.values import Recipient, Shown, load
+from cornerwave.values import Principal, Shown, load
 from cornerwave.wire.bodies import JsonBody
 from cornerwave.wire.calls import Answer, Call, Flow, every, get, path_of, send
 from cornerwave.wire.driving import operation
@@ -30,16 +30,16 @@ class Dataspaces:
     """What connectors of a data space do, watched and ended by people."""
 
     @operation
-    def name_participant(self, recipient: str, participant_id: str | None) -> Flow[Recipient]:
+    def name_participant(self, recipient: str, participant_id: str | None) -> Flow[Principal]:
         """Say who a recipient is in a data space (such as `did:web:…`), or that it is in none."""
-        path = path_of("recipients", recipient, "participant")
+        path = path_of("principals", recipient, "participant")
         form = JsonBody({"participant_id": participant_id})
         answer: Answer = yield Call("PUT", path, body=form, changes=True)
-        return load(Recipient, answer.json())
+        return load(Principal, answer.json())
 
     @operation
     def transfers(self) -> Flow[list[Transfer]]:
-        """The transfers that this caller is a party of."""
+        """The transfers that this principal is a party of."""
         found = yield from every("transfers", "transfers")
         return [load(Transfer, each) for each in found]
 

@@ -56,7 +56,7 @@ class Webhooks:
 
     @operation
     def webhooks(self) -> Flow[list[Webhook]]:
-        """The webhooks of this caller."""
+        """The webhooks of this principal."""
         answer: Answer = yield get("webhooks")
         return [load(Webhook, each) for each in answer.entries("webhooks")]
 

@@ -64,12 +64,12 @@ class Parties:
 
 
 def parties(service: Service, body: str = PEOPLE) -> Parties:
-    owner_id, owner = service.caller("owner")
-    recipient_id, recipient = service.caller("recipient")
+    owner_id, owner = service.principal("owner")
+    recipient_id, recipient = service.principal("recipient")
     dataset = register(owner, body, columns='{"person": "identifier"}', key_column="person")["id"]
     at = f"/v1/datasets/{dataset}"
     owner.put(f"{at}/levels/partner", json={"noise_variance": 0.25})
     owner.put(f"{at}/levels/public", json={"noise_variance": 1.5, "offered": True})
-    said = owner.patch(at, json={"listed": True, "description": "People."})
+    said = owner.patch(at, json={"listed": True, "description": "Principals."})
     assert said.status_code == 200, said.text
     return Parties(service, owner_id, owner, recipient_id, recipient, dataset)

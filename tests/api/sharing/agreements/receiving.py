@@ -111,7 +111,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def add_webhook(client: Any, receiver: Receiver, **form: Any) -> str:
-    """Have a caller told at the receiver; the webhook's id."""
+    """Have a principal told at the receiver; the webhook's id."""
     made = client.post("/v1/webhooks", json={"url": receiver.url, **form})
     assert made.status_code == 201, made.text
     assert made.headers["cache-control"] == "no-store"

@@ -12,7 +12,7 @@ def test_the_catalogue_shows_what_is_listed_at_the_levels_on_offer(
     both = parties(service)
     found = both.recipient.get("/v1/catalogue").json()["datasets"]
     assert [one["id"] for one in found] == [both.dataset]
-    assert found[0]["description"] == "People."
+    assert found[0]["description"] == "Principals."
     assert found[0]["owner"] == both.owner_id
     assert found[0]["rows"] == 40
     assert [column["name"] for column in found[0]["columns"]] == ["age", "income", "city"]
@@ -24,12 +24,12 @@ def test_the_catalogue_shows_what_is_listed_at_the_levels_on_offer(
     assert both.recipient.get("/v1/catalogue").json()["datasets"] == []
     hidden = both.recipient.get(f"/v1/catalogue/{both.dataset}")
     assert hidden.status_code == 404
-    assert both.owner.get(f"/v1/datasets/{both.dataset}").json()["description"] == "People."
+    assert both.owner.get(f"/v1/datasets/{both.dataset}").json()["description"] == "Principals."
 
 
 def test_only_the_owner_describes_and_lists(service: Service) -> None:
     two = parties(service)
-    _, other = service.caller("owner")
+    _, other = service.principal("owner")
     for client in (two.recipient, other):
         said = client.patch(f"/v1/datasets/{two.dataset}", json={"listed": False})
         assert said.status_code == 404

@@ -13,14 +13,14 @@ import pytest
 from sqlalchemy import update
 
 from app.agreement import Agreement, State, Terms
-from app.model import Caller
-from app.service.asking import Ask
+from app.model import Principal
+from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.deliveries.pushing import push_copy, take_back
 from app.store.database import tables
 from app.store.database.engine import moment, reading, writing
-from app.store.database.sharing import agreements, callers
+from app.store.database.sharing import agreements, principals
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import PEOPLE, Parties, parties
 from tests.api.sharing.agreements.receiving import (
@@ -68,8 +68,8 @@ def test_copies_are_delivered_on_finalizing_and_when_rows_come(
         append(both)
         until(lambda: states(both, agreement) == ["delivered", "delivered"])
         until(lambda: len(receiver.got) == 2)
-        once = both.finalized()["id"]
-        until(lambda: states(both, once) == ["delivered"])
+        idempotency = both.finalized()["id"]
+        until(lambda: states(both, idempotency) == ["delivered"])
     assert sorted(receiver.events[:2]) == ["copy.ready", "rows.refreshed"]
     first, second = receipts(both, agreement)
     assert (first["cause"], first["rows"]) == ("rows:40", 40)
@@ -80,7 +80,7 @@ def test_copies_are_delivered_on_finalizing_and_when_rows_come(
     told = {one["data"]["delivery"]: one["data"] for one in receiver.verified()}
     assert told[second["delivery"]]["checksum"] == second["checksum"]
     # What was agreed once is not delivered again by rows.
-    assert [one["cause"] for one in deliveries(both, once)] == ["once"]
+    assert [one["cause"] for one in deliveries(both, idempotency)] == ["once"]
 
 
 def test_a_push_is_the_download_as_a_file(
@@ -105,7 +105,7 @@ def test_a_push_is_the_download_as_a_file(
     assert content == two.recipient.get(at, headers=parquet).content
     log = service.client().get("/v1/audit-log", params={"limit": 1000}).json()["entries"]
     left = [one for one in log if one["action"] == "copy.release"]
-    assert left[0]["caller"] == two.recipient_id
+    assert left[0]["principal"] == two.recipient_id
 
 
 def test_what_killed_workers_left_of_a_push_is_cleared_away(
@@ -160,9 +160,11 @@ def test_a_push_to_a_bucket_is_there_whole_or_not_at_all(
             raise delivering.Over
 
         resources = service.app.state.resources
-        record = known_caller(resources, two.recipient_id)
+        record = known_principal(resources, two.recipient_id)
         with pytest.raises(delivering.Over):
-            push_copy(resources, Ask(record, "-"), newest["copy"], "lake", "broken/off", ended)
+            push_copy(
+                resources, RequestContext(record, "-"), newest["copy"], "lake", "broken/off", ended
+            )
         assert len(s3.objects()) == 2
         begun = f"out/{agreement}/.0-{two.dataset}-rows-80.parquet.0123456789ab"
         s3.client.put_object(Bucket=s3.bucket, Key=begun, Body=b"PAR1")
@@ -170,11 +172,11 @@ def test_a_push_to_a_bucket_is_there_whole_or_not_at_all(
         assert s3.objects() == [f"{at}-40.parquet"]
 
 
-def known_caller(resources: Resources, caller: str) -> Caller:
+def known_principal(resources: Resources, principal: str) -> Principal:
     with reading(resources.engine) as connection:
-        record = callers.one(connection, caller)
+        record = principals.one(connection, principal)
     assert record is not None
-    return record.caller
+    return record.principal
 
 
 def test_a_delivery_that_fails_is_told_and_kept(

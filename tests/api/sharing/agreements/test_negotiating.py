@@ -174,9 +174,9 @@ def test_a_version_is_changed_once(two: Parties) -> None:
 
 def test_others_see_nothing_and_auditors_look_on(two: Parties) -> None:
     agreement = two.request()["id"]
-    _, stranger = two.service.caller("recipient")
-    _, other_owner = two.service.caller("owner")
-    _, auditor = two.service.caller("auditor")
+    _, stranger = two.service.principal("recipient")
+    _, other_owner = two.service.principal("owner")
+    _, auditor = two.service.principal("auditor")
     for client in (stranger, other_owner):
         for path in ("", "/log"):
             real = client.get(f"/v1/agreements/{agreement}{path}")
@@ -227,7 +227,7 @@ def test_an_altered_log_shows(two: Parties) -> None:
         connection.execute(
             update(tables.agreement_log)
             .where(tables.agreement_log.c.sequence == 2)
-            .values(caller="rc_other")
+            .values(principal="rc_other")
         )
     with reading(engine) as connection:
         known = agreements.one(connection, agreement)

@@ -67,7 +67,7 @@ def test_a_record_says_what_was_agreed_and_is_verified(service: Service) -> None
     # It outlives the agreement, to the byte.
     both.say(both.owner, agreement, "terminate")
     assert both.recipient.get(at).content == record
-    _, stranger = both.service.caller("recipient")
+    _, stranger = both.service.principal("recipient")
     assert stranger.get(at).status_code == 404
 
 

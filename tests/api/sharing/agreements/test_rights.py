@@ -12,10 +12,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from app.agreement import TransferState
-from app.service import asking
+from app.service import unit_of_work
 from app.store.database import tables
 from app.store.database.engine import moment, reading, writing
-from app.store.database.sharing import callers, transfers
+from app.store.database.sharing import principals, transfers
 from app.store.database.sharing.transfers import Transfer
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import PEOPLE, Parties, parties
@@ -144,7 +144,7 @@ def test_rights_begin_at_the_start_and_end_at_the_end_by_the_databases_clock(
             return datetime(2150, 1, 1, tzinfo=tz)
 
     # A process whose clock runs ahead of the end takes nothing away …
-    monkeypatch.setattr(asking, "datetime", FarAhead)
+    monkeypatch.setattr(unit_of_work, "datetime", FarAhead)
     assert both.recipient.get(at).status_code == 200
     monkeypatch.undo()
     day = timedelta(days=1)
@@ -184,7 +184,7 @@ def test_a_key_of_a_transfer_opens_the_copies_of_its_agreement_and_nothing_else(
             "tr_1", first, holder, "1", started, "HttpData-PULL", None, "", "", now, now
         )
         transfers.add(connection, transfer)
-        key = callers.add_key(connection, holder, now, agreement=first, transfer=transfer.id)
+        key = principals.add_key(connection, holder, now, agreement=first, transfer=transfer.id)
     bound = two.service.client(key)
     assert bound.get(f"/v1/copies/{mine}/content").status_code == 200
     assert bound.get(f"/v1/copies/{others}/content").status_code == 404
@@ -201,7 +201,7 @@ def test_a_key_of_a_transfer_opens_the_copies_of_its_agreement_and_nothing_else(
         ("GET", "/v1/datasets"),
         ("GET", "/v1/agreements"),
         ("POST", f"/v1/agreements/{first}/terminate"),
-        ("POST", f"/v1/recipients/{two.recipient_id}/keys"),
+        ("POST", f"/v1/principals/{two.recipient_id}/keys"),
     ):
         assert bound.request(method, path, json={}).status_code == 403
     shares = bound.get("/delta-sharing/shares").json()["items"]

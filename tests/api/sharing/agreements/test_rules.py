@@ -65,7 +65,7 @@ def test_everything_else_waits_for_a_person(
     two = parties(service)
     said = dict(rule)
     if said.get("recipients") == "others":
-        said["recipients"] = [service.caller("recipient")[0]]
+        said["recipients"] = [service.principal("recipient")[0]]
     if said.get("dataset") == "another":
         from tests.api.datasets.test_datasets import register
 
@@ -82,7 +82,7 @@ def test_an_offer_of_the_owner_needs_no_rule_and_meets_none(both: Parties) -> No
 def test_a_rule_that_was_taken_back_agrees_to_nothing(both: Parties) -> None:
     rule = add_rule(both)
     assert both.request(ends_at=soon(1))["state"] == "AGREED"
-    _, other = both.service.caller("owner")
+    _, other = both.service.principal("owner")
     assert other.delete(f"/v1/agreement-rules/{rule['id']}").status_code == 404
     assert both.owner.delete(f"/v1/agreement-rules/{rule['id']}").status_code == 204
     assert both.owner.get("/v1/agreement-rules").json()["rules"] == []
@@ -101,7 +101,7 @@ def test_a_rule_that_was_taken_back_agrees_to_nothing(both: Parties) -> None:
     ],
 )
 def test_a_rule_must_make_sense(service: Service, form: dict[str, Any]) -> None:
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     assert owner.post("/v1/agreement-rules", json=form).status_code == 422
     assert owner.get("/v1/agreement-rules").json()["rules"] == []
 
@@ -110,6 +110,6 @@ def test_a_rule_is_an_owners_and_of_its_own_data(service: Service) -> None:
     two = parties(service)
     form = {"least_privacy": 0.5, "longest_days": 1}
     assert two.recipient.post("/v1/agreement-rules", json=form).status_code == 403
-    _, other = service.caller("owner")
+    _, other = service.principal("owner")
     answer = other.post("/v1/agreement-rules", json={**form, "dataset": two.dataset})
     assert answer.status_code == 404

@@ -94,11 +94,11 @@ def test_items_are_of_one_owner_and_each_named_once(two: Parties) -> None:
 
 
 def test_an_offer_is_of_ones_own_to_a_recipient(two: Parties) -> None:
-    _, other = two.service.caller("owner")
+    _, other = two.service.principal("owner")
     form = two.terms() | {"recipient": two.recipient_id}
     # The data set is listed, and still nobody but its owner can offer it.
     assert other.post("/v1/agreements", json=form).status_code == 404
-    auditor, _ = two.service.caller("auditor")
+    auditor, _ = two.service.principal("auditor")
     for who in (auditor, "rc_nobody", two.owner_id):
         answer = two.owner.post("/v1/agreements", json=two.terms() | {"recipient": who})
         assert answer.status_code == 404, who

@@ -143,7 +143,7 @@ def test_a_redirect_is_an_answer_and_is_not_followed(
     ],
 )
 def test_an_address_that_is_not_of_the_internet_is_refused(service: Service, url: str) -> None:
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     answer = owner.post("/v1/webhooks", json={"url": url})
     assert answer.status_code == 422, answer.text
     assert answer.json()["parameter"] == "url"
@@ -152,7 +152,7 @@ def test_an_address_that_is_not_of_the_internet_is_refused(service: Service, url
 
 @pytest.mark.parametrize("form", [{"events": []}, {"events": ["everything"]}, {"unknown": 1}])
 def test_a_webhook_must_make_sense(service: Service, form: dict[str, Any]) -> None:
-    _, owner = service.caller("owner")
+    _, owner = service.principal("owner")
     answer = owner.post("/v1/webhooks", json={"url": "https://8.8.8.8/", **form})
     assert answer.status_code == 422
 

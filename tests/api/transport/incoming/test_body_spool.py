@@ -28,13 +28,13 @@ QUOTA = SpoolQuota(4 * LIMIT)
 
 
 async def body_of(request: Request) -> AsyncIterator[Readable]:
-    request.state.ask = SimpleNamespace(caller=SimpleNamespace(id="somebody"))
+    request.state.context = SimpleNamespace(principal=SimpleNamespace(id="somebody"))
     async with received_body(request, LIMIT) as body:
         yield body
 
 
 async def small_body_of(request: Request) -> AsyncIterator[Readable]:
-    request.state.ask = SimpleNamespace(caller=SimpleNamespace(id="somebody"))
+    request.state.context = SimpleNamespace(principal=SimpleNamespace(id="somebody"))
     async with received_body(request, SMALL) as body:
         yield body
 

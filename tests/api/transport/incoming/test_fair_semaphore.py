@@ -47,7 +47,8 @@ def test_a_free_slot_goes_to_the_principal_with_the_fewest() -> None:
             for _ in range(3):
                 await stack.enter_async_context(slots.acquire("many"))
             waiting = [
-                asyncio.ensure_future(upload(caller)) for caller in ("many", "many", "one", "two")
+                asyncio.ensure_future(upload(principal))
+                for principal in ("many", "many", "one", "two")
             ]
             await asyncio.sleep(0)
         await asyncio.gather(*waiting)

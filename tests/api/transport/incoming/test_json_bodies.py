@@ -23,15 +23,15 @@ def refused(admin: TestClient, path: str, body: bytes) -> str:
 
 def test_a_form_may_have_a_mebibyte(admin: TestClient) -> None:
     body = b'{"name": "%s"}'
-    assert "1048576 bytes" in refused(admin, "/v1/recipients", body % (b"x" * 2**20))
+    assert "1048576 bytes" in refused(admin, "/v1/principals", body % (b"x" * 2**20))
     # The name itself is too long; the body is not.
-    fits = admin.post("/v1/recipients", content=body % (b"x" * (2**20 - 12)), headers=JSON)
+    fits = admin.post("/v1/principals", content=body % (b"x" * (2**20 - 12)), headers=JSON)
     assert fits.status_code == 422
 
 
 def test_no_more_is_read_of_a_body_than_it_may_have(service: Service) -> None:
     parts = [b" " * 2**18] * 20
-    answered = spoken(service.app, "POST", "/v1/recipients", parts, JSON)
+    answered = spoken(service.app, "POST", "/v1/principals", parts, JSON)
     assert answered.status == 413
     assert answered.read_before_answer == 5
 
@@ -41,7 +41,7 @@ def test_a_small_body_that_unpacks_to_much_is_refused_before_it_is_parsed(
     admin: TestClient, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.api.transport.incoming.json_bodies.orjson", None)
-    assert "lists and objects" in refused(admin, "/v1/recipients", body)
+    assert "lists and objects" in refused(admin, "/v1/principals", body)
 
 
 def test_bodies_are_parsed_in_a_thread_of_their_own(
@@ -55,7 +55,7 @@ def test_bodies_are_parsed_in_a_thread_of_their_own(
 
     monkeypatch.setattr(json_bodies, "extent", noted)
     # The event loop of `spoken` runs in this thread.
-    answered = spoken(service.app, "POST", "/v1/recipients", [b'{"name": "a"}'], JSON)
+    answered = spoken(service.app, "POST", "/v1/principals", [b'{"name": "a"}'], JSON)
     assert answered.status == 201
     assert seen
     assert threading.current_thread() not in seen

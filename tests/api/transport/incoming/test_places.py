@@ -119,7 +119,7 @@ def test_parameters_of_the_address_are_told_by_their_names(admin: TestClient) ->
 
 def test_json_that_breaks_off_is_told_with_its_place(admin: TestClient) -> None:
     json_type = {"content-type": "application/json"}
-    answer = admin.post("/v1/recipients", content='{"name": ', headers=json_type).json()
+    answer = admin.post("/v1/principals", content='{"name": ', headers=json_type).json()
     assert answer["errors"] == [{"where": "body", "problem": "no JSON at character 9"}]
 
 

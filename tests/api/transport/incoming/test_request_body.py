@@ -1,4 +1,4 @@
-"""Bodies on their way in: the caller first, not too slowly, and let go of after an early answer."""
+"""Bodies on their way in: the principal first, not too slowly, and let go of after an early answer."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ JSON = {"content-type": "application/json"}
 @pytest.mark.parametrize(
     ("path", "headers"),
     [
-        ("/v1/recipients", JSON),
+        ("/v1/principals", JSON),
         ("/v1/datasets?name=a", CSV),
         ("/v1/attacks/score", {"content-type": "multipart/form-data; boundary=x"}),
     ],
 )
-def test_nothing_is_read_of_a_body_before_the_caller_is_known(
+def test_nothing_is_read_of_a_body_before_the_principal_is_known(
     service: Service, key: str | None, path: str, headers: dict[str, str]
 ) -> None:
     answered = spoken(service.app, "POST", path, [b"[", b"]"], headers, key=key)
@@ -52,7 +52,7 @@ def test_no_more_of_a_refused_body_is_read_than_is_bearable(
     parts = [b"x" * 1000] * 50
     long = spoken(service.app, "POST", "/v1/datasets?name=a", parts, CSV, key=None)
     assert long.read == 10
-    stalled = spoken(service.app, "POST", "/v1/recipients", [b"x"], JSON, key=None, stalls=True)
+    stalled = spoken(service.app, "POST", "/v1/principals", [b"x"], JSON, key=None, stalls=True)
     assert (stalled.status, stalled.read) == (401, 1)
 
 
@@ -63,7 +63,7 @@ def test_a_sender_that_waits_to_be_told_to_send_is_not_waited_for(service: Servi
 
 
 @pytest.mark.parametrize(
-    ("path", "headers"), [("/v1/datasets?name=a", CSV), ("/v1/recipients", JSON)]
+    ("path", "headers"), [("/v1/datasets?name=a", CSV), ("/v1/principals", JSON)]
 )
 def test_a_body_that_stops_coming_is_told_so(
     sqlite_database: str,

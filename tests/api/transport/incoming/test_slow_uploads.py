@@ -45,7 +45,7 @@ async def begun(conversation: Conversation, read: int) -> None:
 
 def test_bodies_that_trickle_in_hold_no_slot(app: FastAPI, service: Service) -> None:
     """Three keys drip; another one, and one of the three, upload meanwhile."""
-    keys = [service.caller("recipient")[1].headers["authorization"].split()[1] for _ in range(4)]
+    keys = [service.principal("recipient")[1].headers["authorization"].split()[1] for _ in range(4)]
 
     async def scenario() -> list[int]:
         dripping = [(Conversation([b"a,b\n"], stalls=True), key) for key in keys[:3] * 10]
@@ -102,7 +102,7 @@ def test_what_one_key_may_send_at_once_is_bounded_and_told(
         await begun(first, 1)
         await speak(service.app, "POST", ADDRESS, second, CSV)
         other = Conversation(list(TABLE))
-        key = service.caller("owner")[1].headers["authorization"].split()[1]
+        key = service.principal("owner")[1].headers["authorization"].split()[1]
         await speak(service.app, "POST", ADDRESS, other, CSV, key=key)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

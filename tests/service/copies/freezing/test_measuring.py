@@ -18,8 +18,8 @@ from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.copies.freezing import freeze
 from app.service.copies.freezing.freeze import Rows, measure_rows
 from app.service.copies.freezing.rows import batch_moments, part_batches
+from app.service.executor import Threads
 from app.service.resources import Resources
-from app.service.spreading import Threads
 from app.store.blobs.store import BlobStore
 from app.store.vault import Vault
 

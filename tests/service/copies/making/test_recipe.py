@@ -15,7 +15,7 @@ from app.errors import NotReleasable
 from app.model import Part, Role
 from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.path import bridges
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.chain import Chain
 from app.service.copies.freezing.protection import open_protections
 from app.service.copies.making.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
@@ -24,7 +24,7 @@ from app.service.datasets.secrets import open_secret
 from app.store.database.copies import history
 from app.store.database.engine import reading
 from app.store.database.registered import datasets
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register
 
@@ -39,14 +39,14 @@ class Opened:
         append(client, dataset, mixed_table(100, seed=1))
         self.resources = service.app.state.resources
         with reading(self.resources.engine) as connection:
-            ask = Ask(callers.with_role(connection, Role.ADMIN)[0], "test")
+            context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "test")
             entries = history.of(connection, dataset)
             self.chain = Chain(entries[0].previous_hash).extended(entries)
             self.parts = datasets.parts(connection, dataset)
             known = open_protections(self.resources, connection, dataset, self.parts)
             self.protected = [ProtectedPart(part, known[part.number], 0) for part in self.parts]
             self.secret = open_secret(self.resources, connection, dataset)
-        self.release: Release = open_release(self.resources, ask, copy, Selection())
+        self.release: Release = open_release(self.resources, context, copy, Selection())
 
     def recipe(self, part: ProtectedPart) -> CopyRecipe:
         release = self.release

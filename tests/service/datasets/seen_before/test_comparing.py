@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from app.errors import KeyRepeated
-from app.model import Caller, Column, Dataset, Kind, Level, Role, Storage
+from app.model import Column, Dataset, Kind, Level, Principal, Role, Storage
 from app.service.datasets.seen_before import comparing, fingerprinting
 from app.service.datasets.seen_before.comparing import enter_keys, privacy_left
 from app.service.datasets.seen_before.fingerprinting import KeyRuns
 from app.store.database.engine import open_engine, writing
 from app.store.database.registered import datasets, key_books
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 
 Words = NDArray[np.uint64]
 
@@ -31,7 +31,7 @@ def connection(database_url: str) -> Iterator[Connection]:
     now = datetime.now(UTC)
     column = Column("key", Kind.IDENTIFIER, Storage.TEXT, "Said so.")
     with writing(engine) as opened:
-        callers.add(opened, Caller("rc_1", "owner", Role.OWNER), now)
+        principals.add(opened, Principal("rc_1", "owner", Role.OWNER), now)
         dataset = Dataset("ds_1", "people", "rc_1", 0, 0, (column,), "key", now)
         datasets.add(opened, dataset, sealed_secret=b"s", sealed_statistics=b"s")
         yield opened

@@ -44,7 +44,7 @@ def appended(url: str, variances: list[float], dataset: str = "ds_1") -> list[Hi
                 recipe="aes256ctr-segments-v2",
                 first_hash=FIRST_HASH,
                 at=AT,
-                caller="rc_1",
+                principal="rc_1",
             )
             entries.append(entry)
     with opened(url) as engine, reading(engine) as connection:
@@ -93,7 +93,7 @@ def test_the_hash_depends_on_all_that_a_draw_depends_on_and_on_nothing_else(
     }
     for name, value in changes.items():
         assert history.entry_hash(replace(entry, **{name: value})) != entry.hash, name
-    elsewhere = replace(entry, at=datetime.now(UTC), caller="rc_2", copy="cp_9")
+    elsewhere = replace(entry, at=datetime.now(UTC), principal="rc_2", copy="cp_9")
     assert history.entry_hash(elsewhere) == entry.hash
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 log = logging.getLogger("cornerwave.redis")
 
 
-class GuardedRedis:
+class CircuitBreaker:
     """A Redis that may always have no answer."""
 
     def __init__(self, redis: Redis) -> None:
@@ -35,7 +35,7 @@ class GuardedRedis:
         self._failing = False
         self._being_tried = False
 
-    def ask(self, question: Callable[[Redis], T]) -> T | None:
+    def call(self, question: Callable[[Redis], T]) -> T | None:
         """What the question gets, or None; `question` also looks whether the answer makes sense.
 
         It may raise anything: a wrong answer shows in as many ways as there are wrong answers.
@@ -44,7 +44,7 @@ class GuardedRedis:
             return None
         try:
             answer = question(self._redis)
-        except Exception as error:  # see above; a failure is never the caller's
+        except Exception as error:  # see above; a failure is never the principal's
             self._let_rest(error)
             return None
         with self._lock:

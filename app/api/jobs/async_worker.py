@@ -34,7 +34,7 @@ from app.errors import (
     Unauthenticated,
     Unavailable,
 )
-from app.service.asking import Ask, Once
+from app.service.context import IdempotentRequest, RequestContext
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.job_types import Failed, JobType, Outcome
 from app.service.jobs.progress import Progress
@@ -46,7 +46,7 @@ from app.store.blobs.sealed_bytes import SealedFile, SealedReader, SealingWriter
 from app.store.database import receipts
 from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
-from app.store.database.sharing import callers
+from app.store.database.sharing import principals
 
 KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host")
 """Of a request, what its answer depends on."""
@@ -58,7 +58,7 @@ MAY_PASS = (Busy.slug, Unavailable.slug, StorageFull.slug)
 
 
 def request_kind(app: FastAPI) -> JobType:
-    """Jobs that answer requests by the routes of an app, without what stands around them for callers."""
+    """Jobs that answer requests by the routes of an app, without what stands around them for principals."""
     handlers = {
         error: handler
         for error, handler in app.exception_handlers.items()
@@ -84,7 +84,7 @@ class Answer:
     problem: bytes = b""
 
     async def send(self, message: Message) -> None:
-        self.progress.look()
+        self.progress.raise_if_cancelled()
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = [
@@ -98,13 +98,13 @@ class Answer:
 
 def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) -> Outcome:
     given = payload_of(resources, job)
-    ask = _ask(resources, job, given["key"])
+    context = _ask(resources, job, given["key"])
     name = answer_file(job.id, job.attempts)
     files = resources.jobs.files
     try:
         with files.opened(request_file(job.id)) as body, files.writer(name) as sink:
             answer = Answer(sink, progress)
-            replay = Replay(ask, progress, BytesIO(), given["key"])
+            replay = Replay(context, progress, BytesIO(), given["key"])
             replay.body = ReplayedBody(body, replay)
             anyio.run(_run, app, _scope(given, body.size, replay), answer)
             if answer.status >= 400:
@@ -113,7 +113,7 @@ def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) ->
         raise NotFound("What was sent with the request is not there any more.") from None
     except _Refused as refused:
         return _refused(refused.answer)
-    subject = _subject(resources, ask)
+    subject = _subject(resources, context)
     kept = [(n, v) for n, v in answer.headers if n.lower() not in DROPPED_HEADERS]
     return Outcome({"status": answer.status, "headers": kept, "file": name}, subject)
 
@@ -137,7 +137,7 @@ class ReplayedBody(SealedReader):
     def read(self, size: int, /) -> bytes:
         found = super().read(size)
         reading = self._replay.progress.share(0, self._replay.reading)
-        reading.tell("reading the table", self.position, self._size)
+        reading.report("reading the table", self.position, self._size)
         return found
 
 
@@ -157,13 +157,15 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
     await app(scope, incoming.receive, answer.send)
 
 
-def _ask(resources: Resources, job: Job, key_id: str) -> Ask:
+def _ask(resources: Resources, job: Job, key_id: str) -> RequestContext:
     """Who asked, if the key that it asked with is valid still; the job's id makes its writes one."""
     with reading(resources.engine) as connection:
-        caller = callers.holder_of(connection, job.caller or "", key_id)
-        if caller is None:
+        principal = principals.holder_of(connection, job.principal or "", key_id)
+        if principal is None:
             raise Unauthenticated("The key was revoked before its job was run.")
-    return Ask(caller, job.request_id, Once(f"job:{job.id}", lambda: job.id, job.id))
+    return RequestContext(
+        principal, job.request_id, IdempotentRequest(f"job:{job.id}", lambda: job.id, job.id)
+    )
 
 
 def _scope(given: dict[str, Any], size: int, replay: Replay) -> Scope:
@@ -183,7 +185,7 @@ def _scope(given: dict[str, Any], size: int, replay: Replay) -> Scope:
         "headers": headers,
         "client": None,
         "server": None,
-        "state": {"request_id": replay.ask.request_id, "replay": replay},
+        "state": {"request_id": replay.context.request_id, "replay": replay},
     }
 
 
@@ -199,11 +201,11 @@ def _refused(answer: Answer) -> Outcome:
     raise Failed(slug, title, detail, fields, may_pass=slug in MAY_PASS)
 
 
-def _subject(resources: Resources, ask: Ask) -> str | None:
+def _subject(resources: Resources, context: RequestContext) -> str | None:
     """What the request wrote, where it wrote."""
-    assert ask.once is not None
+    assert context.idempotency is not None
     with reading(resources.engine) as connection:
-        receipt = receipts.find(connection, ask.caller.id, ask.once.key)
+        receipt = receipts.find(connection, context.principal.id, context.idempotency.key)
     return None if receipt is None else receipt.subject
 
 

@@ -1,6 +1,6 @@
-"""A request that its caller would rather have answered later: it becomes a job.
+"""A request that its principal would rather have answered later: it becomes a job.
 
-Its body is sealed at rest first; then the row is committed, and the caller gets 202 and an address, or
+Its body is sealed at rest first; then the row is committed, and the principal gets 202 and an address, or
 the answer itself where it waits for a while and the job is done in time.
 """
 
@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.jobs.replaying import KEPT_HEADERS, answer_of
+from app.api.jobs.async_worker import KEPT_HEADERS, answer_of
 from app.api.jobs.schemas import JobView
 from app.api.transport.dependencies import Later, key_of
 from app.api.transport.incoming.body_spool import received_body
@@ -24,20 +24,23 @@ from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.tables import FORM, require_form
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
-from app.service.asking import Ask, new_id, work
+from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.tidying import REQUEST, request_file
 from app.service.jobs.watching import Watched, show_job
 from app.service.resources import Resources
+from app.service.unit_of_work import unit_of_work
 from app.store.database.jobs import JobState
-from app.store.database.sharing.callers import public_id
+from app.store.database.sharing.principals import public_id
 from app.tables.bodies.encoding import Readable
 
 CHUNK_BYTES = 2**20
 LOOKS_SECONDS = (0.05, 0.1, 0.2, 0.5)
 
 
-async def accept(request: Request, route: APIRoute, ask: Ask, wish: Later) -> Response:
+async def accept(
+    request: Request, route: APIRoute, context: RequestContext, wish: Later
+) -> Response:
     """Keep the request as a job; 202 and the job, or the answer where it is there in time."""
     _check_parameters(request, route)
     resources: Resources = request.app.state.resources
@@ -46,9 +49,9 @@ async def accept(request: Request, route: APIRoute, ask: Ask, wish: Later) -> Re
         beginning = await run_in_threadpool(body.read, CHUNK_BYTES)
         if not beginning:
             _refuse_missing(request, route)
-        async with uploads.acquire(ask.caller.id):
-            job_id = await run_in_threadpool(_kept, request, resources, ask, beginning, body)
-    watched = await _waited(resources, ask, job_id, wish.seconds)
+        async with uploads.acquire(context.principal.id):
+            job_id = await run_in_threadpool(_kept, request, resources, context, beginning, body)
+    watched = await _waited(resources, context, job_id, wish.seconds)
     # Who does not wait is told of a job, also of one that was quicker than this look at it.
     answer = _answer if wish.seconds > 0 else _accepted
     response = await run_in_threadpool(answer, resources, watched)
@@ -84,7 +87,11 @@ def _refuse_missing(request: Request, route: APIRoute) -> None:
 
 
 def _kept(
-    request: Request, resources: Resources, ask: Ask, beginning: bytes, body: Readable
+    request: Request,
+    resources: Resources,
+    context: RequestContext,
+    beginning: bytes,
+    body: Readable,
 ) -> str:
     """Seal the body and keep the job. Without the row, the file goes."""
     job_id = new_id("job")
@@ -96,7 +103,7 @@ def _kept(
                 sink.write(data)
                 stored_bytes += len(data)
                 data = body.read(CHUNK_BYTES)
-        _enqueue(request, resources, ask, job_id, stored_bytes)
+        _enqueue(request, resources, context, job_id, stored_bytes)
     except BaseException:
         resources.jobs.files.remove(name)
         raise
@@ -104,7 +111,7 @@ def _kept(
 
 
 def _enqueue(
-    request: Request, resources: Resources, ask: Ask, job_id: str, stored_bytes: int
+    request: Request, resources: Resources, context: RequestContext, job_id: str, stored_bytes: int
 ) -> None:
     said = {
         "method": request.method,
@@ -118,27 +125,29 @@ def _enqueue(
         ],
         "key": public_id(key_of(request) or ""),
     }
-    with work(resources, ask) as under_way:
+    with unit_of_work(resources, context) as uow:
         enqueue(
-            under_way.connection,
+            uow.connection,
             resources,
             kind=REQUEST,
             subject=f"{request.method} {request.url.path}"[:500],
             payload=said,
-            caller=ask.caller,
-            request_id=ask.request_id,
+            principal=context.principal,
+            request_id=context.request_id,
             job_id=job_id,
             stored_bytes=stored_bytes,
         )
-        under_way.record("job.accept", job_id, route=request.scope["route"].path)
+        uow.record("job.accept", job_id, route=request.scope["route"].path)
 
 
-async def _waited(resources: Resources, ask: Ask, job_id: str, seconds: float) -> Watched:
+async def _waited(
+    resources: Resources, context: RequestContext, job_id: str, seconds: float
+) -> Watched:
     """The job as it is when it has ended, or when the time is over."""
     deadline = time.monotonic() + seconds
     looks = iter(LOOKS_SECONDS)
     while True:
-        watched = await run_in_threadpool(show_job, resources, ask, job_id)
+        watched = await run_in_threadpool(show_job, resources, context, job_id)
         left = deadline - time.monotonic()
         if watched.job.state.ended or left <= 0:
             return watched

@@ -13,11 +13,11 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from app.api.jobs import accepting
+from app.api.jobs import async_requests
 from app.api.transport.dependencies import reading_share
 from app.main import ROUTERS
 from app.numerics.copies.shapes.covering.runs import compile_runs
-from app.service.asking import Ask
+from app.service.context import RequestContext
 from app.service.copies.released import plans
 from app.service.jobs.progress import Progress
 from app.service.jobs.watching import Watched
@@ -91,12 +91,14 @@ def without_ids(body: bytes) -> Any:
 def test_who_does_not_wait_gets_a_job_also_one_that_is_done(
     running: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waited = accepting._waited
+    waited = async_requests._waited
 
-    async def until_it_has_ended(resources: Resources, ask: Ask, job: str, _: float) -> Watched:
-        return await waited(resources, ask, job, 600.0)
+    async def until_it_has_ended(
+        resources: Resources, context: RequestContext, job: str, _: float
+    ) -> Watched:
+        return await waited(resources, context, job, 600.0)
 
-    monkeypatch.setattr(accepting, "_waited", until_it_has_ended)
+    monkeypatch.setattr(async_requests, "_waited", until_it_has_ended)
     address = "/v1/identifiability?confidential=amount"
     accepted = sent(running, address, STATELESS[address], **LATER)
     assert (accepted.status_code, accepted.json()["state"]) == (202, "done")
@@ -211,7 +213,7 @@ def test_progress_never_goes_back_and_ends_at_its_total(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, float]] = []
-    tell = Progress.tell
+    tell = Progress.report
 
     def noted(progress: Progress, step: str, done: int, total: int) -> None:
         tell(progress, step, done, total)
@@ -316,10 +318,10 @@ def test_what_is_wrong_with_the_address_is_said_at_once_and_with_the_body_by_the
 
 def test_a_key_that_was_revoked_meanwhile_is_asked_for_again(service: Service) -> None:
     admin = service.client()
-    whose, client = service.caller("owner")
+    whose, client = service.principal("owner")
     address = "/v1/synthesis/primp?seed=1"
     job = sent(client, address, STATELESS[address], **LATER).headers["Location"]
-    admin.post(f"/v1/recipients/{whose}/keys")  # a new key, in place of all before
+    admin.post(f"/v1/principals/{whose}/keys")  # a new key, in place of all before
     with service.client() as running:
         shown = ended(running, job)
     assert (shown["state"], shown["problem"]["type"]) == ("failed", "/problems/unauthenticated")

@@ -13,9 +13,10 @@ from httpx2 import Response
 from starlette.types import Scope
 
 from app.api.transport.incoming.request_body import Fingerprint
-from app.model import Caller, Role
-from app.service.asking import Ask, work
-from app.store.database.sharing import callers
+from app.model import Principal, Role
+from app.service.context import RequestContext
+from app.service.unit_of_work import unit_of_work
+from app.store.database.sharing import principals
 from tests.api.conftest import Service
 
 TABLE = b"age,income\n1,2\n2,5\n3,1\n"
@@ -115,22 +116,22 @@ def test_a_fingerprint_is_the_same_when_it_is_asked_for_again() -> None:
 def test_a_key_that_is_shown_once_is_not_repeated(service: Service) -> None:
     admin = service.client()
     headers = {"Idempotency-Key": "k1"}
-    first = admin.post("/v1/recipients", json={"name": "a"}, headers=headers)
+    first = admin.post("/v1/principals", json={"name": "a"}, headers=headers)
     assert first.headers["cache-control"] == "no-store"
-    again = admin.post("/v1/recipients", json={"name": "a"}, headers=headers)
+    again = admin.post("/v1/principals", json={"name": "a"}, headers=headers)
     assert again.status_code == 409
     assert again.json()["subject"] == first.json()["id"]
     assert first.json()["key"] not in again.text
     rotated = admin.post(
-        f"/v1/recipients/{first.json()['id']}/keys", headers=headers | {"Idempotency-Key": "k2"}
+        f"/v1/principals/{first.json()['id']}/keys", headers=headers | {"Idempotency-Key": "k2"}
     )
     assert rotated.status_code == 201
     again = admin.post(
-        f"/v1/recipients/{first.json()['id']}/keys", headers=headers | {"Idempotency-Key": "k2"}
+        f"/v1/principals/{first.json()['id']}/keys", headers=headers | {"Idempotency-Key": "k2"}
     )
     assert again.status_code == 409
     assert rotated.json()["key"] not in again.text
-    assert len(admin.get("/v1/recipients").json()["recipients"]) == 2
+    assert len(admin.get("/v1/principals").json()["principals"]) == 2
 
 
 def test_an_answer_is_not_repeated_when_the_right_to_it_has_changed(
@@ -141,7 +142,7 @@ def test_an_answer_is_not_repeated_when_the_right_to_it_has_changed(
     for level, variance in (("low", 0.5), ("high", 1.5)):
         path = f"/v1/datasets/{made}/levels/{level}"
         assert admin.put(path, json={"noise_variance": variance}).is_success
-    recipient, theirs = service.caller("recipient")
+    recipient, theirs = service.principal("recipient")
     grant = f"/v1/datasets/{made}/grants/{recipient}"
     assert admin.put(grant, json={"level": "low"}).is_success
     path, headers = f"/v1/datasets/{made}/copies", {"Idempotency-Key": "k1"}
@@ -164,32 +165,32 @@ def test_an_answer_is_not_repeated_when_the_right_to_it_has_changed(
 def test_the_same_key_for_another_request_is_a_conflict(service: Service) -> None:
     admin = service.client()
     headers = {"Idempotency-Key": "k1"}
-    admin.post("/v1/recipients", json={"name": "a"}, headers=headers)
-    other = admin.post("/v1/recipients", json={"name": "b"}, headers=headers)
+    admin.post("/v1/principals", json={"name": "a"}, headers=headers)
+    other = admin.post("/v1/principals", json={"name": "b"}, headers=headers)
     assert other.status_code == 409
     assert other.json()["type"] == "/problems/idempotency-conflict"
 
 
-def test_keys_of_different_callers_do_not_meet(service: Service) -> None:
-    _, owner = service.caller("owner")
+def test_keys_of_different_principals_do_not_meet(service: Service) -> None:
+    _, owner = service.principal("owner")
     headers = {"Idempotency-Key": "k1"}
-    assert service.client().post("/v1/recipients", json={"name": "a"}, headers=headers).is_success
-    assert owner.post("/v1/recipients", json={"name": "b"}, headers=headers).json()["name"] == "b"
+    assert service.client().post("/v1/principals", json={"name": "a"}, headers=headers).is_success
+    assert owner.post("/v1/principals", json={"name": "b"}, headers=headers).json()["name"] == "b"
 
 
 def test_a_failed_write_may_be_tried_again_with_its_key(service: Service) -> None:
     admin = service.client()
     headers = {"Idempotency-Key": "k1"}
-    assert admin.post("/v1/recipients", json={"name": "/"}, headers=headers).status_code == 422
-    assert admin.post("/v1/recipients", json={"name": "a"}, headers=headers).status_code == 201
+    assert admin.post("/v1/principals", json={"name": "/"}, headers=headers).status_code == 422
+    assert admin.post("/v1/principals", json={"name": "a"}, headers=headers).status_code == 201
 
 
 def test_a_write_without_an_answer_to_repeat_is_repeated_too(service: Service) -> None:
-    recipient, _ = service.caller("recipient")
+    recipient, _ = service.principal("recipient")
     headers = {"Idempotency-Key": "k1"}
     admin = service.client()
     for _ in range(2):
-        assert admin.delete(f"/v1/recipients/{recipient}", headers=headers).status_code == 204
+        assert admin.delete(f"/v1/principals/{recipient}", headers=headers).status_code == 204
 
 
 def test_the_same_write_sent_at_once_by_many_happens_once(
@@ -200,19 +201,19 @@ def test_the_same_write_sent_at_once_by_many_happens_once(
     def send(_: int) -> int:
         form = {"name": "a"}
         headers = {"Idempotency-Key": "k1"}
-        answer = service.client().post("/v1/recipients", json=form, headers=headers)
+        answer = service.client().post("/v1/principals", json=form, headers=headers)
         return int(answer.status_code)
 
     with ThreadPoolExecutor(6) as pool:
         statuses = list(pool.map(send, range(6)))
     assert statuses.count(201) >= 1
     assert set(statuses) <= {201, 409}
-    assert len(service.client().get("/v1/recipients").json()["recipients"]) == 2
+    assert len(service.client().get("/v1/principals").json()["principals"]) == 2
 
 
 def test_a_write_that_is_not_recorded_is_not_kept(service: Service) -> None:
-    ask = Ask(Caller("rc_asking", "asking", Role.ADMIN), "request")
-    unrecorded = work(service.app.state.resources, ask)
-    with pytest.raises(ValueError, match="must be recorded"), unrecorded as under_way:
-        callers.add(under_way.connection, Caller("rc_new", "new", Role.OWNER), under_way.now)
-    assert service.client().get("/v1/recipients/rc_new").status_code == 404
+    context = RequestContext(Principal("rc_asking", "asking", Role.ADMIN), "request")
+    unrecorded = unit_of_work(service.app.state.resources, context)
+    with pytest.raises(ValueError, match="must be recorded"), unrecorded as uow:
+        principals.add(uow.connection, Principal("rc_new", "new", Role.OWNER), uow.now)
+    assert service.client().get("/v1/principals/rc_new").status_code == 404

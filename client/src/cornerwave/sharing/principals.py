@@ -1,48 +1,48 @@
-"""People and keys, the audit log, surveys, and the state of the service."""
+"""Principals and keys, the audit log, surveys, and the state of the service."""
 
 from __future__ import annotations
 
-from cornerwave.values import LogEntry, NewKey, Recipient, Report, load
+from cornerwave.values import LogEntry, NewKey, Principal, Report, load
 from cornerwave.wire.calls import Answer, Call, Flow, every, get, send
 from cornerwave.wire.driving import operation
 
 
-class People:
+class Principals:
     """Who has a key, and what they did with it."""
 
     @operation
-    def create_recipient(self, name: str, *, role: str = "recipient") -> Flow[NewKey]:
+    def create_principal(self, name: str, *, role: str = "recipient") -> Flow[NewKey]:
         """Give somebody a key; it is shown this once."""
-        answer: Answer = yield send("POST", "recipients", form={"name": name, "role": role})
+        answer: Answer = yield send("POST", "principals", form={"name": name, "role": role})
         return load(NewKey, answer.json())
 
     @operation
-    def recipients(self) -> Flow[list[Recipient]]:
+    def principals(self) -> Flow[list[Principal]]:
         """Everybody with a key."""
-        found = yield from every("recipients", "recipients")
-        return [load(Recipient, each) for each in found]
+        found = yield from every("principals", "principals")
+        return [load(Principal, each) for each in found]
 
     @operation
-    def recipient(self, recipient: str) -> Flow[Recipient]:
+    def principal(self, principal_id: str) -> Flow[Principal]:
         """One of them, by id."""
-        answer: Answer = yield get("recipients", recipient)
-        return load(Recipient, answer.json())
+        answer: Answer = yield get("principals", principal_id)
+        return load(Principal, answer.json())
 
     @operation
-    def revoke_recipient(self, recipient: str) -> Flow[None]:
+    def revoke_principal(self, principal_id: str) -> Flow[None]:
         """Take all keys from somebody."""
-        yield send("DELETE", "recipients", recipient)
+        yield send("DELETE", "principals", principal_id)
 
     @operation
-    def rotate_key(self, recipient: str) -> Flow[NewKey]:
+    def rotate_key(self, principal_id: str) -> Flow[NewKey]:
         """A further key for somebody; the old ones stay until they are revoked."""
-        answer: Answer = yield send("POST", "recipients", recipient, "keys")
+        answer: Answer = yield send("POST", "principals", principal_id, "keys")
         return load(NewKey, answer.json())
 
     @operation
-    def revoke_key(self, recipient: str, key_id: str) -> Flow[None]:
+    def revoke_key(self, principal_id: str, key_id: str) -> Flow[None]:
         """Take one key from somebody."""
-        yield send("DELETE", "recipients", recipient, "keys", key_id)
+        yield send("DELETE", "principals", principal_id, "keys", key_id)
 
     @operation
     def audit_log(self, *, most: int | None = None) -> Flow[list[LogEntry]]:

@@ -129,7 +129,7 @@ class Observing:
                 "status": status,
                 "bytes": sent,
                 "seconds": round(took, 4),
-                "caller": scope.get("state", {}).get("caller"),
+                "principal": scope.get("state", {}).get("principal"),
             }
             | ({} if cut is None else {"cut": cut}),
         )
@@ -185,7 +185,7 @@ def _log_uncaught(
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's own X-Request-ID if it is harmless, else a new one."""
+    """The principal's own X-Request-ID if it is harmless, else a new one."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and ACCEPTABLE_ID.fullmatch(value.decode("latin-1")):
             return str(value.decode("latin-1"))

@@ -27,13 +27,13 @@ def go_on() -> None:
     """Nobody who could end the work watches it."""
 
 
-class Spread(Protocol):
+class Executor(Protocol):
     """Who does the tasks."""
 
     elsewhere: bool
     """Whether that is another process, which this one cannot interrupt."""
 
-    def over(
+    def map(
         self, work: Callable[[Task], Made], tasks: Iterable[Task], look: Look = go_on
     ) -> Generator[Made, None, None]:
         """What `work` makes of each task, in order; several are under way at once.
@@ -70,25 +70,25 @@ class Threads:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="spread")
 
-    def over(
+    def map(
         self, work: Callable[[Task], Made], tasks: Iterable[Task], look: Look = go_on
     ) -> Generator[Made, None, None]:
         """As of `Spread`."""
-        under_way: deque[Future[Made]] = deque()
+        uow: deque[Future[Made]] = deque()
         left = iter(tasks)
         given_up = threading.Event()
         try:
             while True:
-                while len(under_way) < self._threads and (task := next(left, None)) is not None:
-                    under_way.append(self._pool.submit(_while_wanted, given_up, work, task))
-                if not under_way:
+                while len(uow) < self._threads and (task := next(left, None)) is not None:
+                    uow.append(self._pool.submit(_while_wanted, given_up, work, task))
+                if not uow:
                     return
-                while not wait([under_way[0]], LOOK_SECONDS).done:
+                while not wait([uow[0]], LOOK_SECONDS).done:
                     look()
-                yield under_way.popleft().result()
+                yield uow.popleft().result()
         finally:
             given_up.set()
-            for future in under_way:
+            for future in uow:
                 if not future.cancel():
                     future.exception()
 

@@ -1,4 +1,4 @@
-"""Work for a caller who has left ends at the next step, and nothing of it stays."""
+"""Work for a principal who has left ends at the next step, and nothing of it stays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BODIES: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_table_of_a_caller_who_left_is_not_read_on(
+def test_a_table_of_a_principal_who_left_is_not_read_on(
     service: Service, body: Callable[[], bytes]
 ) -> None:
     octets = {"content-type": "application/octet-stream"}

@@ -1,0 +1,129 @@
+"""Idempotency-Key: a write that carries one is carried out once, and its answer is repeated.
+
+The receipt is kept in the write's own transaction (service/unit_of_work.py). The answer is added to it afterwards, sealed.
+Two requests are the same when method, address, query and body are. An answer is repeated only while the right behind it
+is unchanged; an answer with `no-store`, because it shows a key, is never kept.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode, b64encode
+
+import orjson
+from anyio import from_thread
+from anyio.lowlevel import EventLoopToken
+from fastapi import Request, Response
+
+from app.api.transport.dependencies import get_resources
+from app.api.transport.incoming.request_body import Fingerprint, incoming_body_of
+from app.errors import IdempotencyConflict, InvalidParameter
+from app.service.context import IdempotentRequest, RequestContext
+from app.service.permission import right_to
+from app.store.database import receipts
+from app.store.database.engine import reading, writing
+from app.store.database.receipts import Receipt
+
+LONGEST_KEY = 200
+REPEATED_HEADERS = ("location", "preference-applied")
+LOOKS, LOOK_SECONDS = 20, 0.1
+"""How often, and after which time, it is looked for an answer that may be on its way."""
+
+PURPOSE = "fingerprints of requests"
+"""Of the key that follows from the master key. With another master key a request sent again is refused, not done twice."""
+
+
+def idempotent_request(request: Request, token: EventLoopToken) -> IdempotentRequest | None:
+    key = request.headers.get("idempotency-key")
+    if key is None or request.method in ("GET", "HEAD", "OPTIONS"):
+        return None
+    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise InvalidParameter(
+            f"Idempotency-Key must have 1 to {LONGEST_KEY} printable ASCII characters",
+            parameter="Idempotency-Key",
+        )
+    incoming = incoming_body_of(request)
+    fingerprint = Fingerprint(request, get_resources(request).vault.derived(PURPOSE))
+    incoming.hash_into(fingerprint.update)
+    limit = upload_limit(request)
+
+    def whole() -> str:
+        # Called in a thread, before the write begins: what the reader of the table left is read.
+        if not incoming.ended:
+            from_thread.run(incoming.rest, limit, token=token)
+        return fingerprint.hexdigest()
+
+    return IdempotentRequest(key, whole)
+
+
+def wait_for_receipt(
+    request: Request, context: RequestContext, idempotency: IdempotentRequest
+) -> Receipt | None:
+    """The receipt for this key; its answer is kept a moment after it, and waited for."""
+    for _ in range(LOOKS):
+        with reading(get_resources(request).engine) as connection:
+            receipt = receipts.find(connection, context.principal.id, idempotency.key)
+        if receipt is None or receipt.answer is not None:
+            return receipt
+        time.sleep(LOOK_SECONDS)
+    return receipt
+
+
+def replay_answer(
+    request: Request, context: RequestContext, idempotency: IdempotentRequest, receipt: Receipt
+) -> Response:
+    """The answer that this key got before, if the request is the same and so is the right to it."""
+    if receipt.fingerprint != idempotency.fingerprint():
+        raise IdempotencyConflict("This Idempotency-Key was used for another request.")
+    if receipt.answer is None or receipt.status is None:
+        raise IdempotencyConflict(
+            "This request was carried out, and its answer is not repeated: it showed a key, or was"
+            " lost. Look at the subject; a key that was not seen is replaced by a new one.",
+            subject=receipt.subject,
+        )
+    resources = get_resources(request)
+    kept = orjson.loads(
+        resources.vault.open(receipt.answer, _context(context.principal.id, idempotency))
+    )
+    body = b64decode(kept["body"])
+    if body and kept["right"] != right_to(resources, context, receipt.subject):
+        raise IdempotencyConflict(
+            "This request was carried out. Your right to its subject has changed since, so that the"
+            " answer is not repeated.",
+            subject=receipt.subject,
+        )
+    headers = {"Idempotency-Replayed": "true"} | kept.get("headers", {})
+    return Response(body, receipt.status, headers, kept["media_type"])
+
+
+def keep_answer(
+    request: Request, context: RequestContext, idempotency: IdempotentRequest, response: Response
+) -> None:
+    body = getattr(response, "body", None)
+    shown_once = "no-store" in response.headers.get("cache-control", "")
+    if body is None or response.status_code >= 400 or shown_once:
+        return
+    resources = get_resources(request)
+    with reading(resources.engine) as connection:
+        receipt = receipts.find(connection, context.principal.id, idempotency.key)
+    if receipt is None:
+        return
+    kept = {
+        "body": b64encode(body).decode(),
+        "media_type": response.headers.get("content-type", ""),
+        "right": right_to(resources, context, receipt.subject) if body else None,
+        "headers": {n: response.headers[n] for n in REPEATED_HEADERS if n in response.headers},
+    }
+    sealed = resources.vault.seal(orjson.dumps(kept), _context(context.principal.id, idempotency))
+    with writing(resources.engine) as connection:
+        receipts.add_answer(
+            connection, context.principal.id, idempotency.key, response.status_code, sealed
+        )
+
+
+def upload_limit(request: Request) -> int:
+    return get_resources(request).limits.upload_bytes
+
+
+def _context(principal: str, idempotency: IdempotentRequest) -> str:
+    return f"answer:{principal}:{idempotency.key}"

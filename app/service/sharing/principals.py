@@ -1,0 +1,171 @@
+"""Principals and their keys: make, look up, rotate, revoke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sqlalchemy.exc import IntegrityError
+
+from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
+from app.model import Principal, Role
+from app.service.context import RequestContext, checked_name, new_id, require
+from app.service.resources import Resources
+from app.service.unit_of_work import UnitOfWork, is_duplicate, unit_of_work
+from app.store.database.engine import reading
+from app.store.database.sharing import principals, sessions
+from app.store.database.sharing.principals import PrincipalRecord
+
+LONGEST_PARTICIPANT = 500
+
+
+@dataclass(frozen=True, repr=False)
+class NewKey:
+    """A principal and the key just made for it: the only time that the key is seen."""
+
+    principal: Principal
+    key: str
+
+
+def create_principal(
+    resources: Resources, context: RequestContext, name: str, role: Role
+) -> NewKey:
+    """A new principal with its first key. An owner may make recipients, an administrator anyone."""
+    require(context, Role.OWNER)
+    if context.principal.role is Role.OWNER and role is not Role.RECIPIENT:
+        raise Refusal(f"only an administrator may make a key with the role {role.value}")
+    checked_name("name", name)
+    with unit_of_work(resources, context) as uow:
+        if principals.name_taken(uow.connection, name):
+            raise _name_taken(name)
+        principal = Principal(new_id("rc"), name, role)
+        try:
+            principals.add(uow.connection, principal, uow.now, context.principal.id)
+        except IntegrityError as error:
+            # Somebody took the name since the look at it.
+            raise (_name_taken(name) if is_duplicate(error) else error) from None
+        key = principals.add_key(uow.connection, principal.id, uow.now)
+        uow.record("recipient.create", principal.id, role=role.value, key=principals.public_id(key))
+    return NewKey(principal, key)
+
+
+def rotate_key(resources: Resources, context: RequestContext, recipient: str) -> NewKey:
+    """A new key in place of all the principal had; its sessions end. Everyone may rotate their own."""
+    if recipient != context.principal.id:
+        require(context)
+    with unit_of_work(resources, context) as uow:
+        record = _live(uow, recipient)
+        revoked = principals.revoke_keys(uow.connection, recipient, uow.now)
+        sessions.end_all(uow.connection, recipient)
+        key = principals.add_key(uow.connection, recipient, uow.now)
+        uow.record("key.rotate", recipient, revoked=revoked, key=principals.public_id(key))
+    return NewKey(record.principal, key)
+
+
+def name_participant(
+    resources: Resources, context: RequestContext, recipient: str, participant_id: str | None
+) -> PrincipalRecord:
+    """Say who a recipient is in a data space, or that it is in none (any more).
+
+    For administrators alone: whoever goes by an identity is offered what others agreed with it.
+    """
+    require(context)
+    if participant_id is not None:
+        checked_participant(participant_id)
+    with unit_of_work(resources, context) as uow:
+        record = _live(uow, recipient)
+        if record.principal.role is not Role.RECIPIENT:
+            raise InvalidParameter(
+                "only recipients have a participant id", parameter="participant_id"
+            )
+        try:
+            principals.set_participant(uow.connection, recipient, participant_id)
+        except IntegrityError as error:
+            raise (_participant_taken() if is_duplicate(error) else error) from None
+        uow.record("recipient.participant", recipient, participant=participant_id)
+    return replace(record, participant_id=participant_id)
+
+
+def checked_participant(participant_id: str) -> str:
+    """The id, or InvalidParameter: a name as data spaces have them, a URI of printable characters."""
+    if not 0 < len(participant_id) <= LONGEST_PARTICIPANT or not all(
+        "!" <= character <= "~" for character in participant_id
+    ):
+        raise InvalidParameter(
+            f"participant_id must have 1 to {LONGEST_PARTICIPANT} printable ASCII characters"
+            " without spaces",
+            parameter="participant_id",
+        )
+    return participant_id
+
+
+def revoke_key(resources: Resources, context: RequestContext, recipient: str, key_id: str) -> None:
+    """Revoke one key by its public id."""
+    require(context)
+    with unit_of_work(resources, context) as uow:
+        _live(uow, recipient)
+        if not principals.revoke_keys(uow.connection, recipient, uow.now, only=key_id):
+            raise NotFound(f"principal {recipient!r} has no live key {key_id!r}")
+        uow.record("key.revoke", recipient, key=key_id)
+
+
+def revoke_principal(resources: Resources, context: RequestContext, recipient: str) -> None:
+    """Revoke a principal and all its keys for good."""
+    require(context)
+    if recipient == context.principal.id:
+        raise InvalidParameter("a principal cannot revoke itself", parameter="recipient")
+    with unit_of_work(resources, context) as uow:
+        _live(uow, recipient)
+        principals.revoke(uow.connection, recipient, uow.now)
+        uow.record("recipient.revoke", recipient)
+
+
+def list_principals(
+    resources: Resources, context: RequestContext, *, after: str, limit: int
+) -> list[PrincipalRecord]:
+    """Principals by id; to an owner those it created, and its partners."""
+    require(context, Role.OWNER, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return principals.page(connection, after=after, limit=limit, visible_to=_only_for(context))
+
+
+def names_of(resources: Resources, context: RequestContext, ids: Iterable[str]) -> dict[str, str]:
+    """The names of principals by id, as far as they are principals: for those who may list them."""
+    require(context, Role.OWNER, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return principals.names(connection, ids)
+
+
+def show_principal(
+    resources: Resources, context: RequestContext, recipient: str
+) -> PrincipalRecord:
+    """One principal; everyone may look at themselves."""
+    if recipient != context.principal.id:
+        require(context, Role.OWNER, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        record = principals.one(connection, recipient, visible_to=_only_for(context))
+    if record is None:
+        raise NotFound(f"there is no principal {recipient!r}")
+    return record
+
+
+def _only_for(context: RequestContext) -> str | None:
+    """The owner whose view of principals this is; None for those who see all, or only themselves."""
+    return context.principal.id if context.principal.role is Role.OWNER else None
+
+
+def _live(uow: UnitOfWork, recipient: str) -> PrincipalRecord:
+    """The principal, whose keys nobody else changes until this write is done."""
+    principals.lock(uow.connection, recipient)
+    record = principals.one(uow.connection, recipient)
+    if record is None or record.revoked_at is not None:
+        raise NotFound(f"there is no principal {recipient!r}, or it was revoked")
+    return record
+
+
+def _participant_taken() -> NameTaken:
+    return NameTaken("another principal has this participant id", parameter="participant_id")
+
+
+def _name_taken(name: str) -> NameTaken:
+    return NameTaken(f"there is a principal named {name!r} already", parameter="name")
