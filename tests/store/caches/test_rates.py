@@ -56,7 +56,7 @@ def test_a_redis_that_fails_is_left_alone_longer_each_time_and_tried_by_one(
     clock = 0.0
     # The module's clock alone: the test run has uses for the real one.
     stopped = SimpleNamespace(monotonic=lambda: clock)
-    monkeypatch.setattr("app.store.caches.guarded_redis.time", stopped)
+    monkeypatch.setattr("app.store.caches.circuit_breaker.time", stopped)
     asked: list[float] = []
 
     def failing(_: Redis) -> None:
