@@ -251,7 +251,7 @@ def put_level(
     dataset_id: str, level: str, form: LevelForm, resources: ResourcesDep, context: ContextDep
 ) -> AdvisedLevelView:
     """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
-    found, advice, notices = levels.put_level(
+    found, advice, notices = levels.put_advised_level(
         resources,
         context,
         dataset_id,

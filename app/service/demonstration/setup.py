@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Dataset, Grant, HistoryEntry, Level, Role
-from app.service.context import RequestContext, require
+from app.service.context import RequestContext, require, seed_or_new
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.levels import put_level
 from app.service.copies.removal import remove_dataset
@@ -110,7 +110,7 @@ def make_demonstration(
     """Make the principal's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
     require(context, Role.OWNER)
     check_name(resources, context, NAME)
-    body = as_file(household_rows(np.random.default_rng()))
+    body = as_file(household_rows(np.random.default_rng(seed_or_new(None))))
     parquet = MediaType.PARQUET.value
     with open_table(
         TableSource(body, parquet), AUTOMATIC, resources.limits, resources.spool_dir
