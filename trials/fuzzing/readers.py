@@ -113,11 +113,10 @@ def outcome(body: bytes, media_type: str, folder: Path, *, as_arrays: bool) -> d
 
 def registered(body: bytes, media_type: str, folder: Path) -> None:
     """Read as a registration that stores nothing."""
+    from app.model import Limits
     from app.service.datasets.registration.ingestion import ingest
     from app.service.datasets.registration.register import Nowhere
     from app.service.datasets.registration.report import table_report
-
-    from app.model import Limits
     from app.tables.pipeline import TableSource, infer_columns, open_table
     from app.tables.stream import AUTOMATIC
 
