@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
 
+from app.service.copies.compilation import compile_now
 from app.service.dask_executor import Cluster
 from app.service.executor import Executor, Threads
 from app.store.database import tables
@@ -170,7 +171,7 @@ def _on_cluster(
     running: RunningCluster,
     kill_after: float | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    executor = Cluster(running.address)
+    executor = Cluster(running.address, compile_now)
     # Warm up every worker.
     list(executor.map(_warm_up, range(8 * len(running.workers))))
     _run(service, client, copy, executor)

@@ -14,7 +14,8 @@ from app.service.synthesis.generation import make
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.arrays.mixed import encoded
-from app.tables.reading import read_table
+from app.tables.pipeline import TableSource, read_table
+from app.tables.stream import AUTOMATIC
 from bench.measure import Ratio, record
 from bench.synthesis_peers import fitted_copula, table_named
 from papers.experiment import SHARED_DATA
@@ -26,7 +27,7 @@ SECONDS = {"stratified": 10, "its report": 10, "comparing all methods": 40}
 def main() -> None:
     limits = Limits()
     with (SHARED_DATA / "adult.csv").open("rb") as body:
-        table = read_table(body, "text/csv", None, limits, Path())
+        table = read_table(TableSource(body, "text/csv"), AUTOMATIC, limits, Path())
     original = encoded(table, table.column_names)
 
     def making() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.service.context import seed_or_new
-from app.tables.media import named_source
+from app.tables.media import declared_format
 from bench import __main__ as benchmarks
 from bench import measure, walks
 from bench.measure import Ratio, Series
@@ -59,7 +59,7 @@ def test_a_walk_includes_worker_threads_and_no_background_thread() -> None:
     try:
         with walks.executed_modules() as way:
             for thread in (
-                threading.Thread(target=named_source, args=["text/csv"], name="release_0"),
+                threading.Thread(target=declared_format, args=["text/csv"], name="release_0"),
                 threading.Timer(0, seed_or_new, [None]),
                 threading.Thread(target=seed_or_new, args=[None], name="compiling"),
             ):

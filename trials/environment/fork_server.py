@@ -82,6 +82,7 @@ def run(wanted: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, target in ((nothing, 0), (output, 1), (errors, 2)):
         os.dup2(descriptor, target)
+    sys.stdin = os.fdopen(0)  # of a fork server it is another descriptor, which no child inherits
     if wanted.get("address_space"):
         resource.setrlimit(resource.RLIMIT_AS, (wanted["address_space"],) * 2)
     random.seed()

@@ -115,22 +115,24 @@ def registered(body: bytes, media_type: str, folder: Path) -> None:
     """Read as a registration that stores nothing."""
     from app.model import Limits
     from app.service.datasets.registration.ingestion import ingest
-    from app.service.datasets.registration.register import Nowhere, dated
+    from app.service.datasets.registration.register import Nowhere
     from app.service.datasets.registration.report import table_report
-    from app.tables.reading import read_batches
+    from app.tables.pipeline import TableSource, infer_columns, open_table
+    from app.tables.stream import AUTOMATIC
 
     limits = Limits()
-    with read_batches(io.BytesIO(body), media_type, None, limits, folder) as opened:
-        stream = dated(opened, {}, None)
+    with open_table(TableSource(io.BytesIO(body), media_type), AUTOMATIC, limits, folder) as opened:
+        stream = infer_columns(opened, {})
         table_report(ingest(stream, {}, Nowhere(), limits), stream.read_as)
 
 
 def whole(body: bytes, media_type: str, folder: Path) -> None:
     """Read as a stateless route."""
     from app.model import Limits
-    from app.tables.reading import read_table
+    from app.tables.pipeline import TableSource, read_table
+    from app.tables.stream import AUTOMATIC
 
-    read_table(io.BytesIO(body), media_type, None, Limits(), folder)
+    read_table(TableSource(io.BytesIO(body), media_type), AUTOMATIC, Limits(), folder)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ SILENT_SECONDS = 15.0
 async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
     """Events until the job has ended, the client is gone, its key revoked, or the service stops."""
     resources: Resources = request.app.state.resources
-    draining = request.app.state.draining
+    shutdown = request.app.state.shutdown
 
     def look() -> Watched | None:
         try:
@@ -112,7 +112,7 @@ async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
         elif time.monotonic() - said_at > SILENT_SECONDS:
             yield b": still there\n\n"
             said_at = time.monotonic()
-        if ended or draining.begun or await request.is_disconnected():
+        if ended or shutdown.begun or await request.is_disconnected():
             return
         await anyio.sleep(LOOK_SECONDS)
         seen = await run_in_threadpool(look)

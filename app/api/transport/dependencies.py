@@ -25,7 +25,7 @@ from app.service.logs import NOBODY
 from app.service.progress import SCALE, NullProgress, Progress
 from app.service.resources import Resources
 from app.store.database.sharing.principals import public_id
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream
 
 bearer = HTTPBearer(
     auto_error=False, description="The key that the service or an administrator gave out."
@@ -100,7 +100,7 @@ class Replay:
 
     context: RequestContext
     progress: Progress
-    body: Readable
+    body: ByteStream
     key_id: str = ""
     reading: int = READING
 

@@ -77,7 +77,7 @@ def run_audit(
     progress.report("keeping what was found", SCALE, SCALE)
     with unit_of_work(resources, context) as uow:
         owned(uow.connection, context, dataset_id)
-        results.keep_audit(resources, uow.connection, context, audit)
+        results.keep_result(resources, uow.connection, context, audit.id, audit, audit.dataset)
         uow.record("audit.run", dataset_id, audit=audit.id, copies=len(audit.copies))
     return audit
 
@@ -162,7 +162,7 @@ def read_audit(
     """A past audit, for those who answer for the data set."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        audit = results.read_audit(resources, connection, dataset_id, audit_id)
+        audit = results.read_result(resources, connection, dataset_id, audit_id, Audit)
     if audit is None:
         raise NotFound(f"The data set has no audit {audit_id!r}.")
     return audit
@@ -174,7 +174,9 @@ def list_audits(
     """Past audits in the order they were run."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        return results.list_audits(resources, connection, dataset_id, after=after, limit=limit)
+        return results.list_results(
+            resources, connection, dataset_id, Audit, after=after, limit=limit
+        )
 
 
 def newest_audits(
@@ -183,7 +185,7 @@ def newest_audits(
     """Past audits, the last one first."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        return results.newest_audits(resources, connection, dataset_id, limit=limit)
+        return results.newest_results(resources, connection, dataset_id, Audit, limit=limit)
 
 
 def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedCopy]:

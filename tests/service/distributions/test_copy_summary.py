@@ -196,5 +196,6 @@ def test_a_recipient_is_shown_the_owners_summary_corrected_by_the_public_noise_l
     np.testing.assert_allclose(age.estimated, made.probabilities, atol=1e-9)
     codes = table["of"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int32)
     truth = correlation_ratio(table["age"].to_numpy(), codes)
+    assert shown.associations.corrected is not None
     corrected, as_released = shown.associations.corrected[0, 2], shown.associations.released[0, 2]
     assert abs(corrected - truth) < abs(as_released - truth) / 3

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from app.errors import InvalidTable
-from app.tables.dialect.spelling import DATE, MISSING_NUMBERS, is_number, is_value
-from app.tables.stream import Decimal, Header, ReadingWishes
+from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, is_number, is_value
+from app.tables.stream import Decimal, Header, ReadOptions
 
 USUAL_DELIMITERS = (",", ";", "\t", "|")
 UNUSUAL_DELIMITERS = (":", "^", "~", " ")
@@ -56,7 +56,7 @@ WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True)
-class TextDialect:
+class CsvDialect:
     """How records are told apart in a text.
 
     where:
@@ -70,7 +70,7 @@ class TextDialect:
     spaced: bool = False
 
 
-def found_dialect(head: bytes, wishes: ReadingWishes, *, cut: bool) -> TextDialect:
+def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
     """The dialect of a text in UTF-8 that begins with `head` and, unless `cut`, ends with it."""
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
     line = text[: text.find("\n") + 1]
@@ -78,29 +78,31 @@ def found_dialect(head: bytes, wishes: ReadingWishes, *, cut: bool) -> TextDiale
     if line.lower().startswith("sep=") and len(told := line.rstrip("\r\n")) == len("sep=") + 1:
         skipped = len(line.encode())
         text = text[len(line) :]
-        wishes = _told(wishes, told[-1])
-    delimiter = found_delimiter(text, wishes, cut=cut)
+        options = _told(options, told[-1])
+    delimiter = detect_delimiter(text, options, cut=cut)
     try:
         records = sampled_records(text, delimiter, cut=cut)
     except csv.Error:
         _refuse_undoubled(text, delimiter)
         records = []
     if not records:  # nothing that the parser will not complain about
-        return TextDialect(delimiter, wishes.header or Header.PRESENT, skipped)
+        return CsvDialect(delimiter, options.header or Header.PRESENT, skipped)
     _refuse_preamble(records)
     _refuse_quotes(records)
-    return TextDialect(
-        delimiter, found_header(records, wishes.header), skipped, _is_spaced(records)
+    return CsvDialect(
+        delimiter, detect_header(records, options.header), skipped, _is_spaced(records)
     )
 
 
-def _told(wishes: ReadingWishes, delimiter: str) -> ReadingWishes:
-    if wishes.delimiter not in (None, delimiter):
+def _told(options: ReadOptions, delimiter: str) -> ReadOptions:
+    if options.delimiter not in (None, delimiter):
         raise InvalidTable(
             "The first line says another delimiter (sep=) than the parameter `delimiter`.",
             parameter="delimiter",
         )
-    return ReadingWishes(delimiter, wishes.decimal, wishes.encoding, wishes.header, wishes.missing)
+    return ReadOptions(
+        delimiter, options.decimal, options.encoding, options.header, options.missing
+    )
 
 
 def _refuse_undoubled(text: str, delimiter: str) -> None:
@@ -166,7 +168,7 @@ def _is_spaced(records: Records) -> bool:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class DelimiterCandidate:
     """A delimiter with the records that it makes.
 
     where:
@@ -200,17 +202,17 @@ def sampled_records(text: str, delimiter: str, *, cut: bool) -> Records:
     return [record for record in records if record and record != [""]]
 
 
-def found_delimiter(text: str, wishes: ReadingWishes, *, cut: bool) -> str:
+def detect_delimiter(text: str, options: ReadOptions, *, cut: bool) -> str:
     """The delimiter; InvalidTable where two are plausible."""
-    if wishes.delimiter is not None:
-        return wishes.delimiter
+    if options.delimiter is not None:
+        return options.delimiter
     candidates = [
         one
         for sign in USUAL_DELIMITERS
         if sign in text and (one := _candidate(text, sign, cut=cut))
     ]
     even = [one for one in candidates if one.share == 1.0]
-    if wishes.decimal is Decimal.COMMA and len(even) == 1 and _is_one_column(even[0]):
+    if options.decimal is Decimal.COMMA and len(even) == 1 and _is_one_column(even[0]):
         return ";"
     if len(even) == 1 and _is_one_column(even[0]):
         raise _unclear(
@@ -225,7 +227,7 @@ def found_delimiter(text: str, wishes: ReadingWishes, *, cut: bool) -> str:
     return _single_column(text, cut=cut)
 
 
-def _candidate(text: str, delimiter: str, *, cut: bool) -> Candidate | None:
+def _candidate(text: str, delimiter: str, *, cut: bool) -> DelimiterCandidate | None:
     try:
         records = sampled_records(text, delimiter, cut=cut)
     except csv.Error:
@@ -236,10 +238,10 @@ def _candidate(text: str, delimiter: str, *, cut: bool) -> Candidate | None:
     share = count / len(records)
     titled = width > 2 and len(records) > 2 and {len(record) for record in records[1:]} == {width}
     likely = share >= NEARLY_ALL or titled
-    return Candidate(delimiter, records, width, share) if width > 1 and likely else None
+    return DelimiterCandidate(delimiter, records, width, share) if width > 1 and likely else None
 
 
-def _is_one_column(only: Candidate) -> bool:
+def _is_one_column(only: DelimiterCandidate) -> bool:
     """Whether pairs around a comma may as well be numbers: 1,5 and 2,25 in every line."""
     return (
         only.delimiter == ","
@@ -248,7 +250,7 @@ def _is_one_column(only: Candidate) -> bool:
     )
 
 
-def _cleanest(even: list[Candidate]) -> Candidate:
+def _cleanest(even: list[DelimiterCandidate]) -> DelimiterCandidate:
     """The candidate under which no cell holds one of the other delimiters but as a number."""
     if len(even) == 1:
         return even[0]
@@ -264,7 +266,7 @@ def _cleanest(even: list[Candidate]) -> Candidate:
     )
 
 
-def _holds_another(one: Candidate, signs: list[str]) -> bool:
+def _holds_another(one: DelimiterCandidate, signs: list[str]) -> bool:
     others = [sign for sign in signs if sign != one.delimiter]
     return any(
         sign in cell and not is_number(cell)
@@ -319,10 +321,10 @@ def column_names(width: int) -> list[str]:
     return [f"column_{position}" for position in range(1, width + 1)]
 
 
-def found_header(records: Records, wished: Header | None) -> Header:
+def detect_header(records: Records, chosen: Header | None) -> Header:
     """Whether the first record is a header; InvalidTable when its names look like values, or nobody can tell."""
-    if wished is not None:
-        return wished
+    if chosen is not None:
+        return chosen
     names, body = records[0], [record for record in records[1:] if len(record) == len(records[0])]
     for position, name in enumerate(names):
         if is_value(name):

@@ -1,4 +1,4 @@
-"""Texts that a spreadsheet would take for formulas, and run, made harmless.
+"""TextBuffers that a spreadsheet would take for formulas, and run, made harmless.
 
 A cell that begins with `=`, `+`, `-`, `@`, a tab or a line's end is a formula to the programs that
 people open CSV with, and a formula can fetch an address or start a program. An apostrophe before it

@@ -8,6 +8,8 @@ it may be thirty and a bit or thirty thousand.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -21,43 +23,10 @@ MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
 """What stands for a missing number without being told."""
 
 USUAL_MARKS = (
-    "-",
-    "--",
-    "---",
-    ".",
-    "..",
-    "...",
-    "n.a.",
-    "N.A.",
-    "na",
-    "NaN",
-    "nan",
-    "none",
-    "NONE",
-    "nil",
-    "missing",
-    "unknown",
-    "*",
-    "x",
-    "X",
-    "–",
-    "—",
-    "k.A.",
+    *"- -- --- . .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
+    *"#DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL! #WERT!".split(),
     "k. A.",
-    "#DIV/0!",
-    "#VALUE!",
-    "#REF!",
-    "#NUM!",
-    "#NAME?",
-    "#NULL!",
     "(blank)",
-    "null",
-    "#WERT!",
-    "ND",
-    "n.d.",
-    "n/d",
-    "N/D",
-    "s/d",
 )
 """Marks by which people say that a cell is missing: named in an error, since they are no data."""
 
@@ -147,13 +116,22 @@ def is_value(text: str) -> bool:
     )
 
 
+def numbers_among(texts: Sequence[str]) -> list[float]:
+    """The texts that Python reads as numbers."""
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(float(text))
+    return found
+
+
 def is_total(text: str) -> bool:
     """Whether a cell says that its row sums others up."""
     return TOTAL.match(text.strip()) is not None
 
 
 @dataclass(frozen=True)
-class Spelling:
+class NumberMatches:
     """Which cells of a column are numbers under one decimal sign; arrays as long as its present cells."""
 
     plain: pa.Array
@@ -166,12 +144,12 @@ class Spelling:
 
 
 @dataclass(frozen=True)
-class SpelledColumn:
+class NumberCandidates:
     """A column of texts without its missing cells, under either decimal sign."""
 
     name: str
     values: int
-    spellings: dict[Decimal, Spelling]
+    spellings: dict[Decimal, NumberMatches]
     differ: bool
 
     @property
@@ -189,22 +167,22 @@ class SpelledColumn:
         return Decimal.POINT if point > comma else Decimal.COMMA
 
 
-def spelled(name: str, texts: pa.Array) -> SpelledColumn:
+def spelled(name: str, texts: pa.Array) -> NumberCandidates:
     """The present cells of a column, looked at under both decimal signs."""
     spellings = {}
     for decimal in Decimal:
         plain = pc.match_substring_regex(texts, plain_pattern(decimal))
         marked = pc.match_substring_regex(texts, marked_pattern(decimal))
-        spellings[decimal] = Spelling(plain, pc.or_(plain, marked))
+        spellings[decimal] = NumberMatches(plain, pc.or_(plain, marked))
     both = pc.and_(*(spelling.number for spelling in spellings.values()))
     signs = pc.match_substring_regex(texts, r"\d[.,]\d")
-    return SpelledColumn(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
+    return NumberCandidates(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
 
 
-def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decimal:
+def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> Decimal:
     """The decimal sign of the file; InvalidTable where its columns contradict each other or do not tell."""
-    if wished is not None:
-        return wished
+    if chosen is not None:
+        return chosen
     voices: dict[Decimal, str] = {}
     for column in columns:
         if (sign := column.speaks_for) is not None:
@@ -230,7 +208,7 @@ def found_decimal(columns: list[SpelledColumn], wished: Decimal | None) -> Decim
     return Decimal.POINT
 
 
-def spells_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
+def matches_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
     """Return which texts are numbers with this decimal sign, with or without marks."""
     return pc.or_(
         pc.match_substring_regex(texts, plain_pattern(decimal)),

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from app.errors import NotAcceptable
-from app.tables.formats import workbook
+from app.tables.formats import xlsx_writer
 from app.tables.media import MediaType
-from app.tables.writing import write_batches, write_table
+from app.tables.writer import write_batches, write_table
 
 TABLE = pa.table(
     {
@@ -66,7 +66,7 @@ def test_text_that_looks_like_a_written_character_stays_text() -> None:
 
 
 def test_a_table_that_no_sheet_holds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbook, "MOST_ROWS", 3)
+    monkeypatch.setattr(xlsx_writer, "MOST_ROWS", 3)
     with pytest.raises(NotAcceptable, match="3 rows"):
         written(TABLE)
     with pytest.raises(NotAcceptable, match="characters in a cell"):

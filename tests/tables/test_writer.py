@@ -15,13 +15,13 @@ from hypothesis import given, settings
 
 from app.api.transport.answers import preferred
 from app.errors import NotAcceptable
-from app.tables import writing
+from app.tables import writer
 from app.tables.media import OFFERED, MediaType
-from app.tables.stream import Decimal, Header, ReadingWishes
-from app.tables.writing import CHUNK_BYTES, Batches, write_batches, write_table
+from app.tables.stream import Decimal, Header, ReadOptions
+from app.tables.writer import CHUNK_BYTES, Batches, write_batches, write_table
 from tests.tables.table_bodies import read, tables
 
-AS_WRITTEN = ReadingWishes(",", Decimal.POINT, "utf-8", Header.PRESENT)
+AS_WRITTEN = ReadOptions(",", Decimal.POINT, "utf-8", Header.PRESENT)
 """Said, since a table of hardly any cells may be read in more than one way."""
 
 
@@ -117,7 +117,7 @@ def test_floats_have_no_dictionary_in_parquet() -> None:
 
 
 def test_a_table_too_large_for_json_is_offered_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "JSON_BYTES", 1_000)
+    monkeypatch.setattr(writer, "JSON_BYTES", 1_000)
     table = pa.table({"x": np.zeros(1_000)})
     with pytest.raises(NotAcceptable):
         next(write_table(table, MediaType.JSON))

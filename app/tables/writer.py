@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from app.errors import NotAcceptable
 from app.model import BLOCK_ROWS
 from app.store.blobs.store import row_blocks
-from app.tables.csv_lines import Drain, csv_header, csv_lines
-from app.tables.formats.workbook import write_workbook
+from app.tables.csv_injection import safe_cells
+from app.tables.csv_writer import ChunkSink, csv_header, csv_lines
+from app.tables.formats.xlsx_writer import write_workbook
 from app.tables.media import MediaType
-from app.tables.spreadsheets import safe_cells
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def write_batches(
         case MediaType.JSON:
             return _chunks(_json(batches(_as_it_is), schema))
         case MediaType.XLSX:
-            return _chunks(write_workbook(batches, schema, Drain()))
+            return _chunks(write_workbook(batches, schema, ChunkSink()))
 
 
 def _csv(
@@ -76,7 +76,7 @@ def _csv(
 
 
 def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
-    sink = Drain()
+    sink = ChunkSink()
     with pq.ParquetWriter(sink, schema, use_dictionary=text_columns(schema)) as writer:
         for block in row_blocks(batches, rows_in_a_group(schema)):
             writer.write_table(block)

@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from pydantic import TypeAdapter, ValidationError
 
 from app.errors import InvalidParameter
-from app.model import Column, ColumnWish, Kind
+from app.model import Column, ColumnOverrides, Kind
 
-WISHES: TypeAdapter[dict[str, ColumnWish]] = TypeAdapter(dict[str, ColumnWish])
+OVERRIDES: TypeAdapter[dict[str, ColumnOverrides]] = TypeAdapter(dict[str, ColumnOverrides])
 
 
-def told_wishes(text: str) -> dict[str, ColumnWish]:
-    """Wishes from JSON: column → what is said of it."""
+def parse_overrides(text: str) -> dict[str, ColumnOverrides]:
+    """Return overrides by column from JSON."""
     if not text:
         return {}
     try:
-        return WISHES.validate_json(text)
+        return OVERRIDES.validate_json(text)
     except ValidationError:
         raise InvalidParameter(
             "What is said of the columns cannot be read.", parameter="columns"
@@ -27,29 +27,29 @@ def told_wishes(text: str) -> dict[str, ColumnWish]:
 
 def changed_columns(
     columns: tuple[Column, ...], fields: Mapping[str, str]
-) -> dict[str, ColumnWish]:
+) -> dict[str, ColumnOverrides]:
     """What a form changes, its fields numbered as the columns are."""
-    wishes: dict[str, ColumnWish] = {}
+    overrides: dict[str, ColumnOverrides] = {}
     for place, column in enumerate(columns):
         said = _said(place, column, fields)
         if said is not None:
-            wishes[column.name] = said
-    return wishes
+            overrides[column.name] = said
+    return overrides
 
 
-def _said(place: int, column: Column, fields: Mapping[str, str]) -> ColumnWish | None:
+def _said(place: int, column: Column, fields: Mapping[str, str]) -> ColumnOverrides | None:
     if f"kind-{place}" not in fields:
         return None
     kind = _kind(fields[f"kind-{place}"], column)
     if kind is not Kind.NUMERIC:
-        return None if kind is column.kind else ColumnWish(kind=kind)
+        return None if kind is column.kind else ColumnOverrides(kind=kind)
     rounded = f"round-{place}" in fields
     lower, upper = (_bound(f"{end}-{place}", column, fields) for end in ("lower", "upper"))
     same = (column.kind, column.round_to_integer, column.lower, column.upper)
     if (kind, rounded, lower, upper) == same:
         return None
     # An empty field means that there is no bound, also where there was one.
-    return ColumnWish(
+    return ColumnOverrides(
         kind,
         rounded,
         -math.inf if lower is None else lower,

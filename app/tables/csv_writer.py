@@ -22,7 +22,7 @@ from app.numerics.digits.powers import powers
 Words = NDArray[np.uint64]
 
 
-class Texts(NamedTuple):
+class TextBuffers(NamedTuple):
     """A column: where each text begins, all letters from the first text on, and which are missing."""
 
     offsets: NDArray[np.int64] | NDArray[np.int32]
@@ -33,11 +33,11 @@ class Texts(NamedTuple):
 _compiled: list[Callable[..., int]] = []
 
 
-class LinesDiffer(Exception):
+class KernelMismatch(Exception):
     """Compiled lines are not those of polars here."""
 
 
-class Drain(io.RawIOBase):
+class ChunkSink(io.RawIOBase):
     """A sink to a writer, emptied by `take` after each step."""
 
     def __init__(self) -> None:
@@ -81,21 +81,21 @@ def compiled() -> bool:
 def compile_lines() -> None:
     """Make `csv_lines` use compiled code from now on.
 
-    Raises LinesDiffer, and leaves things as they are, when its lines are not those of polars.
+    Raises KernelMismatch, and leaves things as they are, when its lines are not those of polars.
     """
     from app.numerics.digits.kernels import lines
 
     if not hasattr(lines, "nopython_signatures"):  # NUMBA_DISABLE_JIT: far slower than polars
-        raise LinesDiffer("Lines are not compiled where nothing is to be compiled.")
+        raise KernelMismatch("Lines are not compiled where nothing is to be compiled.")
     sample = _sample()
     made = _by_kernel(sample, lines)
     if made is None or made != b"".join(_by_polars(sample)):
-        raise LinesDiffer("Compiled lines differ from those of polars.")
+        raise KernelMismatch("Compiled lines differ from those of polars.")
     _compiled[:] = [lines]
 
 
 def _by_polars(rows: pa.RecordBatch, *, header: bool = False) -> list[bytes]:
-    sink = Drain()
+    sink = ChunkSink()
     pl.DataFrame(pl.from_arrow(rows)).write_csv(
         cast("IO[bytes]", sink),
         include_header=header,
@@ -114,7 +114,7 @@ def _by_kernel(rows: pa.RecordBatch, lines: Callable[..., int]) -> memoryview | 
         return None
     doubles: list[Words] = []
     whole: list[Words] = []
-    texts: list[Texts] = []
+    texts: list[TextBuffers] = []
     order: list[int] = []
     for values in rows.columns:
         if pa.types.is_float64(values.type):
@@ -162,12 +162,12 @@ def _bits(numbers: pa.Array, stand_in: float) -> Words:
     return bits
 
 
-def _texts(texts: pa.Array) -> Texts:
+def _texts(texts: pa.Array) -> TextBuffers:
     wide = pa.types.is_large_string(texts.type)
     kind = np.dtype(np.int64 if wide else np.int32)
     _, places, letters = texts.buffers()
     offsets = np.frombuffer(places, kind, len(texts) + 1, texts.offset * kind.itemsize)
-    return Texts(
+    return TextBuffers(
         offsets,
         np.frombuffer(letters or b"", np.uint8)[offsets[0] : offsets[-1]],
         texts.is_null().to_numpy(zero_copy_only=False)

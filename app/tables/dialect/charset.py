@@ -1,164 +1,17 @@
-"""A body's bytes as they are read: unpacked as they arrive, counted, and those of a text in UTF-8.
+"""Encoding of a text: by its byte order mark, by being valid UTF-8, or by the letters that it would have.
 
-Bytes are counted twice: as they come over the wire (`received_body` does that) and as they come out
-here. A body that unpacks to more than the upload limit, or to more than `RATIO` times its size once
-that is beyond `FREE_BYTES`, is refused at the block where it happens, in bounded memory.
-
-The encoding of a text is known by its mark, by being valid UTF-8, or by the letters that it would have. Eight-bit
-encodings give every byte some letter. Which of them a text is in shows by whether its letters beyond ASCII are those of
-one language that is written in that encoding. Where two encodings pass and their texts differ, nobody but the sender
-can tell.
+Eight-bit encodings give every byte some letter. Which of them a text is in shows by whether its letters beyond ASCII
+are those of one language that is written in that encoding. Where two encodings pass and their texts differ, the sender
+has to say which it is.
 """
 
 from __future__ import annotations
 
 import codecs
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-import pyarrow as pa
-
-from app.errors import InvalidParameter, InvalidTable, TooLarge, UnsupportedMediaType
-
-CODECS = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
-RATIO = 200
-FREE_BYTES = 64 * 2**20
-
-
-def refuse_swollen(size: int, packed: int, limit: int) -> None:
-    """TooLarge where `packed` bytes give more than `limit`, or so much that no table packs into them."""
-    if size > limit:
-        raise TooLarge(f"The table unpacks to more than {limit} bytes", limit_bytes=limit)
-    if size > max(FREE_BYTES, RATIO * packed):
-        raise TooLarge(f"The table unpacks to more than {RATIO} times its size", limit_ratio=RATIO)
-
-
-class Readable(Protocol):
-    """What a body can do: give at most so many bytes, none at its end."""
-
-    def read(self, size: int, /) -> bytes: ...
-
-
-def filled(body: Readable, size: int) -> bytes:
-    """The next `size` bytes of a body, fewer only at its end, however little it gives at a time."""
-    found = body.read(size)
-    if not found or len(found) == size:
-        return found
-    parts, missing = [found], size - len(found)
-    while missing and (more := body.read(missing)):
-        parts.append(more)
-        missing -= len(more)
-    return b"".join(parts)
-
-
-class Counted:
-    """A body that says how much was read of it, and looks like a file to Arrow."""
-
-    closed = False
-
-    def __init__(self, body: Readable, limit: int, what: str = "body") -> None:
-        self._body = body
-        self._limit = limit
-        self._what = what
-        self.count = 0
-
-    def read(self, size: int = -1, /) -> bytes:
-        data = self._body.read(size)
-        self.count += len(data)
-        if self.count > self._limit:
-            raise TooLarge(
-                f"The {self._what} is larger than {self._limit} bytes", limit_bytes=self._limit
-            )
-        return data
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        """The body belongs to the request, which closes it."""
-
-
-class Rewound:
-    """A body whose beginning was looked at, from the beginning.
-
-    It gives as much as it is asked for until it ends: Arrow takes a row for too long that does not end in
-    the block after the one in which it begins, and what is read at once is a block, however short.
-    """
-
-    closed = False
-
-    def __init__(self, head: bytes, rest: Readable) -> None:
-        self._head = io.BytesIO(head)
-        self._rest = rest
-        self.ended = False
-        self.quotes = 0  # how many came by: an odd number leaves a field of a CSV open
-
-    def read(self, size: int, /) -> bytes:
-        found = self._head.read(size)
-        if len(found) < size:
-            found += filled(self._rest, size - len(found))
-            self.ended = len(found) < size
-        self.quotes += found.count(b'"')
-        return found
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """The body belongs to the request, which closes it."""
-
-
-class Unpacked:
-    """The plain bytes of a body in a Content-Encoding, or of one that is packed and does not say so."""
-
-    def __init__(self, body: Counted, codec: str, limit: int, *, said: bool = True) -> None:
-        self._said = said
-        self._limit = limit
-        self._packed = body
-        self._stream = pa.CompressedInputStream(pa.PythonFile(body, mode="r"), codec)
-        self._codec = codec
-        self._count = 0
-
-    def read(self, size: int, /) -> bytes:
-        try:
-            data: bytes = self._stream.read(size)
-        except (pa.ArrowException, OSError):
-            raise self._damaged() from None
-        self._count += len(data)
-        refuse_swollen(self._count, self._packed.count, self._limit)
-        return data
-
-    def _damaged(self) -> InvalidTable:
-        what = f"is not complete, well-formed {self._codec}"
-        return InvalidTable(
-            f"The body {what}, as Content-Encoding says"
-            if self._said
-            else f"The body begins as {self._codec} does, without a Content-Encoding, and {what}: after "
-            f"{self._packed.count} bytes its end is missing, or bytes were changed on the way. Compare its size "
-            "with that of the file and send it again, or send the table without packing it."
-        )
-
-
-def unpacked(wire: Counted, content_encoding: str | None, limit: int) -> Counted:
-    """The body without its Content-Encoding, counted against `limit` bytes again."""
-    named = (content_encoding or "identity").strip().lower()
-    if named in ("identity", ""):
-        return wire
-    if named not in CODECS:
-        raise UnsupportedMediaType(
-            "The Content-Encoding of the body must be one of: gzip, zstd, identity",
-            supported=["gzip", "zstd", "identity"],
-        )
-    return Counted(Unpacked(wire, CODECS[named], limit), limit, "body, unpacked,")
-
+from app.errors import InvalidParameter, InvalidTable, UnsupportedMediaType
 
 UTF8 = "utf-8"
 NO_CHARSETS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
@@ -217,11 +70,11 @@ class Charset:
     mark: int = 0
 
 
-def found_charset(head: bytes, wished: str | None) -> Charset:
+def detect_charset(head: bytes, chosen: str | None) -> Charset:
     """The encoding of a text that begins with `head`; InvalidTable where two are plausible."""
     marked = next((Charset(name, len(mark)) for mark, name in MARKS if head.startswith(mark)), None)
-    if wished is not None:
-        name = known_charset(wished)
+    if chosen is not None:
+        name = known_charset(chosen)
         if marked is not None and marked.name.startswith(name):
             return marked
         return Charset(name)
@@ -247,32 +100,6 @@ def known_charset(name: str) -> str:
     if codec.name == "ascii":
         return UTF8
     return "windows-1252" if codec.name in ("iso8859-1", "cp1252") else codec.name
-
-
-class Transcoded:
-    """A body in any encoding as UTF-8."""
-
-    def __init__(self, body: Readable, charset: str) -> None:
-        self._body = body
-        self._charset = charset
-        self._decoder = codecs.getincrementaldecoder(charset)()
-        self._rest = b""
-        self._ended = False
-
-    def read(self, size: int, /) -> bytes:
-        while not self._rest and not self._ended:
-            data = self._body.read(max(size, 4))
-            self._ended = not data
-            try:
-                self._rest = self._decoder.decode(data, final=self._ended).encode()
-            except UnicodeError:
-                raise InvalidTable(
-                    f"The text is not {self._charset} throughout; name the encoding that it has "
-                    "with the parameter `encoding`.",
-                    parameter="encoding",
-                ) from None
-        data, self._rest = self._rest[:size], self._rest[size:]
-        return data
 
 
 def _without_mark(head: bytes) -> str | None:

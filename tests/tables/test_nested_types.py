@@ -12,9 +12,10 @@ import pytest
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits, Storage
-from app.tables import reading
+from app.tables import pipeline
 from app.tables.media import MediaType
-from app.tables.values.plain import TEXT_BYTES
+from app.tables.stream import AUTOMATIC
+from app.tables.values.normalisation import TEXT_BYTES
 from tests.tables.table_bodies import as_arrow, as_csv, as_parquet, read
 
 BINARY = {MediaType.PARQUET: as_parquet, MediaType.ARROW: as_arrow}
@@ -103,9 +104,11 @@ def test_a_whole_table_has_a_limit_of_memory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     body = as_csv(pa.table({"x": [float(i) for i in range(1_000)]}))
-    monkeypatch.setattr(reading, "WHOLE_BYTES", 7_999)
+    monkeypatch.setattr(pipeline, "WHOLE_BYTES", 7_999)
     with pytest.raises(TooLarge):
-        reading.read_table(io.BytesIO(body), "text/csv", None, Limits(), tmp_path)
+        pipeline.read_table(
+            pipeline.TableSource(io.BytesIO(body), "text/csv"), AUTOMATIC, Limits(), tmp_path
+        )
 
 
 @pytest.mark.parametrize("storage", Storage)

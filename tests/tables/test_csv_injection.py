@@ -8,9 +8,9 @@ import io
 import pyarrow as pa
 import pytest
 
+from app.tables.csv_injection import safe_cells
 from app.tables.media import MediaType
-from app.tables.spreadsheets import safe_cells
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 RUN = ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "-1+2", "+-1", "=", "-"]
 LEFT = ["-5", "+4.5", "-.5e-7", "+1,234.5", "-3%", "a=1", "5-3", "", None, "'=1", " x", "-1e5"]

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from app.errors import DomainError, InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits
 from app.tables.media import MediaType
-from app.tables.reading import read_batches, read_table
+from app.tables.pipeline import TableSource, open_table, read_table
+from app.tables.stream import AUTOMATIC
 from tests.tables.table_bodies import BODIES, LIMITS, Slow, as_arrow, as_parquet, read, zstd
 
 SECRET = "hunter2"
@@ -182,7 +183,7 @@ def test_a_text_far_down_a_number_column_of_a_long_file_is_found(tmp_path: Path)
 
     with (
         pytest.raises(InvalidTable) as refused,
-        read_batches(Slow(body()), "text/csv", None, LIMITS, tmp_path) as stream,
+        open_table(TableSource(Slow(body()), "text/csv"), AUTOMATIC, LIMITS, tmp_path) as stream,
     ):
         for _ in stream.batches:
             pass
@@ -195,18 +196,22 @@ def test_a_text_far_down_a_number_column_of_a_long_file_is_found(tmp_path: Path)
 )
 def test_other_content_types_are_not_read(content_type: str | None, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedMediaType):
-        read_table(io.BytesIO(b"a\n1\n"), content_type, None, LIMITS, tmp_path)
+        read_table(TableSource(io.BytesIO(b"a\n1\n"), content_type), AUTOMATIC, LIMITS, tmp_path)
 
 
 @pytest.mark.parametrize("content_type", [None, "", "text/plain", "application/octet-stream"])
 def test_a_body_of_no_named_format_is_looked_at(content_type: str | None, tmp_path: Path) -> None:
-    table = read_table(io.BytesIO(b"a\n1\n"), content_type, None, LIMITS, tmp_path)
+    table = read_table(
+        TableSource(io.BytesIO(b"a\n1\n"), content_type), AUTOMATIC, LIMITS, tmp_path
+    )
     assert table.to_pydict() == {"a": [1.0]}
 
 
 def test_parameters_of_the_content_type_say_how_text_is_read(tmp_path: Path) -> None:
     said = "text/csv; charset=latin-1; header=absent"
-    table = read_table(io.BytesIO(b"1,\xe9\n2,\xe8\n"), said, None, LIMITS, tmp_path)
+    table = read_table(
+        TableSource(io.BytesIO(b"1,\xe9\n2,\xe8\n"), said), AUTOMATIC, LIMITS, tmp_path
+    )
     assert table.to_pydict() == {"column_1": [1.0, 2.0], "column_2": ["é", "è"]}
 
 
@@ -264,7 +269,9 @@ def test_a_body_that_unpacks_to_much_is_refused_early(tmp_path: Path) -> None:
 
     with (
         pytest.raises(TooLarge) as refused,
-        read_batches(Slow(filter(None, bomb())), "text/csv", "gzip", LIMITS, tmp_path) as stream,
+        open_table(
+            TableSource(Slow(filter(None, bomb())), "text/csv", "gzip"), AUTOMATIC, LIMITS, tmp_path
+        ) as stream,
     ):
         for _ in stream.batches:
             pass
@@ -339,7 +346,9 @@ def test_a_corrupt_dictionary_in_parquet_is_refused(tmp_path: Path) -> None:
     assert body != sink.getvalue()
     with (
         pytest.raises(InvalidTable, match="cannot be read"),
-        read_batches(io.BytesIO(body), MediaType.PARQUET, None, Limits(), tmp_path) as stream,
+        open_table(
+            TableSource(io.BytesIO(body), MediaType.PARQUET), AUTOMATIC, Limits(), tmp_path
+        ) as stream,
     ):
         for _ in stream.batches:
             pass

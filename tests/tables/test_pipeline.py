@@ -20,10 +20,10 @@ from hypothesis import given, settings
 
 from app.errors import InvalidParameter, TooLarge
 from app.model import Limits, Storage
-from app.tables.dialect.spelling import MISSING_NUMBERS
+from app.tables.dialect.number_syntax import MISSING_NUMBERS
 from app.tables.media import MediaType
-from app.tables.reading import read_batches, read_table
-from app.tables.stream import Decimal, Header, ReadingWishes
+from app.tables.pipeline import TableSource, open_table, read_table
+from app.tables.stream import AUTOMATIC, Decimal, Header, ReadOptions
 from tests.tables.table_bodies import (
     BODIES,
     LIMITS,
@@ -37,7 +37,7 @@ from tests.tables.table_bodies import (
 )
 
 SECRET = "hunter2"
-TOLD = ReadingWishes(delimiter=",", decimal=Decimal.POINT, encoding="utf-8", header=Header.PRESENT)
+TOLD = ReadOptions(delimiter=",", decimal=Decimal.POINT, encoding="utf-8", header=Header.PRESENT)
 """Of a table of any texts nobody could find it out."""
 
 
@@ -197,9 +197,17 @@ def test_a_wish_for_numbers_is_granted_where_the_texts_are_numbers(
 
 def test_a_whole_table_has_a_limit_of_rows(tmp_path: Path) -> None:
     body = b"a\n" + b"1\n" * 11
-    assert read_table(io.BytesIO(body), "text/csv", None, LIMITS, tmp_path).num_rows == 11
+    assert (
+        read_table(TableSource(io.BytesIO(body), "text/csv"), AUTOMATIC, LIMITS, tmp_path).num_rows
+        == 11
+    )
     with pytest.raises(TooLarge) as refused:
-        read_table(io.BytesIO(body), "text/csv", None, Limits(stateless_rows=10), tmp_path)
+        read_table(
+            TableSource(io.BytesIO(body), "text/csv"),
+            AUTOMATIC,
+            Limits(stateless_rows=10),
+            tmp_path,
+        )
     assert refused.value.fields == {"limit_rows": 10}
 
 
@@ -212,7 +220,9 @@ def test_memory_does_not_grow_with_the_csv(tmp_path: Path) -> None:
             yield block
 
     def resident_after(blocks: int) -> int:
-        with read_batches(Slow(body(blocks)), "text/csv", None, LIMITS, tmp_path) as stream:
+        with open_table(
+            TableSource(Slow(body(blocks)), "text/csv"), AUTOMATIC, LIMITS, tmp_path
+        ) as stream:
             for _ in stream.batches:
                 pass
         return int(psutil.Process().memory_info().rss)
@@ -241,7 +251,9 @@ def test_a_spooled_body_is_not_on_disk_in_clear(tmp_path: Path) -> None:
 
 def test_json_and_csv_read_alike_as_a_whole(tmp_path: Path) -> None:
     table = pa.table({"x": [1.0, None], "t": pa.array(["a", None], pa.large_string())})
-    whole = read_table(io.BytesIO(as_json(table)), "application/json", None, LIMITS, tmp_path)
+    whole = read_table(
+        TableSource(io.BytesIO(as_json(table)), "application/json"), AUTOMATIC, LIMITS, tmp_path
+    )
     assert whole.equals(table)
 
 

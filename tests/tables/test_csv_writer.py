@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.numerics.digits import powers as powers_module
-from app.tables import csv_lines as module
-from app.tables.csv_lines import LinesDiffer, compile_lines, compiled, csv_header, csv_lines
+from app.tables import csv_writer as module
+from app.tables.csv_writer import KernelMismatch, compile_lines, compiled, csv_header, csv_lines
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -193,7 +193,7 @@ def test_lines_that_differ_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None
     broken[8 * 1023] += np.uint64(2**40)  # of the numbers from 1 to 2
     monkeypatch.setattr(module, "_compiled", [])
     monkeypatch.setattr(module, "powers", lambda: broken)
-    with pytest.raises(LinesDiffer, match="differ"):
+    with pytest.raises(KernelMismatch, match="differ"):
         compile_lines()
     assert not compiled()
 

@@ -10,16 +10,16 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.serving.refusing import Shedding
+from app.api.serving.load_shedding import LoadSheddingMiddleware
 
 NEVER = 1e9
 
 
-async def let_in(scope: Scope, receive: Receive, send: Send) -> None:
+async def respond(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
 
 
-async def status(shedding: Shedding, path: str = "/v1/datasets") -> int:
+async def status(middleware: LoadSheddingMiddleware, path: str = "/v1/datasets") -> int:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -36,7 +36,7 @@ async def status(shedding: Shedding, path: str = "/v1/datasets") -> int:
         "query_string": b"",
         "app": FastAPI(),
     }
-    await shedding(scope, receive, send)
+    await middleware(scope, receive, send)
     return int(sent[0]["status"])
 
 
@@ -63,39 +63,39 @@ async def waiting_for_a_thread(number: int) -> AsyncIterator[None]:
 
 def test_so_many_may_wait_and_no_more() -> None:
     async def tried() -> None:
-        shedding = Shedding(let_in, waiting=3, queue_seconds=NEVER)
+        middleware = LoadSheddingMiddleware(respond, max_waiting=3, max_delay_seconds=NEVER)
         async with waiting_for_a_thread(1):
-            assert await status(shedding) == 200
+            assert await status(middleware) == 200
         async with waiting_for_a_thread(3):
-            assert await status(shedding) == 503
-            assert await status(shedding, "/health") == 200
+            assert await status(middleware) == 503
+            assert await status(middleware, "/health") == 200
 
     asyncio.run(tried())
 
 
 def test_a_queue_that_takes_too_long_takes_nobody_else() -> None:
     async def tried() -> None:
-        shedding = Shedding(let_in, waiting=100, queue_seconds=0.0)
+        middleware = LoadSheddingMiddleware(respond, max_waiting=100, max_delay_seconds=0.0)
         async with waiting_for_a_thread(1):
-            assert await status(shedding) == 200  # nobody knows yet how long it takes
+            assert await status(middleware) == 200  # nobody knows yet how long it takes
             await asyncio.sleep(0.02)
-            assert await status(shedding) == 503
-            assert await status(shedding, "/ready") == 200
+            assert await status(middleware) == 503
+            assert await status(middleware, "/ready") == 200
         # Nobody waits any more: what it took then does not count.
-        assert await status(shedding) == 200
+        assert await status(middleware) == 200
         async with waiting_for_a_thread(1):
-            assert await status(shedding) == 200
+            assert await status(middleware) == 200
 
     asyncio.run(tried())
 
 
 def test_what_the_queue_took_last_counts_until_it_is_known_anew() -> None:
     async def tried() -> None:
-        shedding = Shedding(let_in, waiting=100, queue_seconds=0.01)
+        middleware = LoadSheddingMiddleware(respond, max_waiting=100, max_delay_seconds=0.01)
         async with waiting_for_a_thread(1):
-            assert await status(shedding) == 200
+            assert await status(middleware) == 200
             await asyncio.sleep(0.05)
         async with waiting_for_a_thread(1):
-            assert await status(shedding) == 503
+            assert await status(middleware) == 503
 
     asyncio.run(tried())
