@@ -57,9 +57,11 @@ from app.portal import answers as portal_answers
 from app.portal import rooms
 from app.portal.workbench import working as workbench
 from app.service.attacks import audit
-from app.service.copies.compilation import compile_ahead
+from app.service.attacks.findings import Audit, ReconstructionReport
+from app.service.copies.compilation import compile_ahead, compile_now
 from app.service.dask_executor import Cluster, ClusterNotInstalled
 from app.service.download_scheduler import Downloads
+from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
@@ -78,6 +80,8 @@ from app.service.startup.installation import (
     opened_vault,
 )
 from app.service.startup.orphaned_blobs import sweep
+from app.service.swapping.report import SwapReport
+from app.service.synthesis.report import SynthesisReport
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
@@ -158,6 +162,20 @@ JOBS: dict[str, JobType] = {
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
+
+
+SUBSCRIBERS: Subscribers = {
+    RowsAppended: (planning.plan_after_append,),
+}
+"""Who is called in the transaction that publishes a domain event."""
+
+RESULT_TYPES: dict[type, str] = {
+    SynthesisReport: "synthesis",
+    SwapReport: "swap",
+    ReconstructionReport: "reconstruction",
+    Audit: "audit",
+}
+"""Results that are kept, each type under its name in the database."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -273,7 +291,7 @@ def open_resources(settings: Settings) -> Resources:
         place = place_at(settings.blob_url)
         vault = _checked_vault(settings, engine, place)
         presigner = _presigner(settings)
-        executor = _spread(settings)
+        executor = _executor(settings)
     except BaseException:
         engine.dispose()
         raise
@@ -308,6 +326,8 @@ def open_resources(settings: Settings) -> Resources:
         ),
         limits=settings.limits,
         spool_dir=spool_dir,
+        subscribers=SUBSCRIBERS,
+        result_types=RESULT_TYPES,
     )
 
 
@@ -338,12 +358,12 @@ def master_key_of(settings: Settings) -> bytes:
     return settings.master_key or _kept_master_key(settings)
 
 
-def _spread(settings: Settings) -> Executor:
+def _executor(settings: Settings) -> Executor:
     """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
     if settings.dask_scheduler is None:
         return Threads()
     try:
-        cluster = Cluster(settings.dask_scheduler)
+        cluster = Cluster(settings.dask_scheduler, compile_now)
     except ClusterNotInstalled:
         raise WrongSetting(
             "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave[dask])"

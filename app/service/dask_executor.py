@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from app.errors import ClusterUnavailable
-from app.service.copies.compilation import compile_now
 from app.service.executor import Look, go_on
 
 Task = TypeVar("Task")
@@ -47,13 +46,15 @@ class Cluster:
 
     elsewhere = True
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, prepare: Callable[[Path], object]) -> None:
+        """`prepare` is called once in each worker, with a folder of its own."""
         try:
             import distributed
         except ImportError:
             raise ClusterNotInstalled from None
         self._distributed = distributed
         self.address = address
+        self._prepare = prepare
         self._lock = threading.Lock()
         self._client: Any = None
 
@@ -79,7 +80,9 @@ class Cluster:
             while True:
                 while len(in_flight) < most and (task := next(left, None)) is not None:
                     # Not pure: the same task may be given again, and must then be done again.
-                    in_flight.append(client.submit(_on_worker, work, task, pure=False))
+                    in_flight.append(
+                        client.submit(_on_worker, self._prepare, work, task, pure=False)
+                    )
                 if not in_flight:
                     return
                 _await(in_flight[0], look)
@@ -134,18 +137,18 @@ def _await(future: Any, look: Look) -> None:
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-_compiling = threading.Lock()
+_preparing = threading.Lock()
 
 
-def _on_worker(work: Callable[[Task], Made], task: Task) -> Made:
-    with _compiling:
-        _compile()
+def _on_worker(prepare: Callable[[Path], object], work: Callable[[Task], Made], task: Task) -> Made:
+    with _preparing:
+        _prepare_once(prepare)
     return work(task)
 
 
 @cache
-def _compile() -> bool:
+def _prepare_once(prepare: Callable[[Path], object]) -> None:
     # Where NUMBA_CACHE_DIR names no folder, what is compiled lasts as long as the worker.
     home = tempfile.mkdtemp(prefix="cornerwave-worker-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    return compile_now(Path(home))
+    prepare(Path(home))

@@ -22,13 +22,6 @@ class RowsAppended:
     dataset_id: str
 
 
-@dataclass(frozen=True)
-class DatasetRemoved:
-    """A data set and all its rows are removed; published after the commit, without a transaction of its own."""
-
-    dataset_id: str
-
-
 Subscriber = Callable[["Resources", Connection, Any], None]
 Subscribers = Mapping[type, Sequence[Subscriber]]
 

@@ -16,7 +16,7 @@ from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
 from app.tables.media import MediaType
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 from tests.e2e.victims import UnitOfWork
 
 

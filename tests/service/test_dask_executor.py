@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from app.errors import ClusterUnavailable
 from app.service import dask_executor
+from app.service.copies.compilation import compile_now
 from app.service.copies.files import copy_files as released
 from app.service.copies.files import file_plan
 from app.service.copies.files.file_writer import FileTask
@@ -22,7 +23,7 @@ from app.service.dask_executor import Cluster
 from app.service.datasets.protection import row_sample
 from app.service.datasets.protection.freeze import Measurement, measure_ahead
 from app.service.executor import Executor, Threads, require_wanted
-from app.service.jobs.progress import Cancelled
+from app.service.progress import Cancelled
 from app.store.database import tables
 from app.store.database.engine import writing
 from tests.api.conftest import MASTER_KEY, Service
@@ -80,7 +81,7 @@ def cancelled() -> None:
 
 
 def test_results_come_in_the_order_of_the_tasks(cluster: str) -> None:
-    on_cluster = Cluster(cluster)
+    on_cluster = Cluster(cluster, compile_now)
     try:
         for executor in (Threads(2), on_cluster):
             assert list(executor.map(doubled, range(50))) == [2 * n for n in range(50)]
@@ -100,7 +101,7 @@ def test_who_is_cancelled_waits_for_no_task_and_threads_give_theirs_up(tmp_path:
     assert list(threads.map(doubled, range(3))) == [0, 2, 4]
     threads.close()
     with dask_cluster(tmp_path, 1) as running:
-        executor = Cluster(running.address)
+        executor = Cluster(running.address, compile_now)
         with pytest.raises(Cancelled):
             list(executor.map(forever, range(3), cancelled))
         executor.close()
@@ -139,7 +140,7 @@ def test_a_cluster_that_is_not_there_is_told_and_all_else_works(
 
 def test_a_scheduler_that_is_lost_in_the_middle_is_told(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 1) as running:
-        executor = Cluster(running.address)
+        executor = Cluster(running.address, compile_now)
         looks: list[int] = []
 
         def killing() -> None:
@@ -155,7 +156,7 @@ def test_a_scheduler_that_is_lost_in_the_middle_is_told(tmp_path: Path) -> None:
 
 def test_a_scheduler_without_workers_is_no_cluster(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 0) as running:
-        executor = Cluster(running.address)
+        executor = Cluster(running.address, compile_now)
         with pytest.raises(ClusterUnavailable):
             list(executor.map(doubled, range(3)))
         executor.close()
@@ -191,7 +192,10 @@ def test_files_of_a_worker_that_is_killed_are_written_by_another_with_the_same_b
     here = listed(service.client(), many_parts)
     assert len(here) == 8
     kept = released._keep
-    with dask_cluster(tmp_path, 2) as running, spread_on(service, Cluster(running.address)):
+    with (
+        dask_cluster(tmp_path, 2) as running,
+        spread_on(service, Cluster(running.address, compile_now)),
+    ):
         forget_files(service)
         assert listed(service.client(), many_parts) == here
         forget_files(service)
@@ -207,7 +211,7 @@ def test_files_of_a_worker_that_is_killed_are_written_by_another_with_the_same_b
 
 def test_tasks_of_a_worker_that_is_killed_are_done_by_another(tmp_path: Path) -> None:
     with dask_cluster(tmp_path, 2) as running:
-        executor = Cluster(running.address)
+        executor = Cluster(running.address, compile_now)
         made = executor.map(slowly_doubled, [(tmp_path, number) for number in range(20)])
         first = next(made)
         begun = {int(name.name.rpartition("-")[2]) for name in tmp_path.glob("begun-*")}
@@ -228,7 +232,7 @@ def test_freezing_on_a_cluster_gives_the_same_shapes(
     append(client, mixed, mixed_table(300, seed=4))
     for dataset in (plain, mixed):
         here = measure_ahead(service.app.state.resources, dataset)
-        with spread_on(service, Cluster(cluster)):
+        with spread_on(service, Cluster(cluster, compile_now)):
             there = measure_ahead(service.app.state.resources, dataset)
         assert here is not None
         assert there is not None

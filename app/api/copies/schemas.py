@@ -75,7 +75,7 @@ class IssuedView(BaseModel):
     levels: list[str]
     noise_variance: float
     privacy: float
-    applied_variance: float
+    applied_variance: float | None
     sequence: int | None
     hash: str | None
     issued_at: datetime

@@ -24,9 +24,9 @@ from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
 from app.portal.visits import SESSION_COOKIE, Page, cookie_of
-from app.service.authentication import StillPermitted, require_still_permitted
 from app.service.context import RequestContext
 from app.service.copies import issue, levels, lookup
+from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
@@ -41,7 +41,7 @@ from app.service.resources import Resources
 from app.service.sharing.delta.listing import own_table
 from app.service.sharing.sessions import holder_of_session
 from app.tables.media import MediaType
-from app.tables.writing import write_batches, write_table
+from app.tables.writer import write_batches, write_table
 
 
 def summary_document(summary: CopySummary) -> Response:
@@ -55,7 +55,7 @@ def summary_document(summary: CopySummary) -> Response:
         "associations": {
             "names": told.names,
             "released": _matrix(told.released),
-            "corrected": _matrix(told.corrected),
+            "corrected": None if told.corrected is None else _matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")

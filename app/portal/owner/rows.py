@@ -16,7 +16,7 @@ from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.datasets import pending_rows, rows
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
 
@@ -54,22 +54,13 @@ def append_file(
     allow_overlap: bool = False,
 ) -> Response:
     """Append the rows of a file."""
-    wished, reading = rows.expected_reading(resources, context, dataset.id, reading)
-    with read_batches(
-        body,
-        None,
-        None,
-        resources.limits,
-        resources.spool_dir,
-        wished=wished,
-        wishes=reading,
-    ) as stream:
+    options = rows.expected_options(resources, context, dataset.id, reading)
+    with open_table(TableSource(body), options, resources.limits, resources.spool_dir) as stream:
         appended = rows.append_rows(
             resources,
             context,
             dataset.id,
             stream,
-            reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,

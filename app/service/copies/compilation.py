@@ -18,7 +18,7 @@ from pathlib import Path
 
 from app.numerics.copies.noise import steps
 from app.numerics.copies.shapes.covering import runs
-from app.tables import csv_lines
+from app.tables import csv_writer
 
 VARIABLE = "NUMBA_CACHE_DIR"
 SOURCES = (
@@ -43,11 +43,13 @@ def compile_ahead(home: Path) -> threading.Thread:
 
 def compile_now(home: Path) -> bool:
     """The same, in the principal's thread; whether all compiled functions are in use."""
-    if steps.compiled() and csv_lines.compiled() and runs.compiled():
+    if steps.compiled() and csv_writer.compiled() and runs.compiled():
         return True
     os.environ.setdefault(VARIABLE, str(_folder(home)))
     noise = steps.compiled() or _made(steps.compile_steps, "noise is not compiled")
-    lines = csv_lines.compiled() or _made(csv_lines.compile_lines, "lines of CSV are not compiled")
+    lines = csv_writer.compiled() or _made(
+        csv_writer.compile_lines, "lines of CSV are not compiled"
+    )
     moments = runs.compiled() or _made(runs.compile_runs, "moments are not compiled")
     return noise and lines and moments
 

@@ -37,21 +37,13 @@ def put_level(
     noise_variance: float | None,
     privacy: float | None,
     offered: bool | None = None,
-) -> tuple[Level, Advice | None, tuple[Notice, ...]]:
+) -> Level:
     """Define a level by its variance or its privacy; a level already issued stays as it is.
 
     `offered` says whether those who find the data set may ask for it; None leaves that as it was.
-
-    With advice on what it will cost, or a word on why a copy would be refused.
     """
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
-    with reading(resources.engine) as connection:
-        dataset = owned(connection, context, dataset_id)
-        _changeable(connection, dataset_id, name, variance)
-    # Before anything is kept: a level of which the advice fails is not defined. And nobody waits for it.
-    refused = _refused(resources, dataset)
-    advice = None if refused else advise(resources, dataset, variance)
     with unit_of_work(resources, context) as uow:
         owned_and_locked(uow.connection, context, dataset_id)
         known = _changeable(uow.connection, dataset_id, name, variance)
@@ -59,7 +51,33 @@ def put_level(
             offered = known is not None and known.offered
         levels.put(uow.connection, dataset_id, name, variance, offered)
         uow.record("level.put", dataset_id, level=name, noise_variance=variance, offered=offered)
-    level = Level(name, variance, known is not None and known.issued, offered)
+    return Level(name, variance, known is not None and known.issued, offered)
+
+
+def put_advised_level(
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    name: str,
+    *,
+    noise_variance: float | None,
+    privacy: float | None,
+    offered: bool | None,
+) -> tuple[Level, Advice | None, tuple[Notice, ...]]:
+    """Define a level, with advice on its cost or the reason why a copy would be refused.
+
+    A level whose advice fails is not defined. The attacks run before the data set is locked.
+    """
+    checked_name("level", name)
+    variance = chosen_variance(noise_variance, privacy)
+    with reading(resources.engine) as connection:
+        dataset = owned(connection, context, dataset_id)
+        _changeable(connection, dataset_id, name, variance)
+    refused = _refused(resources, dataset)
+    advice = None if refused else advise(resources, dataset, variance)
+    level = put_level(
+        resources, context, dataset_id, name, noise_variance=variance, privacy=None, offered=offered
+    )
     return level, advice, refused
 
 

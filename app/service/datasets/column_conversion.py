@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter
-from app.model import Column, ColumnWish, Dataset, Kind, Part, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Part, Storage
 from app.service.context import RequestContext, owned
 from app.service.datasets.registration.ingestion import Ingested, ingest, refuse_too_many
 from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
@@ -31,10 +31,10 @@ from app.service.datasets.secrets import (
 from app.service.resources import Resources
 from app.store.database.datasets import datasets, orphaned_blobs
 from app.store.database.engine import reading
-from app.tables.columns import refuse_unknown
+from app.tables.columns import refuse_unknown_columns
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.stream import ARROW_TYPE, Decimal, TableColumn, TableStream
-from app.tables.values.dates import DateForm, as_dates, days_of, found_form
+from app.tables.stream import ARROW_TYPE, Decimal, ReadOptions, TableColumn, TableStream
+from app.tables.values.dates import DateFormat, as_dates, days_of, detect_date_format
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,21 @@ class Spelled:
     decimal: Decimal
 
 
-Reader = DateForm | Spelled | None
+Reader = DateFormat | Spelled | None
 """How texts are read as numbers."""
 
 
-def needs_reading(column: Column, wish: ColumnWish) -> Storage | None:
-    """The storage that the column must get for the wish, None where it can stay as it is."""
-    kind = wish.kind or column.kind
+def needs_reading(column: Column, override: ColumnOverrides) -> Storage | None:
+    """The storage that the column must get for the overrides, None where it can stay as it is."""
+    kind = override.kind or column.kind
     if column.storage is Storage.TEXT:
-        return Storage.NUMBER if kind.noised or wish.storage is Storage.NUMBER else None
+        return Storage.NUMBER if kind.noised or override.storage is Storage.NUMBER else None
     if kind is Kind.DATE and column.kind is not Kind.DATE:
         raise InvalidParameter(
             f"Column {column.name!r} holds numbers and cannot be read as dates.", column=column.name
         )
     leaves_dates = column.kind is Kind.DATE and not kind.noised
-    return Storage.TEXT if leaves_dates or wish.storage is Storage.TEXT else None
+    return Storage.TEXT if leaves_dates or override.storage is Storage.TEXT else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,9 +86,12 @@ class Rewritten:
 
 @contextmanager
 def read_again(
-    resources: Resources, context: RequestContext, dataset_id: str, wishes: Mapping[str, ColumnWish]
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    overrides: Mapping[str, ColumnOverrides],
 ) -> Iterator[Rewritten | None]:
-    """The rows with the columns of `wishes` as their kinds need them; None where all can stay.
+    """The rows with the columns of `overrides` as their kinds need them; None where all can stay.
 
     The body commits them, else nothing of them remains. InvalidTable or InvalidParameter when texts
     are no numbers or dates.
@@ -97,8 +100,8 @@ def read_again(
         dataset = owned(connection, context, dataset_id)
         before = datasets.parts(connection, dataset_id)
         secret = open_secret(resources, connection, dataset_id)
-    refuse_unknown(wishes, tuple(column.name for column in dataset.columns))
-    columns = tuple(_planned(column, wishes.get(column.name)) for column in dataset.columns)
+    refuse_unknown_columns(overrides, tuple(column.name for column in dataset.columns))
+    columns = tuple(_planned(column, overrides.get(column.name)) for column in dataset.columns)
     changed = [
         new
         for old, new in zip(dataset.columns, columns, strict=True)
@@ -123,7 +126,7 @@ def read_again(
             stream = _stream(resources, part, dataset.columns, columns, readers)
             blob = blob_name(dataset_id, part.number)
             writer = uploads.enter_context(uploading(resources, blob, stream.schema))
-            kinds = {column.name: ColumnWish(kind=column.kind) for column in columns}
+            kinds = {column.name: ColumnOverrides(kind=column.kind) for column in columns}
             found.append(ingest(stream, kinds, writer, resources.limits))
             writer.finish()
             parts.append(replace(part, blob=blob, digest=part_digest(secret, writer.digest)))
@@ -157,11 +160,11 @@ def _with_all_rows(column: Column, seen: list[Column], found: list[Ingested]) ->
     )
 
 
-def _planned(column: Column, wish: ColumnWish | None) -> Column:
-    storage = None if wish is None else needs_reading(column, wish)
-    if wish is None or storage is None:
+def _planned(column: Column, override: ColumnOverrides | None) -> Column:
+    storage = None if override is None else needs_reading(column, override)
+    if override is None or storage is None:
         return column
-    kind = wish.kind or (Kind.NUMERIC if storage is Storage.NUMBER else Kind.CATEGORICAL)
+    kind = override.kind or (Kind.NUMERIC if storage is Storage.NUMBER else Kind.CATEGORICAL)
     return replace(column, storage=storage, kind=kind, because="The owner said so.")
 
 
@@ -171,9 +174,9 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
     first = next(iter(resources.blobs.read_rows(part.blob, 0, part.rows, [column.name])))
     texts = first.column(0).cast(ARROW_TYPE[Storage.TEXT])
     if column.kind is Kind.DATE:
-        return found_form(column.name, texts, None, sought=True)
-    wished = {column.name: Storage.NUMBER}
-    (found,), decimal = csv_columns([column.name], [pc.fill_null(texts, "")], wished, None, ())
+        return detect_date_format(column.name, texts, None, sought=True)
+    options = ReadOptions(storage={column.name: Storage.NUMBER})
+    (found,), decimal = csv_columns([column.name], [pc.fill_null(texts, "")], options)
     return Spelled(found, decimal)
 
 
@@ -212,7 +215,7 @@ def _cells(
     if new.storage is Storage.TEXT:
         return _texts(values, old)
     reader = readers[new.name]
-    if isinstance(reader, DateForm):
+    if isinstance(reader, DateFormat):
         days = days_of(values, reader)
         if days.null_count > values.null_count:
             raise InvalidParameter(

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotFound
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part
 from app.numerics.arrays import IntArray
 from app.numerics.copies.shapes.shape import rows_for_a_shape
 from app.service.context import RequestContext, owned, owned_and_locked
@@ -35,8 +35,8 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
+from app.service.events import RowsAppended, publish
 from app.service.resources import Resources
-from app.service.sharing.deliveries.planning import rows_came
 from app.service.unit_of_work import UnitOfWork, unit_of_work
 from app.store.database.datasets import datasets, pending_rows
 from app.store.database.datasets.pending_rows import PendingBatch
@@ -73,10 +73,10 @@ def number_counts(dataset: Dataset, ingested: Ingested) -> tuple[int, ...]:
     return tuple(int(known[name]) for name in sampled_columns(dataset.columns)[0])
 
 
-def plain_wishes(dataset: Dataset) -> dict[str, ColumnWish]:
+def plain_overrides(dataset: Dataset) -> dict[str, ColumnOverrides]:
     """How columns are read whose kind is settled: categories are not counted once more."""
     return {
-        column.name: ColumnWish(
+        column.name: ColumnOverrides(
             kind=Kind.IDENTIFIER if column.kind is Kind.CATEGORICAL else column.kind
         )
         for column in dataset.columns
@@ -130,7 +130,7 @@ def combined_part(
         secret = open_secret(resources, connection, dataset.id)
     blob = blob_name(dataset.id, number)
     with uploading(resources, blob, stream.schema) as writer:
-        ingested = ingest(stream, plain_wishes(dataset), writer, resources.limits)
+        ingested = ingest(stream, plain_overrides(dataset), writer, resources.limits)
         writer.finish()
         digest = part_digest(secret, writer.digest)
         yield measured_part(resources, dataset, batches, blob, digest, ingested)
@@ -182,7 +182,7 @@ def add_protected_part(
         dataset.id,
         [batch.sketches for batch in new.batches if batch.id in stored],
     )
-    rows_came(resources, connection, dataset.id)
+    publish(resources, connection, RowsAppended(dataset.id))
     return part
 
 

@@ -17,13 +17,14 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound
 from app.model import Dataset, Grant, HistoryEntry, Level, Role
-from app.service.context import RequestContext, require
+from app.service.context import RequestContext, require, seed_or_new
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.copies.levels import put_level
+from app.service.copies.removal import remove_dataset
 from app.service.datasets.registration.register import check_name, register_dataset
-from app.service.datasets.registry import describe_dataset, remove_dataset
+from app.service.datasets.registry import describe_dataset
 from app.service.jobs.enqueue import INTERNAL
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.sharing.grants import put_grant
 from app.service.sharing.principals import create_principal
@@ -33,7 +34,8 @@ from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
 from app.store.database.sharing import grants, principals
 from app.tables.media import MediaType
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC
 
 ROWS = 5_000
 CITIES = ("Bern", "Lyon", "Oslo", "Porto", "Turin")
@@ -103,14 +105,16 @@ class Demonstration:
 
 
 def make_demonstration(
-    resources: Resources, context: RequestContext, progress: Progress = SILENT
+    resources: Resources, context: RequestContext, progress: Progress = NO_PROGRESS
 ) -> None:
     """Make the principal's demonstration; NameTaken where it is there. What fails half way leaves nothing."""
     require(context, Role.OWNER)
     check_name(resources, context, NAME)
-    body = as_file(household_rows(np.random.default_rng()))
+    body = as_file(household_rows(np.random.default_rng(seed_or_new(None))))
     parquet = MediaType.PARQUET.value
-    with read_batches(body, parquet, None, resources.limits, resources.spool_dir) as stream:
+    with open_table(
+        TableSource(body, parquet), AUTOMATIC, resources.limits, resources.spool_dir
+    ) as stream:
         dataset, _, _ = register_dataset(
             resources, context, NAME, stream, {}, key_column=None, allow_overlap=True
         )

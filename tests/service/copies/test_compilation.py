@@ -14,8 +14,8 @@ from app.numerics.copies.noise.steps import KernelsDiffer
 from app.numerics.copies.shapes.covering import runs
 from app.numerics.copies.shapes.covering.runs import MomentsDiffer
 from app.service.copies.compilation import compile_ahead, compile_now
-from app.tables import csv_lines
-from app.tables.csv_lines import LinesDiffer
+from app.tables import csv_writer
+from app.tables.csv_writer import KernelMismatch
 
 SCRIPT = """
 import sys
@@ -63,7 +63,7 @@ def test_a_compiler_that_fails_leaves_the_definition_at_work(
     monkeypatch.setattr(steps, "compile_steps", failing)
     assert not compile_now(tmp_path)
     assert steps.steps() is definition
-    assert csv_lines.compiled()
+    assert csv_writer.compiled()
     assert runs.compiled()
     assert caplog.messages == ["noise is not compiled"]
 
@@ -72,14 +72,14 @@ def test_lines_that_fail_leave_compiled_noise_and_polars_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing() -> None:
-        raise LinesDiffer("as on a processor that nobody has seen")
+        raise KernelMismatch("as on a processor that nobody has seen")
 
     monkeypatch.setattr(steps, "_in_use", [definition])
-    monkeypatch.setattr(csv_lines, "_compiled", [])
-    monkeypatch.setattr(csv_lines, "compile_lines", failing)
+    monkeypatch.setattr(csv_writer, "_compiled", [])
+    monkeypatch.setattr(csv_writer, "compile_lines", failing)
     assert not compile_now(tmp_path)
     assert steps.compiled()
-    assert not csv_lines.compiled()
+    assert not csv_writer.compiled()
     assert caplog.messages == ["lines of CSV are not compiled"]
 
 
@@ -94,7 +94,7 @@ def test_moments_that_fail_leave_all_else_compiled_and_numpy_at_work(
     monkeypatch.setattr(runs, "compile_runs", failing)
     assert not compile_now(tmp_path)
     assert steps.compiled()
-    assert csv_lines.compiled()
+    assert csv_writer.compiled()
     assert not runs.compiled()
     assert caplog.messages == ["moments are not compiled"]
 
@@ -105,11 +105,11 @@ def test_without_a_compiler_nothing_fails(tmp_path: Path) -> None:
 
 def test_nobody_waits_for_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "_in_use", [definition])
-    monkeypatch.setattr(csv_lines, "_compiled", [])
+    monkeypatch.setattr(csv_writer, "_compiled", [])
     monkeypatch.setattr(runs, "_compiled", [])
     thread = compile_ahead(tmp_path)
     assert steps.steps() is definition or steps.compiled()
     thread.join()
     assert steps.compiled()
-    assert csv_lines.compiled()
+    assert csv_writer.compiled()
     assert runs.compiled()

@@ -11,7 +11,7 @@ import pytest
 from app.main import open_resources
 from app.model import Role
 from app.service.context import RequestContext
-from app.service.datasets.registry import remove_dataset
+from app.service.copies.removal import remove_dataset
 from app.service.resources import Resources
 from app.service.startup.installation import ensure_administrator
 from app.service.startup.orphaned_blobs import BEGINNING, QUARANTINE, sweep

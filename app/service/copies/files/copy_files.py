@@ -20,7 +20,7 @@ from app.service.copies.files.eviction import make_room, sweep_released
 from app.service.copies.files.file_plan import FilePlan, first_plans, planned_files
 from app.service.copies.files.file_writer import FileTask, Statistics, WrittenFile, write_file
 from app.service.copies.generation.release import Release, Selection
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate
 from app.store.blobs.sealed_bytes import PlainFile, SealedFile
@@ -58,7 +58,7 @@ def released_files(
     *,
     promised_until: datetime | None = None,
     enough_rows: int | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> tuple[Release, list[CopyFile]]:
     """The files of a selection of a copy, in the order of its rows; those not known are written.
 
@@ -112,7 +112,7 @@ def write_files(
     resources: Resources,
     dataset_id: str,
     plans: Sequence[FilePlan],
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> None:
     """Write these files, several at a time; each is known as soon as it is whole."""
     tasks = _tasks(resources, plans)

@@ -23,7 +23,7 @@ from app.service.copies.generation.row_ranges import Piece
 from app.service.executor import require_wanted
 from app.store.blobs.released import NewFile
 from app.store.blobs.store import BlobRows, row_blocks
-from app.tables.writing import rows_in_a_group, text_columns
+from app.tables.writer import rows_in_a_group, text_columns
 
 Statistics = dict[str, dict[str, Any]]
 """Column → how many cells are missing, and the least and the greatest of the others."""

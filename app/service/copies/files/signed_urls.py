@@ -25,7 +25,7 @@ from app.service.context import RequestContext, released_columns
 from app.service.copies.files.copy_files import CopyFile, released_files
 from app.service.copies.generation.release import Selection
 from app.service.copies.lookup import downloadable
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import released_files as kept_files
@@ -111,7 +111,7 @@ def sign_files(
     key_id: str | None,
     seconds: int | None = None,
     enough_rows: int | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> SignedFiles:
     """The files of a copy with addresses by which they can be read without a key, for a while.
 

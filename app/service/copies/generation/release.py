@@ -31,6 +31,7 @@ from app.service.copies.generation.row_ranges import Batch, Piece, batches, cut,
 from app.service.copies.lookup import (
     downloadable,
     level_names,
+    may_know_noise,
     promised_variance,
     released_history,
 )
@@ -68,8 +69,8 @@ class Release:
 
     where:
         levels           the owner's names for its variance that the principal may know
-        noise_variances  of the columns with noise, a·S_jj of the level, mean over the rows; public
-        applied          a(v) of the level in the first part; public
+        noise_variances  of the columns with noise, a·S_jj of the level, mean over the rows; empty where its law is withheld
+        applied          a(v) of the level in the first part; None where its law is withheld
         batches_of_rows  where the rows lie
         retired          ordinals of those among them that were withdrawn
     """
@@ -78,7 +79,7 @@ class Release:
     entry: HistoryEntry
     levels: tuple[str, ...]
     noise_variances: Mapping[str, float]
-    applied: float
+    applied: float | None
     columns: tuple[Column, ...]
     first: int
     last: int
@@ -278,12 +279,13 @@ def open_release(
         known = open_protections(resources, connection, dataset.id, list(parts.values()))
         repeats = _repeats(every)
         promised = promised_variance(connection, entry)
+        law = may_know_noise(dataset, grant)
         return Release(
             dataset=dataset,
             entry=entry,
             levels=level_names(connection, grant, entry),
-            noise_variances=_noise_variances(parts.values(), known, promised),
-            applied=protection.applied(promised),
+            noise_variances=_noise_variances(parts.values(), known, promised) if law else {},
+            applied=protection.applied(promised) if law else None,
             columns=columns,
             first=first,
             last=last,

@@ -24,7 +24,7 @@ from app.service.copies.preview.utility import (
 )
 from app.service.datasets.protection.freeze import check_statistics
 from app.service.datasets.secrets import open_statistics
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import levels
@@ -54,7 +54,7 @@ def preview_levels(
     context: RequestContext,
     dataset_id: str,
     wish: Wish,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Preview:
     """Levels side by side, for the data set's owner.
 

@@ -31,7 +31,7 @@ from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.datasets import sketches
 from app.store.database.engine import reading, writing
-from app.tables.dialect.spelling import MISSING_NUMBERS, spells_number, without_marks
+from app.tables.dialect.number_syntax import MISSING_NUMBERS, matches_number, without_marks
 from app.tables.stream import Decimal, TableStream
 
 RUN_KEYS = 2**20
@@ -216,7 +216,7 @@ def cell_words(cells: pa.Array, key: bytes, decimal: Decimal = Decimal.POINT) ->
         for text in texts.to_pylist()
     )
     words = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
-    spelled = spells_number(texts, decimal).to_numpy(zero_copy_only=False).astype(bool)
+    spelled = matches_number(texts, decimal).to_numpy(zero_copy_only=False).astype(bool)
     numbers = without_marks(texts.filter(pa.array(spelled)), decimal).cast(pa.float64())
     words[spelled] = _number_words(numbers)
     absent = pc.is_in(texts, pa.array(MISSING_NUMBERS, pa.large_string()))

@@ -18,20 +18,19 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import InvalidParameter, InvalidTable
-from app.model import BLOCK_ROWS, Column, ColumnWish, Kind, Limits, Storage
+from app.model import BLOCK_ROWS, Column, ColumnOverrides, Kind, Limits, Storage
 from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.moments import Moments, block_moments
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.tables.columns import (
-    ColumnLook,
-    LookedAt,
-    column_of,
-    facts_of,
-    refuse_unknown,
+    ColumnProfile,
+    ColumnProfiler,
+    inferred_column,
+    refuse_unknown_columns,
     repeating_columns,
 )
-from app.tables.dialect.spelling import NUMBERS_FROM, is_number
+from app.tables.dialect.number_syntax import NUMBERS_FROM, is_number
 from app.tables.stream import TableColumn, TableStream
 
 BLOCK_BYTES = 32 * 2**20
@@ -133,7 +132,7 @@ class Ingested:
 
     where:
         numbers     names of the columns kept as numbers, in the order of `moments`
-        categories  for each column of text, or wished categorical, how often each value occurs,
+        categories  for each column of text, or said to be categorical, how often each value occurs,
                     unless there are too many
         largest     for each column kept as numbers, the largest magnitude in it
         looks       for each column, what its owner is shown of it
@@ -146,31 +145,31 @@ class Ingested:
     moments: Moments
     categories: Mapping[str, Mapping[str, int]]
     largest: Mapping[str, float]
-    looks: Mapping[str, ColumnLook]
+    looks: Mapping[str, ColumnProfile]
     repeats: Mapping[str, str]
 
 
 def ingest(
     stream: TableStream,
-    wishes: Mapping[str, ColumnWish],
+    overrides: Mapping[str, ColumnOverrides],
     sink: RowSink,
     limits: Limits,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Ingested:
     """Pass all rows of `stream` on to `sink` and say what they are.
 
-    InvalidParameter for a wish about a column that is not there or that its values do not allow,
+    InvalidParameter for an override of a column that is not there or that its values do not allow,
     InvalidTable for numbers whose variance exceeds the doubles; whatever the stream finds wrong
     passes through. The sink may have rows by then: the principal throws them away.
     """
-    refuse_unknown(wishes, tuple(column.name for column in stream.columns))
+    refuse_unknown_columns(overrides, [column.name for column in stream.columns])
     names = tuple(c.name for c in stream.columns if c.storage is Storage.NUMBER)
     numbers = NumberBlocks(names)
-    looked = [
-        LookedAt(
+    profilers = [
+        ColumnProfiler(
             column,
             limits.categories,
-            counted=wishes.get(column.name, ColumnWish()).kind is Kind.CATEGORICAL,
+            counted=overrides.get(column.name, ColumnOverrides()).kind is Kind.CATEGORICAL,
         )
         for column in stream.columns
     ]
@@ -183,19 +182,21 @@ def ingest(
             repeats = repeating_columns(batch)
         rows += batch.num_rows
         numbers.add(batch)
-        for one, values in zip(looked, batch.columns, strict=True):
-            one.see(values)
+        for one, values in zip(profilers, batch.columns, strict=True):
+            one.add(values)
     seen = numbers.seen()
-    looks = {one.name: one.look() for one in looked}
+    looks = {one.name: one.profile() for one in profilers}
     for column in stream.columns:
-        if column.empty and column.name not in wishes:
+        if column.empty and column.name not in overrides:
             _refuse_late_numbers(column, looks[column.name])
     whole = dict(zip(names, seen.integer.tolist(), strict=True))
     columns = tuple(
-        column_of(
-            facts_of(column, looks[column.name], integer=whole.get(column.name, False)),
-            wishes.get(column.name),
+        inferred_column(
+            column,
+            looks[column.name],
+            overrides.get(column.name),
             limits.categories,
+            integer=whole.get(column.name, False),
         )
         for column in stream.columns
     )
@@ -233,7 +234,7 @@ def refuse_too_many(
             )
 
 
-def _refuse_late_numbers(column: TableColumn, look: ColumnLook) -> None:
+def _refuse_late_numbers(column: TableColumn, look: ColumnProfile) -> None:
     """InvalidTable when a column that began empty, and was taken for text, turns out to be numbers."""
     numbers = sum(map(is_number, look.sample))
     if (

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvalidParameter, NameTaken
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Role, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Role, Storage
 from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.datasets.overlap.comparison import enter_keys, keep_sketches, with_versions
 from app.service.datasets.overlap.row_fingerprints import Fingerprints
@@ -28,14 +28,14 @@ from app.service.datasets.secrets import (
     seal_statistics,
     sealed_secret,
 )
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate, unit_of_work
 from app.store.blobs.store import Upload
 from app.store.database.datasets import datasets, orphaned_blobs
 from app.store.database.engine import reading, writing
-from app.tables.stream import DateOrder, TableStream
-from app.tables.values.dates import with_dates
+from app.tables.pipeline import infer_columns
+from app.tables.stream import TableStream
 
 
 @contextmanager
@@ -84,13 +84,12 @@ def register_dataset(
     context: RequestContext,
     name: str,
     stream: TableStream,
-    wishes: Mapping[str, ColumnWish],
+    overrides: Mapping[str, ColumnOverrides],
     *,
     key_column: str | None,
-    dates: DateOrder | None = None,
     allow_versions: bool = False,
     allow_overlap: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """Store the rows, then commit the data set; without the commit nothing of either remains.
 
@@ -102,9 +101,9 @@ def register_dataset(
     blob = blob_name(dataset_id, 0)
     secret = new_secret()
     with Fingerprints(resources, stream, key_column, secret) as seen, ExitStack() as stack:
-        stream = dated(seen.stream, wishes, dates)
+        stream = infer_columns(seen.stream, overrides)
         writer = stack.enter_context(uploading(resources, blob, stream.schema))
-        ingested = ingest(stream, wishes, writer, resources.limits, progress)
+        ingested = ingest(stream, overrides, writer, resources.limits, progress)
         progress.report("registering", 1, 2)
         writer.finish()
         _check_key_column(ingested.columns, key_column)
@@ -160,16 +159,15 @@ def try_table(
     context: RequestContext,
     name: str,
     stream: TableStream,
-    wishes: Mapping[str, ColumnWish],
+    overrides: Mapping[str, ColumnOverrides],
     *,
     key_column: str | None,
-    dates: DateOrder | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """All that a registration would find in the table, with nothing stored: the data set has no id."""
     require(context, Role.OWNER)
-    stream = dated(stream, wishes, dates)
-    ingested = ingest(stream, wishes, Nowhere(), resources.limits, progress)
+    stream = infer_columns(stream, overrides)
+    ingested = ingest(stream, overrides, Nowhere(), resources.limits, progress)
     _check_key_column(ingested.columns, key_column)
     dataset = Dataset(
         id="",
@@ -189,19 +187,6 @@ class Nowhere:
 
     def write(self, batch: pa.RecordBatch, /) -> None:
         """Let go of the rows."""
-
-
-def dated(
-    stream: TableStream, wishes: Mapping[str, ColumnWish], order: DateOrder | None
-) -> TableStream:
-    """The stream with dates as days, unless the owner wants them otherwise."""
-    said = {name: wish.kind for name, wish in wishes.items() if wish.kind is not None}
-    return with_dates(
-        stream,
-        order,
-        kept=[name for name, kind in said.items() if kind is not Kind.DATE],
-        sought=[name for name, kind in said.items() if kind is Kind.DATE],
-    )
 
 
 def blob_name(dataset_id: str, part: int) -> str:

@@ -14,9 +14,9 @@ from datetime import date, timedelta
 
 from app.model import Column, Kind, Storage
 from app.service.datasets.registration.ingestion import Ingested
-from app.tables.columns import ColumnLook
+from app.tables.columns import ColumnProfile
 from app.tables.detection.personal import personal_within, warnings_about
-from app.tables.stream import ReadAs
+from app.tables.stream import DetectedFormat
 
 RARE = 5
 """A category with fewer rows is rare: it singles out whoever has it."""
@@ -55,11 +55,11 @@ class ColumnReport:
 class TableReport:
     """How the table was read, and its columns by name."""
 
-    read_as: ReadAs
+    read_as: DetectedFormat
     columns: Mapping[str, ColumnReport] = field(default_factory=dict)
 
 
-def table_report(ingested: Ingested, read_as: ReadAs) -> TableReport:
+def table_report(ingested: Ingested, read_as: DetectedFormat) -> TableReport:
     """The report on a table that passed."""
     means = dict(zip(ingested.numbers, ingested.moments.mean.diagonal().tolist(), strict=True))
     return TableReport(
@@ -77,7 +77,7 @@ def table_report(ingested: Ingested, read_as: ReadAs) -> TableReport:
 
 
 def _column(
-    column: Column, look: ColumnLook, mean: float | None, repeats: str | None
+    column: Column, look: ColumnProfile, mean: float | None, repeats: str | None
 ) -> ColumnReport:
     dated = column.kind is Kind.DATE
     examples = look.examples
@@ -103,7 +103,7 @@ def _shown(value: float | None, *, dated: bool) -> float | str | None:
     return str(EPOCH + timedelta(days=round(value))) if dated else value
 
 
-def _warnings(column: Column, look: ColumnLook) -> list[str]:
+def _warnings(column: Column, look: ColumnProfile) -> list[str]:
     if column.kind is Kind.IDENTIFIER:
         return []
     found = warnings_about(column.name, date=column.kind is Kind.DATE)
@@ -116,7 +116,7 @@ def _warnings(column: Column, look: ColumnLook) -> list[str]:
     return found
 
 
-def _cells(look: ColumnLook) -> Mapping[str, int]:
+def _cells(look: ColumnProfile) -> Mapping[str, int]:
     """How often each value occurs, or does in the sample where they are too many."""
     return Counter(look.sample) if look.counts is None else look.counts
 
@@ -129,11 +129,11 @@ def _within(what: str, share: float) -> str:
     )
 
 
-def _rare(look: ColumnLook) -> int:
+def _rare(look: ColumnProfile) -> int:
     return 0 if look.counts is None else sum(count < RARE for count in look.counts.values())
 
 
-def _proposals(column: Column, look: ColumnLook, repeats: str | None) -> list[Proposal]:
+def _proposals(column: Column, look: ColumnProfile, repeats: str | None) -> list[Proposal]:
     found = []
     if column.kind is Kind.NUMERIC and column.integer and not column.round_to_integer:
         found.append(
@@ -168,7 +168,7 @@ def _proposals(column: Column, look: ColumnLook, repeats: str | None) -> list[Pr
     return found
 
 
-def _whole(look: ColumnLook) -> dict[str, object]:
+def _whole(look: ColumnProfile) -> dict[str, object]:
     """Whole numbers within round bounds: the exact ones would give the extremes away."""
     said: dict[str, object] = {"round_to_integer": True}
     if look.smallest is not None and look.smallest >= 0:
@@ -184,7 +184,7 @@ def _round_above(value: float) -> int:
     return int(next(step * power for step in (1, 2, 5, 10, 20) if step * power >= value))
 
 
-def _sentinel(look: ColumnLook) -> str | None:
+def _sentinel(look: ColumnProfile) -> str | None:
     """A usual mark for missing at one end of the values, far from the rest of them."""
     numbers = sorted({float(text) for text in look.sample})
     for mark in SENTINELS:

@@ -7,7 +7,7 @@ same rows are the same data set, however many files they lie in.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -16,12 +16,12 @@ import pyarrow as pa
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits, Notice, Role, Storage
 from app.service.context import RequestContext, require
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.store.blobs.store import row_blocks
 from app.store.import_roots import SourceFile
-from app.tables.reading import NO_WISHES, read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes, TableColumn, TableStream
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import PLAIN, refuse_other_unit
 
 
@@ -29,21 +29,21 @@ def imported(
     resources: Resources,
     context: RequestContext,
     source: str,
-    *,
-    wished: Mapping[str, Storage] = NO_WISHES,
-    wishes: ReadingWishes = FOUND_OUT,
-    progress: Progress = SILENT,
+    options: ReadOptions = AUTOMATIC,
+    progress: Progress = NO_PROGRESS,
 ) -> TableStream:
     """The table of a source, for those who may register one.
 
     SourceNotAllowed outside the roots, SourceChanged for a file that does not stay what it was,
-    InvalidTable for one with other columns; all that `read_batches` finds wrong passes through.
+    InvalidTable for one with other columns; all that `open_table` finds wrong passes through.
     """
     require(context, Role.OWNER)
-    reader = _Files(resources, resources.imports.find(source), wished, wishes, progress)
+    reader = _Files(resources, resources.imports.find(source), options, progress)
     first = reader.opened(0)
     batches = reader.rows(first)
-    return TableStream(first.columns, batches, reader.close, first.read_as, reader.notices)
+    return TableStream(
+        first.columns, batches, reader.close, first.read_as, reader.notices, options.dates
+    )
 
 
 class _Files:
@@ -53,13 +53,12 @@ class _Files:
         self,
         resources: Resources,
         files: Sequence[SourceFile],
-        wished: Mapping[str, Storage],
-        wishes: ReadingWishes,
+        options: ReadOptions,
         progress: Progress,
     ) -> None:
         self._limits: Limits = resources.limits
         self._spool = resources.spool_dir
-        self._files, self._wished, self._wishes = files, wished, wishes
+        self._files, self._options = files, options
         self._progress = progress
         self._open = ExitStack()
         self.notices: list[Notice] = []
@@ -70,14 +69,11 @@ class _Files:
         self._progress.report("reading files", number, len(self._files))
         with _told_as_change(file), ExitStack() as opening:
             body = opening.enter_context(file.opened())
-            stream = read_batches(
-                body,
-                None,
-                None,
+            stream = open_table(
+                TableSource(body),
+                self._options,
                 self._limits,
                 self._spool,
-                wished=self._wished,
-                wishes=self._wishes,
             )
             opening.enter_context(stream)
             self._open = opening.pop_all()
@@ -90,7 +86,8 @@ class _Files:
     def rows(self, first: TableStream) -> Generator[pa.RecordBatch, None, None]:
         """All rows in blocks of one length, whichever file they are of."""
         # Later files are read as the first was, whatever their own first values look like.
-        self._wished = {column.name: column.storage for column in first.columns}
+        storage = {column.name: column.storage for column in first.columns}
+        self._options = replace(self._options, storage=storage)
         for block in row_blocks(self._batches(first)):
             yield from block.combine_chunks().to_batches()
 

@@ -17,7 +17,7 @@ from app.service.context import RequestContext
 from app.service.copies.generation.checksum import copy_checksum
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries.planning import DELIVER
 from app.service.sharing.deliveries.pushing import push_copy, take_back

@@ -19,7 +19,7 @@ from app.service.copies.files.copy_files import released_files
 from app.service.copies.files.signed_urls import SignedFiles, sign_files
 from app.service.copies.generation.release import Selection
 from app.service.copies.issue import Wanted, issue_copy
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import (
     SharedTable,

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from app.service.datasets.overlap import comparison, row_fingerprints
 from app.errors import KeyRepeated
 from app.model import Column, Dataset, Kind, Level, Principal, Role, Storage
+from app.service.datasets.overlap import comparison, row_fingerprints
 from app.service.datasets.overlap.comparison import enter_keys, privacy_left
 from app.service.datasets.overlap.row_fingerprints import KeyRuns
 from app.store.database.datasets import datasets, key_books

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidParameter, InvalidTable
-from app.model import ColumnWish, Kind, Limits, Storage
+from app.model import ColumnOverrides, Kind, Limits, Storage
 from app.service.datasets.registration.ingestion import Ingested, ingest
-from app.tables.columns import wished_storage
+from app.tables.columns import storage_overrides
 from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
 
 Cells = Sequence[object]
@@ -49,7 +49,7 @@ def stream_of(columns: dict[str, Cells], batch_rows: int = 7) -> TableStream:
 
 def ingested(
     columns: dict[str, Cells],
-    wishes: dict[str, ColumnWish] | None = None,
+    wishes: dict[str, ColumnOverrides] | None = None,
     limits: Limits | None = None,
 ) -> Ingested:
     return ingest(stream_of(columns), wishes or {}, Kept(), limits or Limits())
@@ -101,7 +101,7 @@ def test_categories_are_counted_over_all_batches() -> None:
 
 
 def test_numbers_wished_categorical_are_counted_by_their_names() -> None:
-    found = ingested({"x": [1.0, 2.5, None, 1.0]}, {"x": ColumnWish(Kind.CATEGORICAL)})
+    found = ingested({"x": [1.0, 2.5, None, 1.0]}, {"x": ColumnOverrides(Kind.CATEGORICAL)})
     assert found.categories == {"x": {"1": 2, "2.5": 1}}
     assert found.columns[0].storage is Storage.NUMBER
     assert found.numbers == ("x",)
@@ -170,13 +170,13 @@ def test_nothing_is_passed_through_by_inference_and_every_kind_has_its_reason() 
 
 @pytest.mark.parametrize("kind", [Kind.CATEGORICAL, Kind.IDENTIFIER, Kind.PASSTHROUGH])
 def test_a_wish_goes_before_inference(kind: Kind) -> None:
-    found = ingested({"name": ["a", "b"], "x": [1.0, 2.0]}, {"name": ColumnWish(kind)})
+    found = ingested({"name": ["a", "b"], "x": [1.0, 2.0]}, {"name": ColumnOverrides(kind)})
     assert found.columns[0].kind is kind
     assert found.columns[0].because == "The owner said so."
 
 
 def test_bounds_and_rounding_are_taken_over() -> None:
-    wish = ColumnWish(round_to_integer=True, lower=0.0, upper=9.0)
+    wish = ColumnOverrides(round_to_integer=True, lower=0.0, upper=9.0)
     column = ingested({"x": [1.0, 2.0]}, {"x": wish}).columns[0]
     assert (column.kind, column.because) == (Kind.NUMERIC, "It holds numbers.")
     assert (column.round_to_integer, column.lower, column.upper) == (True, 0.0, 9.0)
@@ -185,15 +185,15 @@ def test_bounds_and_rounding_are_taken_over() -> None:
 @pytest.mark.parametrize(
     ("column", "wish"),
     [
-        ("nowhere", ColumnWish(Kind.NUMERIC)),
-        ("t", ColumnWish(Kind.NUMERIC)),
-        ("t", ColumnWish(lower=1.0)),
-        ("x", ColumnWish(Kind.PASSTHROUGH, upper=1.0)),
-        ("x", ColumnWish(lower=2.0, upper=1.0)),
-        ("many", ColumnWish(Kind.CATEGORICAL)),
+        ("nowhere", ColumnOverrides(Kind.NUMERIC)),
+        ("t", ColumnOverrides(Kind.NUMERIC)),
+        ("t", ColumnOverrides(lower=1.0)),
+        ("x", ColumnOverrides(Kind.PASSTHROUGH, upper=1.0)),
+        ("x", ColumnOverrides(lower=2.0, upper=1.0)),
+        ("many", ColumnOverrides(Kind.CATEGORICAL)),
     ],
 )
-def test_a_wish_that_cannot_be_granted_names_its_column(column: str, wish: ColumnWish) -> None:
+def test_a_wish_that_cannot_be_granted_names_its_column(column: str, wish: ColumnOverrides) -> None:
     table: dict[str, Cells] = {
         "x": [float(i) for i in range(20)],
         "t": ["a", "b"] * 10,
@@ -206,13 +206,13 @@ def test_a_wish_that_cannot_be_granted_names_its_column(column: str, wish: Colum
 
 def test_wishes_settle_how_columns_are_read() -> None:
     wishes = {
-        "n": ColumnWish(Kind.NUMERIC),
-        "c": ColumnWish(Kind.CATEGORICAL),
-        "i": ColumnWish(Kind.IDENTIFIER),
-        "p": ColumnWish(Kind.PASSTHROUGH),
-        "b": ColumnWish(lower=0.0),
+        "n": ColumnOverrides(Kind.NUMERIC),
+        "c": ColumnOverrides(Kind.CATEGORICAL),
+        "i": ColumnOverrides(Kind.IDENTIFIER),
+        "p": ColumnOverrides(Kind.PASSTHROUGH),
+        "b": ColumnOverrides(lower=0.0),
     }
-    assert wished_storage(wishes) == {
+    assert storage_overrides(wishes) == {
         "n": Storage.NUMBER,
         "c": Storage.TEXT,
         "i": Storage.TEXT,
@@ -265,8 +265,8 @@ def test_few_different_numbers_are_proposed_as_categories(cells: Cells, kind: Ki
     assert sum(counts.values()) == (len(present) if kind is Kind.CATEGORICAL else 0)
 
 
-@pytest.mark.parametrize("wish", [ColumnWish(Kind.NUMERIC), ColumnWish(lower=0.0)])
-def test_the_owner_keeps_few_different_numbers_numeric(wish: ColumnWish) -> None:
+@pytest.mark.parametrize("wish", [ColumnOverrides(Kind.NUMERIC), ColumnOverrides(lower=0.0)])
+def test_the_owner_keeps_few_different_numbers_numeric(wish: ColumnOverrides) -> None:
     found = ingested({"x": [0.0, 1.0] * 10}, {"x": wish})
     assert found.columns[0].kind is Kind.NUMERIC
     assert found.categories == {}
