@@ -30,7 +30,7 @@ TELLING = {
 }
 """Standard deviation of each category's effect on each number, beside numbers of about √10."""
 
-ROUNDS = 9
+ROUNDS = 25
 
 
 def main() -> None:
