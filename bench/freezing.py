@@ -30,7 +30,7 @@ EFFECTS = {
 }
 """Standard deviation of each category's effect on each number; the numbers have about √10."""
 
-ROUNDS = 9
+ROUNDS = 25
 
 
 def main() -> None:
