@@ -48,7 +48,7 @@ MENDED = {
         "An xls too is tried in a process of its own first; `tests/tables/test_damaged_workbooks.py`."
     ),
     "An SPSS file of a kilobyte that says it has half a billion rows took gigabytes: its reader makes room for them first.": (
-        "A file is refused that says it has more cells than its bytes could hold; `tests/tables/test_statistics_files.py`."
+        "A file is refused that says it has more cells than its bytes could hold; `tests/tables/test_optional_formats.py`."
     ),
     "Under 200 clients, who were let in waited in the queue for a thread several times, behind up to 80 others: 15 seconds (p50) for a look at a copy, in the first ten minutes that were run.": (
         "Load is shed by how long that queue takes; `tests/api/serving/test_shedding.py`. Before and after, two runs of 40 seconds on a busy machine in which the service had as much processor time (26 s, 25 s): 1,035 and 1,273 answers, for a look at a copy p50 5.2 s and 4.1 s, p99 15.4 s and 7.4 s, for /health p99 0.69 s and 0.50 s. Of two runs more, in which processor time differed, the one before had 36.9 s, 1,320 answers, p50 5.4 s and p99 9.3 s, and the one after (an earlier draft) 16.1 s, 568, 6.7 s and 16.4 s: a gain is likely, and weakly shown. The ten minutes above are from after it: 11.5 seconds, and for /health 23 ms where 135 stood."
@@ -81,7 +81,7 @@ MENDED = {
         "202 always; `tests/api/jobs/test_later.py`."
     ),
     "Files of Stata, SPSS and SAS with names or texts in no encoding were a 500.": (
-        "A 422; `tests/tables/test_statistics_files.py`."
+        "A 422; `tests/tables/test_optional_formats.py`."
     ),
 }
 """What the trials found, and what became of it."""

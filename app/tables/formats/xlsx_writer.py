@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import datetime as dt
 import zipfile
-from collections.abc import Callable, Iterator
-from typing import IO, Protocol, TypeVar, cast
+from collections.abc import Iterator
+from typing import IO, cast
 from xml.sax.saxutils import escape
 
 import polars as pl
 import pyarrow as pa
 
 from app.errors import NotAcceptable
+from app.tables.bodies.streams import ChunkSink
+from app.tables.stream import BatchMap
 
 MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_575, 16_384, 32_767
 """What a sheet holds below its header, and what a cell holds."""
@@ -58,26 +60,12 @@ PARTS = {
 SHEET = f'<worksheet xmlns="{MAIN}"><sheetData>'
 SHEET_END = "</sheetData></worksheet>"
 
-T = TypeVar("T")
 
-
-class Sink(Protocol):
-    """What is written to, and emptied after each step."""
-
-    def take(self) -> list[bytes]: ...
-
-
-class Batches(Protocol):
-    """As in `writing`."""
-
-    def __call__(self, then: Callable[[pa.RecordBatch], T], /) -> Iterator[T]: ...
-
-
-def write_workbook(batches: Batches, schema: pa.Schema, sink: Sink) -> Iterator[bytes]:
+def write_workbook(batches: BatchMap, schema: pa.Schema) -> Iterator[bytes]:
     """The bytes of the workbook; NotAcceptable as soon as there are more rows than a sheet holds."""
     if len(schema) > MOST_COLUMNS:
         raise _too_large(f"{MOST_COLUMNS} columns")
-    rows = 0
+    rows, sink = 0, ChunkSink()
     with zipfile.ZipFile(cast("IO[bytes]", sink), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in PARTS.items():
             archive.writestr(_entry(name), OPEN + content)

@@ -1,7 +1,6 @@
-"""The program that reads a workbook in a process of its own, as `sandbox` starts it.
+"""The program that extracts a sheet of a workbook as CSV, in the process that `sandbox` starts.
 
-A line of JSON and the workbook come in; a line of JSON and the sheet as CSV go out. What a sender may have
-meant otherwise is an error in place of both.
+A line of JSON and the workbook come in; a line of JSON and the sheet as CSV go out, or an error in place of both.
 """
 
 from __future__ import annotations
@@ -23,10 +22,16 @@ from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.tables.dialect.number_syntax import numbers_among
-from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.ods import read_ods_layout
-from app.tables.sheets.sheet import Cell, Sheet, cell_name, is_filled
-from app.tables.sheets.summary import SheetRequest, SheetSummary
+from app.tables.sheets.sheet import (
+    Cell,
+    Sheet,
+    SheetLayout,
+    SheetRequest,
+    SheetSummary,
+    cell_name,
+    is_filled,
+)
 from app.tables.sheets.xlsx import read_xlsx_layout
 from app.tables.sheets.xml_walk import NOT_XML
 
@@ -75,7 +80,7 @@ def main() -> None:
 def extract(
     content: bytes, request: SheetRequest
 ) -> tuple[SheetSummary, Callable[[TextIO], object]]:
-    """The summary of the sheet that is asked for, and what writes its rows as CSV."""
+    """Return the summary of the sheet, and the function that writes its rows as CSV."""
     try:
         sheet = _chosen(CalamineWorkbook.from_filelike(io.BytesIO(content)), request.sheet)
         layout = _layout(content, request.source, sheet)
@@ -221,26 +226,24 @@ def _summary(
     records = list(sheet.records(header_rows))
     hidden = [at for at, _ in records if at in layout.hidden_rows]
     absent = frozenset(numbers_among(missing))
-    width = max(len(row) for _, row in records) if records else 0
+    width = max((len(row) for _, row in records), default=0)
     units: dict[str, dict[str, str]] = {}
     for place in range(width):
-        if (codes := layout.codes.get(sheet.left + place)) is None:
-            continue
-        seen: dict[int, int] = {}
-        for at, row in records:
-            if type(row[place]) in (int, float) and row[place] not in absent:
-                seen.setdefault(codes[at], at)
-        units[str(place)] = {
-            layout.units[code]: cell_name(at, sheet.left + place) for code, at in seen.items()
-        }
+        column = sheet.left + place
+        if (codes := layout.codes.get(column)) is not None:
+            found: dict[int, int] = {}
+            for at, row in records:
+                if type(row[place]) in (int, float) and row[place] not in absent:
+                    found.setdefault(codes[at], at)
+            units[str(place)] = {
+                layout.units[code]: cell_name(at, column) for code, at in found.items()
+            }
     return SheetSummary(
         name=sheet.name,
         visible=sheet.visible,
         hidden_rows=len(hidden),
         hidden_row=hidden[0] + 1 if hidden else 0,
-        hidden_columns=[
-            place for place in range(width) if sheet.left + place in layout.hidden_columns
-        ],
+        hidden_columns=[p for p in range(width) if sheet.left + p in layout.hidden_columns],
         units=units,
     )
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import zipfile
 
-from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.number_formats import SHARE
+from app.tables.sheets.sheet import SheetLayout
 from app.tables.sheets.xml_walk import Attributes, local, walk
 from app.tables.values.units import PLAIN
 

@@ -20,7 +20,7 @@ from typing import Any, cast
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.tables.bodies.spool import Spool
 from app.tables.bodies.streams import ByteStream, CountedStream
-from app.tables.sheets.summary import SheetRequest, SheetSummary
+from app.tables.sheets.sheet import SheetRequest, SheetSummary
 
 PROGRAM = "app.tables.sheets.extraction"
 LEAST_BYTES, MOST_BYTES, BYTES_PER_BYTE = 2**30, 2**32, 150

@@ -10,8 +10,8 @@ from __future__ import annotations
 import zipfile
 from functools import lru_cache
 
-from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.number_formats import units_of_styles
+from app.tables.sheets.sheet import SheetLayout
 from app.tables.sheets.xml_walk import Attributes, walk
 from app.tables.values.units import PLAIN
 
