@@ -12,7 +12,7 @@ import pytest
 
 from app.errors import InvalidTable
 from app.tables.stream import Header, ReadOptions
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 from tests.example_tables import EXAMPLES, as_csv, example
 from tests.shared_data import needs
 from tests.tables.messy_files import workbook

@@ -4,7 +4,7 @@ A block is a function of the secret and the history, so a cache saves work and d
 (invariant 8). In Redis it is encrypted and authenticated under a key that the principal of this module
 derives from the data set's secret: whoever reads Redis learns nothing, and what somebody else put
 there, or moved, does not open and counts as absent. When Redis fails or is slow it is left alone
-for a while (`guarded_redis.py`).
+for a while (`circuit_breaker.py`).
 
 A block holds all rows of its row group, which never change.
 """

@@ -51,7 +51,7 @@ def test_metrics_count_by_route_and_never_by_id(service: Service) -> None:
     client = service.client()
     client.get("/v1/principals/some-id")
     text = client.get("/metrics").text
-    assert 'route="/v1/principals/{recipient}",status="404"' in text
+    assert 'route="/v1/principals/{principal_id}",status="404"' in text
     assert "some-id" not in text
 
 

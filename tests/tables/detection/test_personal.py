@@ -14,8 +14,8 @@ import openpyxl
 import pytest
 
 from app.model import Column, Kind, Limits
-from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere
+from app.service.datasets.registration.ingestion import ingest
+from app.service.datasets.registration.register import Nowhere
 from app.tables.detection.personal import IP6, MAC, are_times, personal_within
 from app.tables.pipeline import TableSource, infer_columns, open_table
 from app.tables.stream import AUTOMATIC, Header, ReadOptions
