@@ -1,7 +1,7 @@
-"""A table as an Excel workbook of one sheet, written batch by batch.
+"""Workbook writer (xlsx): one sheet, written batch by batch.
 
-TextBuffers are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a
-missing cell is absent. The same table is the same bytes: nothing in the file tells when it was made.
+Texts are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a missing cell is
+absent. The same table is the same bytes: the file does not tell when it was made.
 """
 
 from __future__ import annotations

@@ -10,10 +10,8 @@ import datetime as dt
 import io
 import json
 import resource
-import struct
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TextIO
@@ -22,6 +20,7 @@ from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.tables.dialect.number_syntax import numbers_among
+from app.tables.formats import archive
 from app.tables.sheets.ods import read_ods_layout
 from app.tables.sheets.sheet import (
     Cell,
@@ -35,19 +34,7 @@ from app.tables.sheets.sheet import (
 from app.tables.sheets.xlsx import read_xlsx_layout
 from app.tables.sheets.xml_walk import NOT_XML
 
-DAMAGED = (
-    CalamineError,
-    NOT_XML,
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    OverflowError,
-    LookupError,
-    ValueError,
-    StopIteration,
-)
+DAMAGED = (CalamineError, NOT_XML, StopIteration, *archive.DAMAGED)
 """What the readers raise for bytes that were changed."""
 
 NOT_COMPUTED = "#FORMULA!"
@@ -146,11 +133,11 @@ def _layout(content: bytes, source: str, sheet: Sheet) -> SheetLayout:
     columns = sheet.left + max(map(len, sheet.cells), default=0)
     layout = SheetLayout(sheet.bottom, columns, merged=[*sheet.merged])
     if source in ("xlsx", "ods"):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as book:
             if source == "xlsx":
-                read_xlsx_layout(archive, sheet.number, layout)
+                read_xlsx_layout(book, sheet.number, layout)
             else:
-                read_ods_layout(archive, sheet.name, layout)
+                read_ods_layout(book, sheet.name, layout)
     return layout
 
 
