@@ -1,4 +1,4 @@
-"""The reading of a table, stage by stage: unpack, decode, detect the dialect, parse, normalise, infer columns.
+"""Pipeline that reads a table: unpack, decode, detect the dialect, parse, normalise, infer columns.
 
 Dates are recognised last, by `infer_columns` once rows were fingerprinted as they came, or by `read_table`.
 """

@@ -33,14 +33,14 @@ GROUP_BYTES = 16 * 2**20
 
 
 def write_table(table: pa.Table, media_type: MediaType) -> Iterator[memoryview]:
-    """The bytes of a table that is at hand, as `write_batches` has them."""
+    """Yield the bytes of a whole table."""
     return write_batches(lambda then: map(then, table.to_batches()), table.schema, media_type)
 
 
 def write_batches(
     batches: BatchMap, schema: pa.Schema, media_type: MediaType, *, safe: bool = False
 ) -> Iterator[memoryview]:
-    """The bytes of the table with that schema, in chunks of at most `CHUNK_BYTES`.
+    """Yield the bytes of a table in chunks of at most `CHUNK_BYTES`.
 
     Missing cells are empty fields in CSV (quoted, where it has one column) and nulls elsewhere; floats are written with as many
     digits as tell them apart from all others. Too large a table for JSON is NotAcceptable. In `safe`
@@ -77,7 +77,7 @@ def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[b
 
 
 def rows_in_a_group(schema: pa.Schema) -> int:
-    """65,536, or of a wide table so few that a row group is not long in memory."""
+    """Rows of a Parquet row group: 65,536, or fewer of a wide table."""
     fitting = GROUP_BYTES // (8 * max(1, len(schema)))
     return min(BLOCK_ROWS, max(1, fitting))
 

@@ -64,7 +64,7 @@ NEARLY_ALL = 0.8
 
 
 def national_numbers(values: Sequence[str], different: int) -> str | None:
-    """Return what nearly all values are, if at least so many of them are different."""
+    """Return the name of the numbers that nearly all values are; None for fewer than `different` values."""
     plain = [without_marks(text) if len(text) <= 2 * LONGEST else "" for text in values]
     allowed = (1 - NEARLY_ALL) * len(plain)
     likely = [text for text in plain if SHORTEST <= len(text) <= LONGEST and not text.isalpha()]

@@ -1,4 +1,4 @@
-"""Why a column tells people apart: by its name, by a sample of its values, or by what stands within them.
+"""Identifiers and personal data in a column, by its name, a sample of its values, or the insides of its texts.
 
 A form is believed when at least `NEARLY_ALL` of the values have it, and a check digit when they are also more
 than chance would give; names of people are believed when many different ones occur. Words of names are known in
@@ -81,14 +81,14 @@ LOCATING = frozenset(
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column name, small and without accents."""
+    """Return the words of a column name in lower case, without accents."""
     plain = name.replace("ß", "ss").replace("ł", "l").replace("ø", "o").replace("æ", "ae")
     ascii_ = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
     return [word.lower() for word in WORD_OF_NAME.findall(ascii_)]
 
 
 def identifying_word(name: str) -> str | None:
-    """The word by which a name says that its column tells people apart."""
+    """Return the word that makes a column name an identifier's."""
     words = words_of(name)
     joined = "".join(words)
     if joined in IDENTIFYING:
@@ -99,13 +99,13 @@ def identifying_word(name: str) -> str | None:
 
 
 def one_of(name: str, known: frozenset[str]) -> str | None:
-    """The first word of the name that is known, or the whole name without gaps."""
+    """Return the first known word of the name, or the whole name without gaps."""
     words = words_of(name)
     return next((word for word in [*words, "".join(words)] if word in known), None)
 
 
 def reason_by_name(name: str) -> str | None:
-    """Why the name says that the column tells people apart."""
+    """Return why the name says that the column is an identifier."""
     word = identifying_word(name)
     return (
         None if word is None else f"Its name, with {word!r} in it, says that it tells people apart."
@@ -113,7 +113,7 @@ def reason_by_name(name: str) -> str | None:
 
 
 def reason_by_values(sample: Sequence[str]) -> str | None:
-    """Why the texts say so."""
+    """Return why the texts say that the column is an identifier."""
     what = _recognised(sample)
     return None if what is None else f"It holds {what}, so it tells people apart."
 
@@ -121,7 +121,7 @@ def reason_by_values(sample: Sequence[str]) -> str | None:
 def reason_by_integers(
     sample: Sequence[str], values: int, span: float, *, steps: bool
 ) -> str | None:
-    """Why integers say so: they are all different, and given out rather than measured.
+    """Return why integers are identifiers: all different, and assigned rather than measured.
 
     `values` of them were seen, from the smallest to the largest over `span`.
     """
@@ -142,7 +142,7 @@ def reason_by_integers(
 
 
 def warnings_about(name: str, *, date: bool) -> list[str]:
-    """What the name says is personal about a column that is released."""
+    """Return warnings about a released column by its name."""
     found = []
     if one_of(name, BIRTH):
         found.append("It seems to hold dates of birth, which single people out beside a place.")
@@ -160,7 +160,7 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
 
 
 def _recognised(values: Sequence[str]) -> str | None:
-    """What the values are, as the end of a sentence; None where they are nothing personal."""
+    """Return the kind of personal data that the values are, None for other values."""
     if not values or are_times(values):
         return None
     for name, form in FORMS.items():
@@ -184,7 +184,7 @@ def _share(values: Sequence[str], test: Callable[[str], bool]) -> bool:
 
 
 def _names(values: Sequence[str]) -> str | None:
-    """Names of people: known given names, or many different capitalised words where few would repeat."""
+    """Recognise names of people: known given names, or many different capitalised words."""
     known = [next((word for word in _words(text) if word in GIVEN_NAMES), None) for text in values]
     # A flower is called Iris, a town Charlotte: only several names make names of people.
     given = len(values) - known.count(None) if len(set(known) - {None}) >= ENOUGH else 0
@@ -341,7 +341,7 @@ look from each character.
 
 
 def personal_within(counts: Mapping[str, int]) -> dict[str, float]:
-    """What the values hold, by its name in a sentence, with the share of cells that have it.
+    """Return the kinds of personal data inside texts, with the share of cells that have them.
 
     `counts` says how often each value occurs.
     """

@@ -1,8 +1,7 @@
-"""What cells of text look like: a number in some spelling, a date, a missing one, a total; and which decimal sign a text has.
+"""Number syntax of texts: decimal sign, thousands marks, units; and marks of missing cells, dates and totals.
 
-One spelling holds for a whole file. Each column of numbers either speaks for one of the two, or for
-none: 12 and 1,234,567.5 and 30.123 are evidence of different strength, and the last of none, since
-it may be thirty and a bit or thirty thousand.
+One decimal sign holds for a whole file. 1,234,567.5 is evidence for the point, 12 for neither sign, and 30.123 for
+neither, since it may be thirty thousand.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
 
 
 def plain_pattern(decimal: Decimal) -> str:
-    """What Arrow reads as a double as it stands."""
+    """Return the pattern of texts that Arrow reads as doubles."""
     sign = re.escape(decimal.sign)
     digits = rf"(?:\d+(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?"
     return rf"^[ \t]*[+-]?(?:{digits}|(?i:nan|inf|infinity))[ \t]*$"
 
 
 def marked_pattern(decimal: Decimal) -> str:
-    """A number with thousands marks, a currency or percent sign, or a minus as bookkeepers or printers write it."""
+    """Return the pattern of numbers with thousands marks, a unit, or a minus of bookkeepers or printers."""
     sign = re.escape(decimal.sign)
     grouped = "|".join(
         rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (GROUP[decimal], "['’]", BLANK)
@@ -132,7 +131,7 @@ def is_total(text: str) -> bool:
 
 @dataclass(frozen=True)
 class NumberMatches:
-    """Which cells of a column are numbers under one decimal sign; arrays as long as its present cells."""
+    """Cells of a column that are numbers under one decimal sign; arrays as long as its present cells."""
 
     plain: pa.Array
     number: pa.Array
@@ -168,7 +167,7 @@ class NumberCandidates:
 
 
 def spelled(name: str, texts: pa.Array) -> NumberCandidates:
-    """The present cells of a column, looked at under both decimal signs."""
+    """Return the number syntax of a column's present cells under both decimal signs."""
     spellings = {}
     for decimal in Decimal:
         plain = pc.match_substring_regex(texts, plain_pattern(decimal))
@@ -180,7 +179,7 @@ def spelled(name: str, texts: pa.Array) -> NumberCandidates:
 
 
 def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> Decimal:
-    """The decimal sign of the file; InvalidTable where its columns contradict each other or do not tell."""
+    """Return the decimal sign of the file; InvalidTable where its columns contradict each other."""
     if chosen is not None:
         return chosen
     voices: dict[Decimal, str] = {}
@@ -217,7 +216,7 @@ def matches_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
 
 
 def without_marks(texts: pa.Array, decimal: Decimal) -> pa.Array:
-    """Spelled numbers as Arrow reads them: no marks, a decimal point, the minus in front."""
+    """Return numbers as Arrow reads them: no marks, a decimal point, the minus in front."""
     texts = pc.replace_substring_regex(texts, r"[\s\x{00a0}\x{202f}\x{2009}'’]", "")
     texts = pc.replace_substring_regex(texts, f"[{MINUS}]", "-")
     texts = pc.replace_substring_regex(texts, CURRENCY_OR_PERCENT, "")

@@ -1,4 +1,4 @@
-"""How the columns of a CSV are kept, by all cells of its first block: numbers, spelled numbers, text."""
+"""Column types of a CSV by all cells of its first block: numbers, numbers with marks, text."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class CsvColumn(TableColumn):
 def csv_columns(
     names: Sequence[str], cells: Sequence[pa.Array], options: ReadOptions
 ) -> tuple[tuple[CsvColumn, ...], Decimal]:
-    """The columns by their first cells, and the decimal sign of the file.
+    """Return the columns by their first cells, and the decimal sign of the file.
 
     InvalidTable for two plausible decimal signs and for a column that is nearly all numbers;
     InvalidParameter where the options say numbers and some are not.
@@ -92,7 +92,7 @@ def csv_columns(
 def numbers_of(
     texts: pa.Array, column: CsvColumn, decimal: Decimal, missing: tuple[str, ...], first_row: int
 ) -> pa.Array:
-    """The doubles that spelled numbers are; InvalidTable for cells that are none."""
+    """Return numbers with marks as doubles; InvalidTable for other cells."""
     absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
     present = _without(texts, absent)
     number = matches_number(present, decimal)
@@ -104,7 +104,7 @@ def numbers_of(
 
 
 def _without(texts: pa.Array, absent: pa.Array) -> pa.Array:
-    """The cells with those null that stand for a missing one."""
+    """The cells, null where they stand for a missing one."""
     trimmed = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.is_in(trimmed, absent), pa.scalar(None, texts.type), trimmed)
 
@@ -167,7 +167,7 @@ def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
 
 
 def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
-    """InvalidTable for numbers in a spelling that is not read: taken as text they would leave as they are."""
+    """InvalidTable for numbers in an unknown syntax: as text they would be released unchanged."""
     if len(pc.unique(present)) > FEW and pc.all(pc.match_substring_regex(present, MIXED)).as_py():
         raise _unread_numbers(name, "with units or signs beside them that differ or are not read")
     if not pc.all(pc.match_substring_regex(present, r"^\p{Nd}|^[+-]\p{Nd}")).as_py():
@@ -205,7 +205,7 @@ def _unread_numbers(name: str, what: str) -> InvalidTable:
 
 
 def _code(present: pa.Array, plain: pa.Array) -> str | None:
-    """Why digits are no numbers, where they are not."""
+    """Return why digits are codes and no numbers."""
     codes = present.filter(pc.match_substring_regex(present, CODE))
     if len(codes):
         if pc.any(pc.match_substring_regex(codes, f"^{SIGN}0")).as_py():
@@ -255,14 +255,14 @@ def _unit(name: str, cells: pa.Array) -> str:
 
 
 def _note(unit: str) -> str:
-    """What is said of the marks that numbers lose."""
+    """Note on the marks that numbers lose."""
     if unit == PERCENT:
         return "Its percent signs were left out: 12 % is kept as 12."
     return "Its marks were left out." if unit == PLAIN else f"Its signs {unit} were left out."
 
 
 def _refuse_other_signs(name: str, cells: pa.Array, unit: str, first_row: int) -> None:
-    """InvalidTable for a sign further down than the first block that is not the one seen there."""
+    """InvalidTable for another sign than that of the first block."""
     signs = _signs(cells)
     others = pc.fill_null(pc.not_equal(signs, unit), False)
     if pc.any(others).as_py():

@@ -91,7 +91,7 @@ def _shown(unit: str) -> str:
 
 
 def _notices(summary: SheetSummary, columns: Sequence[TableColumn]) -> tuple[Notice, ...]:
-    """A word on rows, columns and a sheet that were read and that a person does not see."""
+    """Notices on hidden rows, columns and a hidden sheet, which are read like all others."""
     found = []
     if not summary.visible:
         found.append(

@@ -1,4 +1,4 @@
-"""What an ods workbook says beside values: units, merged cells, hidden rows and columns.
+"""Layout of an ods sheet: units, merged cells, hidden rows and columns.
 
 Cells have no names there. Rows and cells that are alike stand once, with how often they come.
 """
@@ -21,13 +21,13 @@ MOST_REPEATED = 2**30
 
 def read_ods_layout(archive: zipfile.ZipFile, sheet: str, layout: SheetLayout) -> None:
     """Fill in what the sheet of that name shows."""
-    cells = _Cells(sheet, layout)
+    cells = OdsLayoutHandler(sheet, layout)
     with archive.open(CONTENT) as file:
         walk(file, cells.opened, cells.closed)
 
 
-class _Cells:
-    """Where a walk through the elements stands.
+class OdsLayoutHandler:
+    """Handler of the elements of a sheet.
 
     where:
         depth          tables around the element: one inside another is a cell's own
@@ -70,7 +70,7 @@ class _Cells:
             self._column_styles = after
 
     def _cell(self, said: Attributes) -> None:
-        """Take note of a cell, or of as many as are alike."""
+        """Record a cell, or as many as are alike."""
         first, self._column = self._column, self._column + _count(said, "number-columns-repeated")
         down, right = _count(said, "number-rows-spanned"), _count(said, "number-columns-spanned")
         if down > 1 or right > 1:

@@ -37,7 +37,7 @@ class SheetRequest:
 
 @dataclass(frozen=True)
 class SheetSummary:
-    """What is known of a sheet beside its cells.
+    """Summary of a sheet beside its cells.
 
     where:
         visible         whether the program that shows the workbook shows this sheet

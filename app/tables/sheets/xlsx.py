@@ -1,4 +1,4 @@
-"""What an xlsx workbook says beside values: units, hidden rows and columns, formulas without a result.
+"""Layout of an xlsx sheet: units, hidden rows and columns, formulas without a result.
 
 The reader of values gives a cell as empty whose formula failed (#DIV/0!), or was never computed: libraries
 that write workbooks leave that to the program that opens them next. That such a cell is missing is for the
@@ -30,13 +30,13 @@ def read_xlsx_layout(archive: zipfile.ZipFile, sheet: int, layout: SheetLayout) 
         with archive.open(STYLES) as file:
             units = units_of_styles(file)
     codes = {str(style): layout.code(unit) for style, unit in enumerate(units) if unit != PLAIN}
-    cells = _Cells(layout, codes)
+    cells = XlsxLayoutHandler(layout, codes)
     with archive.open(_member(archive, sheet)) as file:
         walk(file, cells.opened, cells.closed, cells.text)
 
 
-class _Cells:
-    """Where a walk through the elements of a sheet stands.
+class XlsxLayoutHandler:
+    """Handler of the elements of a sheet.
 
     where:
         style_codes  the style of a cell → the place of its unit in the layout
@@ -92,7 +92,7 @@ class _Cells:
 
 @lru_cache(2**15)
 def column_number(letters: str) -> int:
-    """The number of a column by its letters, from 0."""
+    """Return the number of a column by its letters, from 0."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + ord(letter) - 64
@@ -100,7 +100,7 @@ def column_number(letters: str) -> int:
 
 
 def _member(archive: zipfile.ZipFile, sheet: int) -> str:
-    """The name of the file that a sheet is, as the relations of the workbook have it."""
+    """Return the member of the archive that a sheet is, by the relations of the workbook."""
     ids: list[str] = []
     targets: dict[str, str] = {}
 

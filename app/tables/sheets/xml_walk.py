@@ -1,4 +1,4 @@
-"""XML of a workbook, walked element by element in memory that does not grow with it."""
+"""Streaming XML parser for workbooks, in memory that does not grow with them."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ MOST_ROWS = 5
 
 @dataclass(frozen=True)
 class DateFormat:
-    """How the dates of a column are written."""
+    """Format of the dates of a column."""
 
     pattern: str
     format: str
@@ -66,7 +66,7 @@ def with_dates(
     kept: Collection[str] = (),
     sought: Collection[str] = (),
 ) -> TableStream:
-    """The stream with texts that are dates as numbers of days.
+    """Return the stream with texts that are dates as numbers of days.
 
     Columns in `kept` stay as they are; those in `sought` must be dates. InvalidTable for day and
     month that may change places, and for cells that are none among dates.
@@ -102,7 +102,7 @@ def with_dates(
 
 
 def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
-    """The table with texts that are dates as numbers of days, which its schema remembers.
+    """Return the table with texts that are dates as numbers of days, marked in its schema.
 
     Texts that are dates only in part stay texts. InvalidTable where day and month may change places.
     """
@@ -126,7 +126,7 @@ def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
 def detect_date_format(
     name: str, cells: pa.Array, order: DateOrder | None, *, sought: bool = False
 ) -> DateFormat | None:
-    """How the dates among the cells are written; None when they are no dates."""
+    """Return the format of the dates in a column; None when they are no dates."""
     present = _bare(cells.drop_null())
     if len(present) == 0:
         return DateFormat(next(iter(FORMS)), "%Y-%m-%d") if sought else None
@@ -169,7 +169,7 @@ def detect_date_format(
 
 
 def days_of(texts: pa.Array, form: DateFormat) -> pa.Array:
-    """Days since 1970 as doubles, null where a text is no date of the form."""
+    """Return days since 1970 as doubles, null where a text is no date of the format."""
     bare = _bare(texts)
     matched = pc.match_substring_regex(bare, form.pattern)
     if form.pattern == COMPACT:
@@ -191,7 +191,7 @@ def _parted(bare: pa.Array, matched: pa.Array) -> pa.Array:
 
 
 def as_dates(days: pa.Array) -> pa.Array:
-    """Numbers of days, whole ones, as dates."""
+    """Return whole numbers of days as dates."""
     return days.cast(pa.int32()).cast(pa.date32())
 
 
