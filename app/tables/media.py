@@ -56,7 +56,7 @@ CONTENT_TYPES: dict[str, FileFormat | None] = {
     "application/vnd.apache.arrow.file": FileFormat.ARROW_FILE,
     MediaType.XLSX: FileFormat.XLSX,
     "application/vnd.oasis.opendocument.spreadsheet": FileFormat.ODS,
-    # Browsers on machines with Excel say this of a CSV, too; the first bytes tell.
+    # Browsers on machines with Excel send this with a CSV, too.
     "application/vnd.ms-excel": None,
     "application/gzip": FileFormat.GZIP,
     "application/zip": FileFormat.ZIP,
@@ -64,7 +64,7 @@ CONTENT_TYPES: dict[str, FileFormat | None] = {
     "application/octet-stream": None,
     "": None,
 }
-"""What is read, by Content-Type; None says nothing of the format."""
+"""Format by Content-Type; None where it names none."""
 
 OFFERED = tuple(MediaType)
 

@@ -50,7 +50,7 @@ WHOLE_BYTES = 2**30
 
 @dataclass(frozen=True)
 class TableSource:
-    """The body of a table, and what its sender says of it."""
+    """The body of a table with its Content-Type and Content-Encoding."""
 
     body: ByteStream
     content_type: str | None = None

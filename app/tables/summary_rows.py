@@ -1,4 +1,4 @@
-"""Rows that sum up the others, and notes below a table: records of nobody, and outliers in every column."""
+"""Detection of total rows and of notes below a table: no records, and outliers in every column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTE = re.compile(
     r"\s*:",
     re.IGNORECASE,
 )
-"""How a note below a table begins; somebody who left all other cells empty is called otherwise."""
+"""Beginning of a note below a table; a record with all other cells empty begins otherwise."""
 
 LAST_ROWS = 2
 """A total may be followed by an average."""

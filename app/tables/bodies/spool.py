@@ -2,8 +2,8 @@
 
 Parquet keeps its index at the end, so its body must be complete before the first row is read. It
 lies in a file without a name, encrypted by AES-256-CTR under a key that only ever exists in memory:
-what a crash or a stolen disk leaves behind are random bytes. CTR, because any offset must be
-readable alone; nobody who could alter the bytes could not alter the process.
+what a crash or a stolen disk leaves behind are random bytes. CTR makes every offset readable
+alone; whoever could alter the bytes could alter the process too.
 """
 
 from __future__ import annotations

@@ -22,10 +22,10 @@ PERSONS_SHARE, DIFFERENT_SHARE = 0.7, 0.3
 GIVEN_SHARE = 0.3
 
 DENSE = 1.5
-"""Integers that all differ within a range so many times their number are counted up, not measured."""
+"""Range over number of integers that all differ, up to which they are assigned, not measured."""
 
 LONG_CODE = 7
-"""Digits from which integers of one length, all different, are numbers given to somebody."""
+"""Digits from which integers of one length, all different, are assigned numbers."""
 
 FEWEST = 5
 """Among fewer values, being different is no sign."""
@@ -295,7 +295,7 @@ TIME = re.compile(
 )
 """Times of day and durations: 12:30, 12:30:45, 1:05 pm, 26:15:00, PT1H30M, 1h 30m, 2 days, 3:00:00.
 
-They tell nobody apart by their form. They are kept as text, which their owner should know: a number of
+Their form identifies nobody. They are kept as text, which their owner should know: a number of
 minutes would have noise.
 """
 
@@ -333,9 +333,9 @@ WITHIN: dict[str, Callable[[str], bool]] = {
     "phone numbers": _has_phone,
     "IBANs": _has_iban,
 }
-"""What is looked for inside longer texts: a note that says whom to write to tells whose row it is.
+"""Searched inside longer texts: a note with an address identifies a person.
 
-Only forms that hardly anything else has, since one value that has one is told. No pattern takes more than a bounded
+Only forms that hardly anything else has, since a single value is reported. No pattern takes more than a bounded
 look from each character.
 """
 

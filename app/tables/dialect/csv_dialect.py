@@ -62,7 +62,7 @@ class CsvDialect:
     """Delimiter and header of a CSV.
 
     where:
-        skipped  bytes before the first record: the line by which Excel is told the delimiter
+        skipped  bytes before the first record: Excel's `sep=` line
         spaced   whether a blank follows every delimiter, and belongs to it
     """
 
@@ -163,7 +163,7 @@ class DelimiterCandidate:
 
     where:
         width  the number of fields that most records have
-        share  of the records that have so many
+        share  share of the records with that width
     """
 
     delimiter: str

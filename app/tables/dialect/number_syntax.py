@@ -19,7 +19,7 @@ from app.tables.stream import Decimal
 from app.tables.values.units import CURRENCY, CURRENCY_OR_PERCENT
 
 MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
-"""What stands for a missing number without being told."""
+"""Missing numbers by default."""
 
 USUAL_MARKS = (
     *"- -- --- . .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
@@ -27,10 +27,10 @@ USUAL_MARKS = (
     "k. A.",
     "(blank)",
 )
-"""Marks by which people say that a cell is missing: named in an error, since they are no data."""
+"""Usual marks of missing cells: named in an error, since they are no data."""
 
 NUMBERS_FROM = 0.9
-"""A column of which so many cells are numbers is a number column with strays, never text."""
+"""Share of numbers from which a column is one of numbers with strays, never text."""
 
 MINUS = r"\-\x{2212}\x{2013}"
 """Inside brackets of a pattern: a hyphen, the minus sign, and the dash that printers put for it."""
@@ -125,7 +125,7 @@ def numbers_among(texts: Sequence[str]) -> list[float]:
 
 
 def is_total(text: str) -> bool:
-    """Whether a cell says that its row sums others up."""
+    """Whether a cell is the heading of a total row."""
     return TOTAL.match(text.strip()) is not None
 
 
@@ -148,53 +148,53 @@ class NumberCandidates:
 
     name: str
     values: int
-    spellings: dict[Decimal, NumberMatches]
+    matches: dict[Decimal, NumberMatches]
     differ: bool
 
     @property
     def is_numeric(self) -> bool:
-        counts = [spelling.count for spelling in self.spellings.values()]
+        counts = [one.count for one in self.matches.values()]
         return self.values > 0 and max(counts) >= NUMBERS_FROM * self.values
 
     @property
-    def speaks_for(self) -> Decimal | None:
+    def decimal_sign(self) -> Decimal | None:
         """The decimal sign under which more of its cells are numbers."""
-        point = self.spellings[Decimal.POINT].count
-        comma = self.spellings[Decimal.COMMA].count
+        point = self.matches[Decimal.POINT].count
+        comma = self.matches[Decimal.COMMA].count
         if not self.is_numeric or point == comma:
             return None
         return Decimal.POINT if point > comma else Decimal.COMMA
 
 
-def spelled(name: str, texts: pa.Array) -> NumberCandidates:
+def number_candidates(name: str, texts: pa.Array) -> NumberCandidates:
     """Return the number syntax of a column's present cells under both decimal signs."""
-    spellings = {}
+    matches = {}
     for decimal in Decimal:
         plain = pc.match_substring_regex(texts, plain_pattern(decimal))
         marked = pc.match_substring_regex(texts, marked_pattern(decimal))
-        spellings[decimal] = NumberMatches(plain, pc.or_(plain, marked))
-    both = pc.and_(*(spelling.number for spelling in spellings.values()))
+        matches[decimal] = NumberMatches(plain, pc.or_(plain, marked))
+    both = pc.and_(*(one.number for one in matches.values()))
     signs = pc.match_substring_regex(texts, r"\d[.,]\d")
-    return NumberCandidates(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
+    return NumberCandidates(name, len(texts), matches, bool(pc.any(pc.and_(both, signs)).as_py()))
 
 
 def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> Decimal:
     """Return the decimal sign of the file; InvalidTable where its columns contradict each other."""
     if chosen is not None:
         return chosen
-    voices: dict[Decimal, str] = {}
+    signs_found: dict[Decimal, str] = {}
     for column in columns:
-        if (sign := column.speaks_for) is not None:
-            voices.setdefault(sign, column.name)
-    if len(voices) == 2:
+        if (sign := column.decimal_sign) is not None:
+            signs_found.setdefault(sign, column.name)
+    if len(signs_found) == 2:
         raise InvalidTable(
-            f"Column {voices[Decimal.POINT]!r} seems to have decimal points and column "
-            f"{voices[Decimal.COMMA]!r} decimal commas; say decimal=point or decimal=comma.",
+            f"Column {signs_found[Decimal.POINT]!r} seems to have decimal points and column "
+            f"{signs_found[Decimal.COMMA]!r} decimal commas; say decimal=point or decimal=comma.",
             parameter="decimal",
             plausible=["point", "comma"],
         )
-    if voices:
-        return next(iter(voices))
+    if signs_found:
+        return next(iter(signs_found))
     unclear = next((column for column in columns if column.is_numeric and column.differ), None)
     if unclear is not None:
         raise InvalidTable(

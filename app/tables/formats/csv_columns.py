@@ -18,7 +18,7 @@ from app.tables.dialect.number_syntax import (
     detect_decimal,
     is_total,
     matches_number,
-    spelled,
+    number_candidates,
     without_marks,
 )
 from app.tables.stream import Decimal, ReadOptions, TableColumn
@@ -31,7 +31,7 @@ CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
 POWER = r"^[ \t]*\d{2,3}[eE]\d{1,2}[ \t]*$"
-"""A number to Arrow, 12e4, and to people a code: whoever writes numbers so has one digit before the e, or a point."""
+"""12e4: a number to Arrow, a code to people, who write numbers with one digit before the e, or a point."""
 
 MOSTLY = 0.5
 MOST_ROWS = 5
@@ -43,7 +43,7 @@ FEW = 20
 """As many different texts that begin with a number are categories: 2 rooms, 3 rooms."""
 
 MIXED = r"^[<>≤≥~≈]?\s*[+-]?\d{1,6}(?:[.,]\d+)?(?:\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})?$"
-"""A number, perhaps with a sign before it that says it is not exact, perhaps with a unit.
+"""A number, perhaps with a sign of inexactness before it, perhaps with a unit.
 
 Of few digits: a long number with a letter behind it tells people apart."""
 
@@ -74,18 +74,20 @@ def csv_columns(
     """Return the columns by their first cells, and the decimal sign of the file.
 
     InvalidTable for two plausible decimal signs and for a column that is nearly all numbers;
-    InvalidParameter where the options say numbers and some are not.
+    InvalidParameter for cells that are no numbers in a column whose storage is overridden.
     """
     absent = pa.array({*MISSING_NUMBERS, *options.missing}, pa.large_string())
     storage = options.storage
-    looked = [
-        None if storage.get(name) is Storage.TEXT else spelled(name, _present(texts, absent))
+    candidates = [
+        None
+        if storage.get(name) is Storage.TEXT
+        else number_candidates(name, _present(texts, absent))
         for name, texts in zip(names, cells, strict=True)
     ]
-    sign = detect_decimal([one for one in looked if one is not None], options.decimal)
+    sign = detect_decimal([one for one in candidates if one is not None], options.decimal)
     return tuple(
         _column(name, texts, one, storage.get(name), sign, absent)
-        for name, texts, one in zip(names, cells, looked, strict=True)
+        for name, texts, one in zip(names, cells, candidates, strict=True)
     ), sign
 
 
@@ -117,34 +119,34 @@ def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
 def _column(
     name: str,
     texts: pa.Array,
-    looked: NumberCandidates | None,
+    candidates: NumberCandidates | None,
     storage: Storage | None,
     decimal: Decimal,
     absent: pa.Array,
 ) -> CsvColumn:
-    if looked is None:
+    if candidates is None:
         return CsvColumn(name, Storage.TEXT)
-    if looked.values == 0:
+    if candidates.values == 0:
         return CsvColumn(name, storage or Storage.TEXT, empty=True)
-    spelling = looked.spellings[decimal]
+    numbers = candidates.matches[decimal]
     present = _present(texts, absent)
-    if storage is None and not (looked.is_numeric and spelling.count >= 0.9 * looked.values):
-        if spelling.count >= 2 and spelling.count == looked.values - 1:
+    if storage is None and not (candidates.is_numeric and numbers.count >= 0.9 * candidates.values):
+        if numbers.count >= 2 and numbers.count == candidates.values - 1:
             _refuse_units_below(name, texts, decimal)
         _refuse_nearly_numbers(name, present)
-        _refuse_numbers_with_marks(name, texts, spelling.number, present, absent)
+        _refuse_numbers_with_marks(name, texts, numbers.number, present, absent)
         return CsvColumn(name, Storage.TEXT)
     if storage is None and pc.all(pc.match_substring_regex(present, COMPACT)).as_py():
         return CsvColumn(name, Storage.TEXT)
-    if storage is None and (reason := _code(present, spelling.plain)) is not None:
+    if storage is None and (reason := _code(present, numbers.plain)) is not None:
         return CsvColumn(name, Storage.TEXT, note=reason)
-    if spelling.count < looked.values:
+    if numbers.count < candidates.values:
         number = pc.or_(
             pc.fill_null(matches_number(texts, decimal), True),
             pc.fill_null(pc.is_in(pc.utf8_trim_whitespace(texts), absent), True),
         )
         raise _stray(name, texts, number, 1, overridden=storage is not None)
-    marked = pc.all(spelling.plain).as_py() is False
+    marked = pc.all(numbers.plain).as_py() is False
     whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
     if storage is None and not marked and not whole:
         _refuse_powers(name, present)

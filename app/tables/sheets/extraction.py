@@ -38,14 +38,14 @@ DAMAGED = (CalamineError, NOT_XML, StopIteration, *archive.DAMAGED)
 """What the readers raise for bytes that were changed."""
 
 NOT_COMPUTED = "#FORMULA!"
-"""What a sender says is missing to take formulas without a result as such."""
+"""Token of `missing` for formulas without a result."""
 
 MOST_NAMED = 5
-"""So many rows, or errors, are named where something is wrong with them."""
+"""Rows, or errors, that a message names at most."""
 
 
 def main() -> None:
-    """Read one workbook within the limits that the arguments say."""
+    """Read one workbook within the limits given as arguments."""
     memory_bytes, cpu_seconds = map(int, sys.argv[1:])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))

@@ -69,12 +69,12 @@ def units_of_styles(styles: IO[bytes]) -> list[str]:
     found: list[str] = []
     inside: list[str] = []
 
-    def opened(tag: str, said: Attributes) -> None:
+    def opened(tag: str, attributes: Attributes) -> None:
         inside.append(tag)
         if tag == "numFmt":
-            units[int(said["numFmtId"])] = shown_unit(said["formatCode"])
+            units[int(attributes["numFmtId"])] = shown_unit(attributes["formatCode"])
         elif tag == "xf" and inside[-2:-1] == ["cellXfs"]:
-            found.append(units.get(int(said.get("numFmtId", "0")), PLAIN))
+            found.append(units.get(int(attributes.get("numFmtId", "0")), PLAIN))
 
     walk(styles, opened, lambda _: inside.pop())
     return found

@@ -1,4 +1,4 @@
-"""A sheet of a workbook: its cells, what its file says of them beside their values, and its summary."""
+"""Sheet of a workbook: cells, layout, summary."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Sheet:
 
 @dataclass(repr=False)
 class SheetLayout:
-    """What the file of a sheet says beside values, by rows and columns of the whole sheet, from 0.
+    """Units, hidden and merged cells of a sheet, by rows and columns of the whole sheet, from 0.
 
     where:
         rows, columns  those before the end of the table; later ones are left out

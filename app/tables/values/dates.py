@@ -18,13 +18,13 @@ from app.model import Storage
 from app.tables.stream import DateOrder, TableStream
 
 CAME_AS_DATE = {b"cornerwave.came_as": b"date"}
-"""What the schema of a table says of a column of days."""
+"""Mark of a column of days in the schema of a table."""
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: what any format can write."""
 
 COMPACT = r"^(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"
-"""Digits without marks; a column of which all are such is of dates, and hardly by chance."""
+"""Digits without marks; a column of nothing else holds dates, and hardly by chance."""
 
 FORMS = {
     r"^\d{4}-\d{1,2}-\d{1,2}$": ("%Y-%m-%d",),

@@ -24,7 +24,7 @@ def different_units(
     row: int | None = None,
     remedy: str = "give all of them the same sign or none",
 ) -> InvalidTable:
-    """The error for numbers of one column in several units; `places` says where one of each stands."""
+    """Return the error for numbers of one column in several units; `places` has a cell of each."""
     found = ", ".join(f"{unit or 'none'} {place}" for unit, place in places.items())
     return InvalidTable(
         f"The numbers of column {name!r} have different signs ({found}): an amount in one is not the same"
