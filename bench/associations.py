@@ -10,7 +10,6 @@ from itertools import combinations
 import numpy as np
 import pyarrow.csv
 from numpy.typing import NDArray
-from papers.experiment import SHARED_DATA
 
 from app.numerics.arrays import Codes, FloatArray
 from app.numerics.copies.applied import applied_variance
@@ -19,6 +18,7 @@ from app.numerics.copies.donors import DonorCounts, donor_key, donor_pool
 from app.numerics.copies.records import UNLISTED, kept_share, show_records
 from app.numerics.utility.association import cramers_v
 from bench.measure import Ratio, record
+from papers.experiment import SHARED_DATA
 
 PRIVACIES = (0.5, 0.9, 0.99)
 MOST_CHANGE = 0.12

@@ -336,9 +336,14 @@ OUTSIDE = [
         "right = matched",
     ),
     Mutation(
-        "tables/values/cells.py",
+        "tables/values/normalisation.py",
         "if low is None or (low >= -EXACT and high <= EXACT):",
         "if low is None or high <= EXACT:",
+    ),
+    Mutation(
+        "tables/formats/parquet_pages.py",
+        "total += declared",
+        "total = declared",
     ),
     Mutation(
         "tables/formats/archive.py",

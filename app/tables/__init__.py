@@ -1,1 +1,1 @@
-"""What a table is, and its formats: CSV, Parquet, Arrow stream and JSON columns, as streams."""
+"""Tables: reading them from many formats, profiling their columns, writing them in five."""

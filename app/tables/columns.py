@@ -211,7 +211,7 @@ def inferred_column(
     number = column.storage is Storage.NUMBER
     if kind is Kind.CATEGORICAL and number and overrides is not None:
         kind = Kind.NUMERIC  # bounds and rounding are for numbers
-    # Numbers that came only after the first block have a unit that nobody saw.
+    # Numbers that came only after the first block have no unit.
     has_unit = number and not column.date and profile.values > 0
     found = Column(
         column.name,

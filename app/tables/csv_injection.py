@@ -1,8 +1,8 @@
-"""TextBuffers that a spreadsheet would take for formulas, and run, made harmless.
+"""Protection against CSV injection: texts that a spreadsheet would run as formulas.
 
-A cell that begins with `=`, `+`, `-`, `@`, a tab or a line's end is a formula to the programs that
-people open CSV with, and a formula can fetch an address or start a program. An apostrophe before it
-makes it a text. Numbers are left alone, also those that are kept as text.
+A cell that begins with `=`, `+`, `-`, `@`, a tab or a line break is a formula to the programs that people open CSV with,
+and a formula can fetch an address or start a program. An apostrophe before it makes it a text. Numbers are left alone,
+also those that are kept as text.
 """
 
 from __future__ import annotations

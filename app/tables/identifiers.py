@@ -1,4 +1,4 @@
-"""Columns of a table that tell people apart, by the inference of a registration: they leave only where the caller says so."""
+"""Identifier columns of a table, as a registration infers them, and the table without them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.tables.values.dates import CAME_AS_DATE
 
 
 def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
-    """The columns that tell people apart, each with the reason; those without values are not among them."""
+    """Return the identifier columns that have values, each with the reason."""
     found = {}
     for field, values in zip(table.schema, table.columns, strict=True):
         number = pa.types.is_floating(field.type)
@@ -39,7 +39,7 @@ def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
 def without_identifiers(
     table: pa.Table, limits: Limits, keep: Collection[str]
 ) -> tuple[pa.Table, dict[str, str]]:
-    """The table without columns that tell people apart, but for those in `keep`; what was left out, and why.
+    """Return the table without identifier columns not in `keep`, and those left out with the reason.
 
     InvalidParameter for a column to keep that is not there.
     """
@@ -55,5 +55,5 @@ def without_identifiers(
 
 
 def left_out_note(left_out: Collection[str]) -> str:
-    """A word on columns that were left out."""
+    """Note on columns that were left out."""
     return f"Left out because they tell people apart: {', '.join(left_out)}."

@@ -1,7 +1,6 @@
-"""The formats of a table: five that are written, more that are read.
+"""Table formats, and their media types and signatures.
 
-A body's format is known by the name that HTTP has for it, and by its first bytes: they are right where a
-Content-Type often is not.
+First bytes go before the Content-Type, which is often wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from app.tables.stream import Header, ReadOptions
 
 
 class FileFormat(StrEnum):
-    """A format, by the name that `read_as` has for it."""
+    """A format that is read, by its name in `read_as`."""
 
     CSV = "csv"
     JSON = "json"
@@ -57,7 +56,7 @@ CONTENT_TYPES: dict[str, FileFormat | None] = {
     "application/vnd.apache.arrow.file": FileFormat.ARROW_FILE,
     MediaType.XLSX: FileFormat.XLSX,
     "application/vnd.oasis.opendocument.spreadsheet": FileFormat.ODS,
-    # Browsers on machines with Excel say this of a CSV, too; the first bytes tell.
+    # Browsers on machines with Excel send this with a CSV, too.
     "application/vnd.ms-excel": None,
     "application/gzip": FileFormat.GZIP,
     "application/zip": FileFormat.ZIP,
@@ -65,13 +64,13 @@ CONTENT_TYPES: dict[str, FileFormat | None] = {
     "application/octet-stream": None,
     "": None,
 }
-"""What is read, by Content-Type; None says nothing of the format."""
+"""Format by Content-Type; None where it names none."""
 
 OFFERED = tuple(MediaType)
 
 
 def declared_format(content_type: str | None) -> FileFormat | None:
-    """The format that a Content-Type names, None where it names none, or UnsupportedMediaType."""
+    """Return the format that a Content-Type names, None where it names none, or UnsupportedMediaType."""
     # Of what is no type at all, such as "nonsense", the library makes text/plain.
     said = (content_type or "").partition(";")[0].strip()
     named = _message(content_type).get_content_type() if said else ""
@@ -85,7 +84,7 @@ def declared_format(content_type: str | None) -> FileFormat | None:
 
 
 def with_content_type(content_type: str | None, options: ReadOptions) -> ReadOptions:
-    """The options with what the Content-Type says beside the format, where nothing else says so."""
+    """Return the options with `charset` and `header` of the Content-Type where they leave these open."""
     message = _message(content_type)
     charset, header = message.get_param("charset"), message.get_param("header")
     if isinstance(charset, str) and options.encoding is None:
@@ -143,7 +142,7 @@ SIGNATURE_BYTES = 512
 
 
 def detected_format(head: bytes) -> FileFormat | None:
-    """The format that the first bytes are the signature of, None for text.
+    """Return the format whose signature the first bytes are, None for text.
 
     UnsupportedMediaType, with its name, for one that is not read here.
     """

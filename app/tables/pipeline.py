@@ -1,4 +1,4 @@
-"""The reading of a table, stage by stage: unpack, decode, detect the dialect, parse, normalise, infer columns.
+"""Pipeline that reads a table: unpack, decode, detect the dialect, parse, normalise, infer columns.
 
 Dates are recognised last, by `infer_columns` once rows were fingerprinted as they came, or by `read_table`.
 """
@@ -50,7 +50,7 @@ WHOLE_BYTES = 2**30
 
 @dataclass(frozen=True)
 class TableSource:
-    """The body of a table, and what its sender says of it."""
+    """The body of a table with its Content-Type and Content-Encoding."""
 
     body: ByteStream
     content_type: str | None = None

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Self
+from typing import Protocol, Self, TypeVar
 
 import pyarrow as pa
 
 from app.errors import InvalidParameter
 from app.model import Notice, Storage
+
+T = TypeVar("T")
 
 LONGEST_TOKEN = 40
 MOST_TOKENS = 50
@@ -186,6 +188,13 @@ class TableStream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class BatchMap(Protocol):
+    """Batches of a table to be made: applies a function to each, perhaps to several at a time, and yields the results
+    in the order of the rows."""
+
+    def __call__(self, function: Callable[[pa.RecordBatch], T], /) -> Iterator[T]: ...
 
 
 DEPTH = 4

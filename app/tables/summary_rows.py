@@ -1,4 +1,4 @@
-"""Rows that sum up the others, and notes below a table: records of nobody, and outliers in every column."""
+"""Detection of total rows and of notes below a table: no records, and outliers in every column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTE = re.compile(
     r"\s*:",
     re.IGNORECASE,
 )
-"""How a note below a table begins; somebody who left all other cells empty is called otherwise."""
+"""Beginning of a note below a table; a record with all other cells empty begins otherwise."""
 
 LAST_ROWS = 2
 """A total may be followed by an average."""
@@ -38,63 +38,44 @@ ROUNDED = 1e-6
 
 
 def without_summary(stream: TableStream) -> TableStream:
-    """The same stream, which ends in InvalidTable when its first or a last row is a total, or a note."""
+    """The stream, which ends in InvalidTable when its first or a last row is a total, or a note."""
+    return replace(stream, batches=_checked(stream))
+
+
+def _checked(stream: TableStream) -> Iterator[pa.RecordBatch]:
     texts = [column.name for column in stream.columns if column.storage is Storage.TEXT]
-    numbers = [
-        column.name
+    sums = {
+        column.name: 0.0
         for column in stream.columns
         if column.storage is Storage.NUMBER and not column.date
-    ]
-    return replace(stream, batches=_watched(stream, texts, numbers))
-
-
-class ColumnSums:
-    """Of number columns, taken of many batches at once: of each by itself they cost a fifth of all reading."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._sums = dict.fromkeys(names, 0.0)
-        self._held: list[pa.RecordBatch] = []
-        self._rows = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Count these rows too."""
-        self._held.append(batch)
-        self._rows += batch.num_rows
-        if self._rows >= BLOCK_ROWS:
-            self._take()
-
-    def found(self) -> dict[str, float]:
-        """The sums of all rows so far."""
-        self._take()
-        return self._sums
-
-    def _take(self) -> None:
-        for name in self._sums if self._held else ():
-            cells = pa.chunked_array([batch.column(name) for batch in self._held])
-            self._sums[name] += pc.sum(cells).as_py() or 0.0
-        self._held, self._rows = [], 0
-
-
-def _watched(stream: TableStream, texts: list[str], numbers: list[str]) -> Iterator[pa.RecordBatch]:
-    last: pa.RecordBatch | None = None
-    sums = ColumnSums(numbers)
-    rows = 0
-    try:
+    }
+    rows = held_rows = 0
+    held: list[pa.RecordBatch] = []
+    with stream:
         for batch in stream.batches:
             if batch.num_rows:
-                if last is None:
+                if rows == 0:
                     _refuse_totals(batch, texts, [0], 1)
                 last, rows = batch, rows + batch.num_rows
-                sums.add(batch)
+                # Many batches at once: one by one their sums cost a fifth of all reading.
+                held.append(batch)
+                held_rows += batch.num_rows
+                if held_rows >= BLOCK_ROWS:
+                    _add(sums, held)
+                    held, held_rows = [], 0
             yield batch
-    finally:
-        stream.close()
-    if last is not None:
-        first_row = rows - last.num_rows + 1
+    if rows:
+        _add(sums, held)
         places = range(last.num_rows - 1, max(-1, last.num_rows - 1 - LAST_ROWS), -1)
-        _refuse_totals(last, texts, places, first_row)
+        _refuse_totals(last, texts, places, rows - last.num_rows + 1)
         _refuse_note(last, rows)
-        _refuse_sums(last, rows, sums.found())
+        _refuse_sums(last, rows, sums)
+
+
+def _add(sums: dict[str, float], batches: list[pa.RecordBatch]) -> None:
+    for name in sums if batches else ():
+        cells = pa.chunked_array([batch.column(name) for batch in batches])
+        sums[name] += pc.sum(cells).as_py() or 0.0
 
 
 def _refuse_note(last: pa.RecordBatch, rows: int) -> None:

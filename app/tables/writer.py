@@ -1,9 +1,8 @@
-"""A table in any of the five formats, out as a stream of chunks."""
+"""Table writer: the bytes of a table in one of five formats, in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
 
 import orjson
 import pyarrow as pa
@@ -12,15 +11,15 @@ import pyarrow.parquet as pq
 from app.errors import NotAcceptable
 from app.model import BLOCK_ROWS
 from app.store.blobs.store import row_blocks
+from app.tables.bodies.streams import ChunkSink
 from app.tables.csv_injection import safe_cells
-from app.tables.csv_writer import ChunkSink, csv_header, csv_lines
+from app.tables.csv_writer import csv_header, csv_lines
 from app.tables.formats.xlsx_writer import write_workbook
 from app.tables.media import MediaType
-
-T = TypeVar("T")
+from app.tables.stream import BatchMap
 
 CHUNK_BYTES = 512 * 1024
-"""Each chunk costs the server a fixed time; of larger ones it passes on no more per second."""
+"""Each chunk costs the server a fixed time; larger ones are sent no faster."""
 
 ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """What ends a stream of Arrow messages: the sign of a message, and a length of 0."""
@@ -33,22 +32,15 @@ GROUP_BYTES = 16 * 2**20
 """The doubles of a row group in Parquet, all of which are held until it is written."""
 
 
-class Batches(Protocol):
-    """A table's batches: calls `then` with each, perhaps with several at a time, and yields what
-    came of them in the order of the rows."""
-
-    def __call__(self, then: Callable[[pa.RecordBatch], T], /) -> Iterator[T]: ...
-
-
 def write_table(table: pa.Table, media_type: MediaType) -> Iterator[memoryview]:
-    """The bytes of a table that is at hand, as `write_batches` has them."""
+    """Yield the bytes of a whole table."""
     return write_batches(lambda then: map(then, table.to_batches()), table.schema, media_type)
 
 
 def write_batches(
-    batches: Batches, schema: pa.Schema, media_type: MediaType, *, safe: bool = False
+    batches: BatchMap, schema: pa.Schema, media_type: MediaType, *, safe: bool = False
 ) -> Iterator[memoryview]:
-    """The bytes of the table with that schema, in chunks of at most `CHUNK_BYTES`.
+    """Yield the bytes of a table in chunks of at most `CHUNK_BYTES`.
 
     Missing cells are empty fields in CSV (quoted, where it has one column) and nulls elsewhere; floats are written with as many
     digits as tell them apart from all others. Too large a table for JSON is NotAcceptable. In `safe`
@@ -64,11 +56,11 @@ def write_batches(
         case MediaType.JSON:
             return _chunks(_json(batches(_as_it_is), schema))
         case MediaType.XLSX:
-            return _chunks(write_workbook(batches, schema, ChunkSink()))
+            return _chunks(write_workbook(batches, schema))
 
 
 def _csv(
-    batches: Batches, schema: pa.Schema, shown: Callable[[pa.RecordBatch], pa.RecordBatch]
+    batches: BatchMap, schema: pa.Schema, shown: Callable[[pa.RecordBatch], pa.RecordBatch]
 ) -> Iterator[bytes | memoryview]:
     yield from csv_header(shown(pa.RecordBatch.from_pylist([], schema=schema)).schema)
     for lines in batches(lambda batch: csv_lines(shown(batch))):
@@ -85,12 +77,12 @@ def _parquet(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[b
 
 
 def rows_in_a_group(schema: pa.Schema) -> int:
-    """65,536, or of a wide table so few that a row group is not long in memory."""
+    """Rows of a Parquet row group: 65,536, or fewer of a wide table."""
     fitting = GROUP_BYTES // (8 * max(1, len(schema)))
     return min(BLOCK_ROWS, max(1, fitting))
 
 
-def _arrow(batches: Batches, schema: pa.Schema) -> Iterator[pa.Buffer]:
+def _arrow(batches: BatchMap, schema: pa.Schema) -> Iterator[pa.Buffer]:
     yield schema.serialize()
     yield from batches(pa.RecordBatch.serialize)
     yield pa.py_buffer(ARROW_END)

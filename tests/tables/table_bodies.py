@@ -23,7 +23,7 @@ LIMITS = Limits()
 
 names = st.text("abcdefghXYZ_é", min_size=1, max_size=8)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-# TextBuffers that CSV gives back: it cannot tell a number from the same digits as a text.
+# Texts that CSV gives back: it cannot tell a number from the same digits as a text.
 texts = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), min_size=1, max_size=12
 ).map(lambda text: "t" + text)

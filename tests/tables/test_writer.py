@@ -17,15 +17,15 @@ from app.api.transport.answers import preferred
 from app.errors import NotAcceptable
 from app.tables import writer
 from app.tables.media import OFFERED, MediaType
-from app.tables.stream import Decimal, Header, ReadOptions
-from app.tables.writer import CHUNK_BYTES, Batches, write_batches, write_table
+from app.tables.stream import BatchMap, Decimal, Header, ReadOptions
+from app.tables.writer import CHUNK_BYTES, write_batches, write_table
 from tests.tables.table_bodies import read, tables
 
 AS_WRITTEN = ReadOptions(",", Decimal.POINT, "utf-8", Header.PRESENT)
 """Said, since a table of hardly any cells may be read in more than one way."""
 
 
-def batches_of(table: pa.Table, rows: int) -> Batches:
+def batches_of(table: pa.Table, rows: int) -> BatchMap:
     return lambda then: map(then, table.to_batches(max_chunksize=rows))
 
 

@@ -19,7 +19,7 @@ from app.errors import InvalidParameter
 from app.service.swapping.identify import Identified, count_identifiable
 from app.service.swapping.report import SwapReport
 from app.service.swapping.swap import SwapWishes, swap_table
-from app.tables.arrays.coded import Bins
+from app.tables.arrays.coded import BinRule
 
 
 class BinsForm(Form):
@@ -42,7 +42,7 @@ BinsText = Annotated[
 ]
 
 
-def bins_from(text: str | None) -> dict[str, Bins]:
+def bins_from(text: str | None) -> dict[str, BinRule]:
     """The rules by column; InvalidParameter for anything else."""
     if text is None:
         return {}
@@ -55,7 +55,7 @@ def bins_from(text: str | None) -> dict[str, Bins]:
             parameter="bins",
         ) from None
     return {
-        name: Bins(form.equal_frequency, form.equal_width, form.edges)
+        name: BinRule(form.equal_frequency, form.equal_width, form.edges)
         for name, form in forms.items()
     }
 

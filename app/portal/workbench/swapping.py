@@ -15,7 +15,7 @@ from app.portal.workbench.finished import Finished, Listed, Picture, Shown, bars
 from app.service.progress import Progress
 from app.service.swapping.report import AttributeReport
 from app.service.swapping.swap import SwapWishes, swap_table
-from app.tables.arrays.coded import Bins
+from app.tables.arrays.coded import BinRule
 from app.tables.identifiers import identifiers
 
 MOST_SHOWN = 12
@@ -44,7 +44,7 @@ class SwapForm(Form):
             if pa.types.is_floating(one.type)
             and (one.name in self.keep or one.name not in left_out)
         ]
-        bins = {} if self.number_bins is None else dict.fromkeys(numeric, Bins(self.number_bins))
+        bins = {} if self.number_bins is None else dict.fromkeys(numeric, BinRule(self.number_bins))
         return SwapWishes(
             confidential=self.confidential,
             non_confidential=None,

@@ -11,7 +11,7 @@ from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
 from app.numerics.swapping.identifiability import Identifiability, identifiability
 from app.service.progress import NO_PROGRESS, Progress
-from app.tables.arrays.coded import Bins, CodedColumn, coded
+from app.tables.arrays.coded import BinRule, CodedColumn, coded
 from app.tables.identifiers import without_identifiers
 
 STATUS_NAMES = ("unidentifiable", "unique", "collective")
@@ -83,7 +83,7 @@ def roles_of(
     table: pa.Table,
     confidential: Sequence[str],
     non_confidential: Sequence[str] | None,
-    bins: Mapping[str, Bins],
+    bins: Mapping[str, BinRule],
     limits: Limits,
     keep: Sequence[str] = (),
 ) -> Roles:
@@ -141,7 +141,7 @@ def count_identifiable(
     table: pa.Table,
     confidential: Sequence[str],
     non_confidential: Sequence[str] | None,
-    bins: Mapping[str, Bins],
+    bins: Mapping[str, BinRule],
     limits: Limits,
     *,
     with_rows: bool = False,

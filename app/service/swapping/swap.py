@@ -17,7 +17,7 @@ from app.service.context import seed_or_new
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.swapping.identify import roles_of
 from app.service.swapping.report import SwapReport, attribute_report, notes_of
-from app.tables.arrays.coded import Bins, CodedColumn
+from app.tables.arrays.coded import BinRule, CodedColumn
 from app.tables.values.normalisation import as_it_came
 
 
@@ -35,7 +35,7 @@ class SwapWishes:
 
     confidential: Sequence[str]
     non_confidential: Sequence[str] | None
-    bins: Mapping[str, Bins]
+    bins: Mapping[str, BinRule]
     proportion: float = 0.5
     method: Method = "optimal"
     group_number: int | None = None

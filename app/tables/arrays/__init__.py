@@ -1,1 +1,1 @@
-"""Tables as the arrays that the numerics take, and back."""
+"""Conversion between tables and the arrays of the numerics."""

@@ -1,4 +1,4 @@
-"""Columns of a table as integer codes, which is how swapping sees them, and codes as columns again."""
+"""Category codes of columns for swapping: integers, and back to columns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOST_BINS = 1_000
 
 
 @dataclass(frozen=True)
-class Bins:
-    """How a numeric column becomes categories: one of three rules.
+class BinRule:
+    """Rule by which a numeric column becomes categories: one of three.
 
     where:
         equal_frequency  a number of bins that hold about as many rows each
@@ -48,7 +48,7 @@ class Bins:
             )
 
     def edges_for(self, values: FloatArray) -> FloatArray:
-        """The borders for these values."""
+        """Return the borders for these values."""
         if self.edges is not None:
             return np.array(self.edges, dtype=np.float64)
         if self.equal_width is not None:
@@ -59,7 +59,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """A column as codes 0 … C - 1, each of which occurs; `values[code]` is what the code stands for.
+    """A column as codes 0 … C - 1, each of which occurs; `values[code]` is the category.
 
     A missing cell is a category like any other, its value is null.
     """
@@ -70,7 +70,7 @@ class CodedColumn:
 
     @property
     def categories(self) -> int:
-        """C."""
+        """The number of categories C."""
         return len(self.values)
 
     @property
@@ -80,12 +80,12 @@ class CodedColumn:
         return np.flatnonzero(np.isin(self.codes, null))
 
     def column(self, codes: IntArray) -> pa.Array:
-        """These codes as a column."""
+        """Return these codes as a column."""
         return self.values.take(pa.array(codes))
 
 
-def coded(table: pa.Table, name: str, bins: Bins | None = None) -> CodedColumn:
-    """A column of the table as codes, in the order of its values or bins.
+def coded(table: pa.Table, name: str, bins: BinRule | None = None) -> CodedColumn:
+    """Return a column of the table as codes, in the order of its values or bins.
 
     InvalidParameter for bins of a column that does not hold numbers.
     """

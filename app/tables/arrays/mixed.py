@@ -1,4 +1,4 @@
-"""Arrow tables as the arrays that the numerics take, and back."""
+"""Numeric matrix and category codes of a table, and back to a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST_NUMBER = 1e150
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """A table as arrays, with what is needed to name its columns and categories again.
+    """A table as arrays, with the names of its columns and categories.
 
     where:
         numbers, texts  names of the columns of `cells.numeric` and of `cells.codes`
@@ -42,7 +42,7 @@ class EncodedTable:
 def encoded(
     table: pa.Table, names: Sequence[str], vocabularies: Mapping[str, pa.Array] | None = None
 ) -> EncodedTable:
-    """The columns `names` of a table of doubles and texts; InvalidTable for numbers beyond 1e150.
+    """Return the columns `names` as arrays; InvalidTable for numbers beyond 1e150.
 
     Tables that are compared need the same `vocabularies`; without them each text column has its own.
     """
@@ -65,7 +65,7 @@ def encoded(
 
 
 def decoded(made: MixedTable, like: EncodedTable, names: Sequence[str]) -> pa.Table:
-    """An Arrow table of the columns `names`, in that order; one that `like` has not is empty.
+    """Return an Arrow table of the columns `names`; one that `like` does not have is empty.
 
     A number column without any fraction is a column of integers, so that no format writes 40.0, and one of
     days a column of dates.
@@ -92,7 +92,7 @@ def is_number(table: pa.Table, name: str) -> bool:
 
 
 def vocabulary(table: pa.Table, name: str) -> pa.Array:
-    """The different texts of a column, in order of appearance."""
+    """Return the different texts of a column, in order of appearance."""
     return pc.unique(table.column(name).drop_null())
 
 

@@ -1,4 +1,4 @@
-"""Tables of numbers for the stateless methods, checked before any arithmetic sees them."""
+"""Numeric tables for the stateless methods, validated before any arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NumberTable:
     values: FloatArray
 
     def as_arrow(self) -> pa.Table:
-        """The table as it goes out."""
+        """Return the table as Arrow."""
         return pa.table(
             {name: self.values[:, j] for j, name in enumerate(self.names)},
             schema=pa.schema([(name, pa.float64()) for name in self.names]),
@@ -32,7 +32,7 @@ class NumberTable:
 
 
 def number_table(table: pa.Table, what: str, columns: Sequence[str] | None = None) -> NumberTable:
-    """The wanted columns (all of them by default) of a table, in the order wanted.
+    """Return the named columns of a table (all by default), in that order.
 
     InvalidTable for a column that is missing, not numeric, has gaps or numbers too large to square,
     and for a table without rows; `what` names the table in the message.
@@ -46,7 +46,7 @@ def number_table(table: pa.Table, what: str, columns: Sequence[str] | None = Non
 
 
 def require_more_rows_than_columns(table: NumberTable, what: str) -> None:
-    """InvalidTable unless the rows can say something of the covariance of the columns."""
+    """InvalidTable unless there are more rows than columns, as a covariance needs."""
     n, d = table.values.shape
     if n <= d:
         raise InvalidTable(

@@ -1,1 +1,1 @@
-"""A body before it is a table: unpacked, set aside, its format and encoding found."""
+"""Bodies of tables: byte streams, encrypted spool, size of JSON."""

@@ -1,9 +1,9 @@
-"""A body set aside for random access, unreadable to anyone but this process.
+"""Encrypted temporary file of a body for random access; its key never leaves this process.
 
 Parquet keeps its index at the end, so its body must be complete before the first row is read. It
 lies in a file without a name, encrypted by AES-256-CTR under a key that only ever exists in memory:
-what a crash or a stolen disk leaves behind are random bytes. CTR, because any offset must be
-readable alone; nobody who could alter the bytes could not alter the process.
+what a crash or a stolen disk leaves behind are random bytes. CTR makes every offset readable
+alone; whoever could alter the bytes could alter the process too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CIPHER_BLOCK = 16
 
 
 class Spool(io.RawIOBase):
-    """A seekable file over the bytes of `body`, and of what is appended."""
+    """Seekable file over the bytes of `body`, and of what is appended."""
 
     def __init__(self, body: ByteStream, folder: Path) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Spool(io.RawIOBase):
             raise
 
     def append(self, data: bytes) -> None:
-        """Put bytes behind those of the body."""
+        """Append bytes to those of the body."""
         self._file.write(self._encryptor.update(data))
         self._file.flush()
         self.size += len(data)

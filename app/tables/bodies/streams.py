@@ -172,3 +172,25 @@ def decompressed(wire: CountedStream, content_encoding: str | None, limit: int) 
             supported=["gzip", "zstd", "identity"],
         )
     return CountedStream(DecompressedStream(wire, CODECS[named], limit), limit, "body, unpacked,")
+
+
+class ChunkSink(io.RawIOBase):
+    """A file to a writer, emptied by `take` after each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parts: list[bytes] = []
+
+    def write(self, data: object, /) -> int:
+        # Bytes never change and are kept as they are; whatever else the writer has is its own.
+        part = data if isinstance(data, bytes) else bytes(memoryview(data))  # type: ignore[arg-type]
+        self._parts.append(part)
+        return len(part)
+
+    def writable(self) -> bool:
+        return True
+
+    def take(self) -> list[bytes]:
+        """What was written since the last time."""
+        taken, self._parts = self._parts, []
+        return taken

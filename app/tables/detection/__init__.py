@@ -1,1 +1,1 @@
-"""What personal thing a column holds, by its values and by its name, in several languages."""
+"""Detection of personal data in columns, by values and by names in several languages."""

@@ -25,8 +25,6 @@ from stdnum.se import personnummer
 Check = Callable[[str], bool]
 
 NINO = re.compile(r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]")
-PENSION = re.compile(r"\d{8}[A-Z]\d{3}")
-PENSION_WEIGHTS = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
 
 
 def is_iban(text: str) -> bool:
@@ -38,15 +36,6 @@ def is_card(text: str) -> bool:
     return re.fullmatch(r"[3-6]\d{12,18}", text) is not None and luhn.is_valid(text)
 
 
-def is_pension(text: str) -> bool:
-    """Versicherungsnummer: area, birth date, letter of the name, serial number, check digit."""
-    if not PENSION.fullmatch(text):
-        return False
-    plain = f"{text[:8]}{ord(text[8]) - 64:02d}{text[9:11]}"
-    products = (int(a) * b for a, b in zip(plain, PENSION_WEIGHTS, strict=True))
-    return sum(sum(divmod(product, 10)) for product in products) % 10 == int(text[11])
-
-
 def is_nino(text: str) -> bool:
     """National insurance: two letters, six digits, A to D, without a check digit."""
     return NINO.fullmatch(text) is not None
@@ -56,7 +45,6 @@ CHECKS: dict[str, Check] = {
     "IBANs": is_iban,
     "payment card numbers": is_card,
     "German tax ids": idnr.is_valid,
-    "German pension numbers": is_pension,
     "French social security numbers": nir.is_valid,
     "Italian fiscal codes": codicefiscale.is_valid,
     "Spanish identity numbers": nif.is_valid,
@@ -76,7 +64,7 @@ NEARLY_ALL = 0.8
 
 
 def national_numbers(values: Sequence[str], different: int) -> str | None:
-    """Return what nearly all values are, if at least so many of them are different."""
+    """Return the name of the numbers that nearly all values are; None for fewer than `different` values."""
     plain = [without_marks(text) if len(text) <= 2 * LONGEST else "" for text in values]
     allowed = (1 - NEARLY_ALL) * len(plain)
     likely = [text for text in plain if SHORTEST <= len(text) <= LONGEST and not text.isalpha()]

@@ -1,4 +1,4 @@
-"""Usual given names in the countries whose files are likely here; they tell names from other words."""
+"""Usual given names of European countries, by which names are distinguished from other words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a column tells people apart: by its name, by a sample of its values, or by what stands within them.
+"""Identifiers and personal data in a column, by its name, a sample of its values, or the insides of its texts.
 
 A form is believed when at least `NEARLY_ALL` of the values have it, and a check digit when they are also more
 than chance would give; names of people are believed when many different ones occur. Words of names are known in
@@ -22,10 +22,10 @@ PERSONS_SHARE, DIFFERENT_SHARE = 0.7, 0.3
 GIVEN_SHARE = 0.3
 
 DENSE = 1.5
-"""Integers that all differ within a range so many times their number are counted up, not measured."""
+"""Range over number of integers that all differ, up to which they are assigned, not measured."""
 
 LONG_CODE = 7
-"""Digits from which integers of one length, all different, are numbers given to somebody."""
+"""Digits from which integers of one length, all different, are assigned numbers."""
 
 FEWEST = 5
 """Among fewer values, being different is no sign."""
@@ -81,14 +81,14 @@ LOCATING = frozenset(
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column name, small and without accents."""
+    """Return the words of a column name in lower case, without accents."""
     plain = name.replace("ß", "ss").replace("ł", "l").replace("ø", "o").replace("æ", "ae")
     ascii_ = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
     return [word.lower() for word in WORD_OF_NAME.findall(ascii_)]
 
 
 def identifying_word(name: str) -> str | None:
-    """The word by which a name says that its column tells people apart."""
+    """Return the word that makes a column name an identifier's."""
     words = words_of(name)
     joined = "".join(words)
     if joined in IDENTIFYING:
@@ -99,13 +99,13 @@ def identifying_word(name: str) -> str | None:
 
 
 def one_of(name: str, known: frozenset[str]) -> str | None:
-    """The first word of the name that is known, or the whole name without gaps."""
+    """Return the first known word of the name, or the whole name without gaps."""
     words = words_of(name)
     return next((word for word in [*words, "".join(words)] if word in known), None)
 
 
 def reason_by_name(name: str) -> str | None:
-    """Why the name says that the column tells people apart."""
+    """Return why the name says that the column is an identifier."""
     word = identifying_word(name)
     return (
         None if word is None else f"Its name, with {word!r} in it, says that it tells people apart."
@@ -113,7 +113,7 @@ def reason_by_name(name: str) -> str | None:
 
 
 def reason_by_values(sample: Sequence[str]) -> str | None:
-    """Why the texts say so."""
+    """Return why the texts say that the column is an identifier."""
     what = _recognised(sample)
     return None if what is None else f"It holds {what}, so it tells people apart."
 
@@ -121,7 +121,7 @@ def reason_by_values(sample: Sequence[str]) -> str | None:
 def reason_by_integers(
     sample: Sequence[str], values: int, span: float, *, steps: bool
 ) -> str | None:
-    """Why integers say so: they are all different, and given out rather than measured.
+    """Return why integers are identifiers: all different, and assigned rather than measured.
 
     `values` of them were seen, from the smallest to the largest over `span`.
     """
@@ -142,7 +142,7 @@ def reason_by_integers(
 
 
 def warnings_about(name: str, *, date: bool) -> list[str]:
-    """What the name says is personal about a column that is released."""
+    """Return warnings about a released column by its name."""
     found = []
     if one_of(name, BIRTH):
         found.append("It seems to hold dates of birth, which single people out beside a place.")
@@ -160,7 +160,7 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
 
 
 def _recognised(values: Sequence[str]) -> str | None:
-    """What the values are, as the end of a sentence; None where they are nothing personal."""
+    """Return the kind of personal data that the values are, None for other values."""
     if not values or are_times(values):
         return None
     for name, form in FORMS.items():
@@ -184,7 +184,7 @@ def _share(values: Sequence[str], test: Callable[[str], bool]) -> bool:
 
 
 def _names(values: Sequence[str]) -> str | None:
-    """Names of people: known given names, or many different capitalised words where few would repeat."""
+    """Recognise names of people: known given names, or many different capitalised words."""
     known = [next((word for word in _words(text) if word in GIVEN_NAMES), None) for text in values]
     # A flower is called Iris, a town Charlotte: only several names make names of people.
     given = len(values) - known.count(None) if len(set(known) - {None}) >= ENOUGH else 0
@@ -295,7 +295,7 @@ TIME = re.compile(
 )
 """Times of day and durations: 12:30, 12:30:45, 1:05 pm, 26:15:00, PT1H30M, 1h 30m, 2 days, 3:00:00.
 
-They tell nobody apart by their form. They are kept as text, which their owner should know: a number of
+Their form identifies nobody. They are kept as text, which their owner should know: a number of
 minutes would have noise.
 """
 
@@ -333,15 +333,15 @@ WITHIN: dict[str, Callable[[str], bool]] = {
     "phone numbers": _has_phone,
     "IBANs": _has_iban,
 }
-"""What is looked for inside longer texts: a note that says whom to write to tells whose row it is.
+"""Searched inside longer texts: a note with an address identifies a person.
 
-Only forms that hardly anything else has, since one value that has one is told. No pattern takes more than a bounded
+Only forms that hardly anything else has, since a single value is reported. No pattern takes more than a bounded
 look from each character.
 """
 
 
 def personal_within(counts: Mapping[str, int]) -> dict[str, float]:
-    """What the values hold, by its name in a sentence, with the share of cells that have it.
+    """Return the kinds of personal data inside texts, with the share of cells that have them.
 
     `counts` says how often each value occurs.
     """

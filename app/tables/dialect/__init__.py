@@ -1,1 +1,1 @@
-"""How a text spells a table: what separates fields, whether names come first, how numbers look."""
+"""Detection of the encoding, the CSV dialect and the number syntax of a text."""

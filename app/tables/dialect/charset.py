@@ -71,7 +71,7 @@ class Charset:
 
 
 def detect_charset(head: bytes, chosen: str | None) -> Charset:
-    """The encoding of a text that begins with `head`; InvalidTable where two are plausible."""
+    """Return the encoding of a text that begins with `head`; InvalidTable where two are plausible."""
     marked = next((Charset(name, len(mark)) for mark, name in MARKS if head.startswith(mark)), None)
     if chosen is not None:
         name = known_charset(chosen)
@@ -87,7 +87,7 @@ def detect_charset(head: bytes, chosen: str | None) -> Charset:
 
 
 def known_charset(name: str) -> str:
-    """The encoding by Python's name for it, or InvalidParameter."""
+    """Return Python's name of an encoding, or InvalidParameter."""
     try:
         codec = codecs.lookup(name.strip())
     except (LookupError, ValueError):
@@ -103,7 +103,7 @@ def known_charset(name: str) -> str:
 
 
 def _without_mark(head: bytes) -> str | None:
-    """UTF-16 without a mark has a zero beside every character of ASCII."""
+    """Return UTF-16 without a mark, which has a zero beside every character of ASCII."""
     piece = head[:4096]
     if piece.count(0) < len(piece) // 4 or len(piece) < 4:
         return None

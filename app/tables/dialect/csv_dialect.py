@@ -1,8 +1,8 @@
-"""All that is found out of a text before its rows are parsed: delimiter, header, stray blanks and quotes.
+"""CSV dialect detection: delimiter, header, blanks behind delimiters.
 
-What separates the fields is the sign by which all first records have as many. The first record names the columns or is
-a row like the others. Taken for names it would leave with every copy, so names that look like values are refused; taken
-for a record it would make every number column text. No message quotes it.
+The delimiter is the sign by which all first records have as many fields. The first record names the columns or is a row
+like the others: a row taken for names would leave with every copy, names taken for a row would make every number column
+text. So names that look like values are refused. No message quotes a cell.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import csv
 import io
 import re
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from app.errors import InvalidTable
@@ -53,14 +54,15 @@ RECURRING_FROM = 10
 """Among fewer cells it is no sign that each value occurs again."""
 
 WORD = re.compile(r"[^\W\d_]+")
+EXCEL_DELIMITER = re.compile(r"sep=(.)[\r\n]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """How records are told apart in a text.
+    """Delimiter and header of a CSV.
 
     where:
-        skipped  bytes before the first record: the line by which Excel is told the delimiter
+        skipped  bytes before the first record: Excel's `sep=` line
         spaced   whether a blank follows every delimiter, and belongs to it
     """
 
@@ -71,42 +73,36 @@ class CsvDialect:
 
 
 def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
-    """The dialect of a text in UTF-8 that begins with `head` and, unless `cut`, ends with it."""
+    """Return the dialect of a text in UTF-8 that begins with `head` and, unless `cut`, ends with it."""
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
     line = text[: text.find("\n") + 1]
     skipped = 0
-    if line.lower().startswith("sep=") and len(told := line.rstrip("\r\n")) == len("sep=") + 1:
+    if (named := EXCEL_DELIMITER.fullmatch(line)) is not None:
         skipped = len(line.encode())
         text = text[len(line) :]
-        options = _told(options, told[-1])
+        options = _with_delimiter(options, named[1])
     delimiter = detect_delimiter(text, options, cut=cut)
-    try:
-        records = sampled_records(text, delimiter, cut=cut)
-    except csv.Error:
+    records = sampled_records(text, delimiter, cut=cut)
+    if not records:  # the parser refuses the rest
         _refuse_undoubled(text, delimiter)
-        records = []
-    if not records:  # nothing that the parser will not complain about
         return CsvDialect(delimiter, options.header or Header.PRESENT, skipped)
-    _refuse_preamble(records)
+    _refuse_title(records)
     _refuse_quotes(records)
-    return CsvDialect(
-        delimiter, detect_header(records, options.header), skipped, _is_spaced(records)
-    )
+    header = detect_header(records, options.header)
+    return CsvDialect(delimiter, header, skipped, _is_spaced(records))
 
 
-def _told(options: ReadOptions, delimiter: str) -> ReadOptions:
+def _with_delimiter(options: ReadOptions, delimiter: str) -> ReadOptions:
     if options.delimiter not in (None, delimiter):
         raise InvalidTable(
             "The first line says another delimiter (sep=) than the parameter `delimiter`.",
             parameter="delimiter",
         )
-    return ReadOptions(
-        delimiter, options.decimal, options.encoding, options.header, options.missing
-    )
+    return replace(options, delimiter=delimiter)
 
 
 def _refuse_undoubled(text: str, delimiter: str) -> None:
-    """InvalidTable when a quote inside quotes is the fault; an unclosed one is the parser's to name."""
+    """InvalidTable for a quote inside quotes that is not doubled; the parser reports an unclosed one."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     first = 1
     try:
@@ -124,21 +120,15 @@ def _refuse_undoubled(text: str, delimiter: str) -> None:
             ) from None
 
 
-def _refuse_preamble(records: Records) -> None:
-    """InvalidTable for a title above the table."""
-    widths = [len(record) for record in records]
-    if len(widths) > 2 and widths[0] < widths[1] and len(set(widths[1:])) == 1:
-        filled = sum(bool(cell.strip()) for cell in records[0])
-        if filled <= 1 < widths[1] and widths[1] > 2:
-            raise InvalidTable(
-                "The first row has fewer fields than all others, as a title has: leave out what "
-                "stands above the column names."
-            )
-    # A title in a table of equal widths has its other fields empty.
-    if len(widths) > 2 and widths[0] > 2 and sum(bool(cell.strip()) for cell in records[0]) == 1:
+def _refuse_title(records: Records) -> None:
+    """InvalidTable for a title above the table, alone in its row or with empty fields behind it."""
+    first, *others = map(len, records)
+    shorter = len(set(others)) == 1 and first < others[0]
+    filled = sum(bool(cell.strip()) for cell in records[0])
+    if len(others) > 1 and filled <= 1 and ((shorter and others[0] > 2) or (first > 2 and filled)):
         raise InvalidTable(
-            "The first row has one field that is not empty, as a title has: leave out what stands "
-            "above the column names."
+            "The first row has fewer filled fields than the others, as a title has: leave out what "
+            "stands above the column names."
         )
 
 
@@ -173,7 +163,7 @@ class DelimiterCandidate:
 
     where:
         width  the number of fields that most records have
-        share  of the records that have so many
+        share  share of the records with that width
     """
 
     delimiter: str
@@ -185,7 +175,7 @@ class DelimiterCandidate:
 def sampled_records(text: str, delimiter: str, *, cut: bool) -> Records:
     """The first records of a text without empty ones; the last one is left out when it may be `cut`.
 
-    A quote inside quotes that is not doubled is a csv.Error.
+    No record where a quote inside quotes is not doubled, or one is never closed.
     """
     piece = text[:SAMPLE_CHARACTERS]
     cut = cut or len(text) > SAMPLE_CHARACTERS
@@ -195,50 +185,45 @@ def sampled_records(text: str, delimiter: str, *, cut: bool) -> Records:
         records.extend(islice(reader, SAMPLE_RECORDS))
     except csv.Error as error:
         if "unexpected end" not in str(error) or not cut:
-            raise
+            return []
         cut = False
-    if cut and len(records) < SAMPLE_RECORDS and len(records) > 1:
+    if cut and 1 < len(records) < SAMPLE_RECORDS:
         records.pop()
     return [record for record in records if record and record != [""]]
 
 
 def detect_delimiter(text: str, options: ReadOptions, *, cut: bool) -> str:
-    """The delimiter; InvalidTable where two are plausible."""
+    """Return the delimiter; InvalidTable where two are plausible."""
     if options.delimiter is not None:
         return options.delimiter
     candidates = [
-        one
-        for sign in USUAL_DELIMITERS
-        if sign in text and (one := _candidate(text, sign, cut=cut))
+        one for sign in USUAL_DELIMITERS if sign in text for one in _candidates(text, sign, cut=cut)
     ]
     even = [one for one in candidates if one.share == 1.0]
-    if options.decimal is Decimal.COMMA and len(even) == 1 and _is_one_column(even[0]):
-        return ";"
     if len(even) == 1 and _is_one_column(even[0]):
+        if options.decimal is Decimal.COMMA:
+            return ";"
         raise _unclear(
             "One column of numbers with decimal commas, or two columns with a comma between them: "
             "say decimal=comma or delimiter=,.",
             [",", ";"],
         )
     if even:
-        return _cleanest(even).delimiter
+        return _cleanest(even)
     if candidates:
         return max(candidates, key=lambda one: (one.share, one.width)).delimiter
     return _single_column(text, cut=cut)
 
 
-def _candidate(text: str, delimiter: str, *, cut: bool) -> DelimiterCandidate | None:
-    try:
-        records = sampled_records(text, delimiter, cut=cut)
-    except csv.Error:
-        return None
-    if not records:
-        return None
-    width, count = Counter(map(len, records)).most_common(1)[0]
-    share = count / len(records)
-    titled = width > 2 and len(records) > 2 and {len(record) for record in records[1:]} == {width}
-    likely = share >= NEARLY_ALL or titled
-    return DelimiterCandidate(delimiter, records, width, share) if width > 1 and likely else None
+def _candidates(text: str, delimiter: str, *, cut: bool) -> Iterator[DelimiterCandidate]:
+    """Yield the delimiter if nearly all records, or all but a title, have as many fields by it."""
+    records = sampled_records(text, delimiter, cut=cut)
+    if records:
+        width, count = Counter(map(len, records)).most_common(1)[0]
+        share = count / len(records)
+        titled = width > 2 and len(records) > 2 and {len(one) for one in records[1:]} == {width}
+        if width > 1 and (share >= NEARLY_ALL or titled):
+            yield DelimiterCandidate(delimiter, records, width, share)
 
 
 def _is_one_column(only: DelimiterCandidate) -> bool:
@@ -250,61 +235,54 @@ def _is_one_column(only: DelimiterCandidate) -> bool:
     )
 
 
-def _cleanest(even: list[DelimiterCandidate]) -> DelimiterCandidate:
-    """The candidate under which no cell holds one of the other delimiters but as a number."""
-    if len(even) == 1:
-        return even[0]
-    clean = [one for one in even if not _holds_another(one, [other.delimiter for other in even])]
-    if len(clean) == 1:
-        return clean[0]
-    signs = [one.delimiter for one in even]
-    named = " or ".join(DELIMITER_NAMES.get(sign, sign) for sign in signs)
+def _cleanest(even: list[DelimiterCandidate]) -> str:
+    """The delimiter under which no cell holds one of the others but as a number."""
+    signs = {one.delimiter for one in even}
+    clean = [
+        one.delimiter
+        for one in even
+        if not any(
+            not (signs - {one.delimiter}).isdisjoint(cell) and not is_number(cell)
+            for record in one.records
+            for cell in record
+        )
+    ]
+    if len(even) == 1 or len(clean) == 1:
+        return (clean or [even[0].delimiter])[0]
+    named = " or ".join(DELIMITER_NAMES.get(one.delimiter, one.delimiter) for one in even)
     raise _unclear(
         f"The fields may be separated by {named}: either makes as many fields in every row. Say "
         "which with the parameter `delimiter`.",
-        signs,
-    )
-
-
-def _holds_another(one: DelimiterCandidate, signs: list[str]) -> bool:
-    others = [sign for sign in signs if sign != one.delimiter]
-    return any(
-        sign in cell and not is_number(cell)
-        for record in one.records
-        for cell in record
-        for sign in others
+        [one.delimiter for one in even],
     )
 
 
 def _single_column(text: str, *, cut: bool) -> str:
-    """A text that none of the usual delimiters cuts evenly: one column, or an unusual one."""
+    """The delimiter of a text that none of the usual ones cuts evenly: one column, or an unusual one."""
     first_line = text.partition("\n")[0]
-    for sign in (
-        UNUSUAL_DELIMITERS if not any(usual in first_line for usual in USUAL_DELIMITERS) else ()
-    ):
-        try:
-            records = sampled_records(text, sign, cut=cut)
-        except csv.Error:
-            continue
-        widths = set(map(len, records))
-        if len(records) > 1 and len(widths) == 1 and (width := widths.pop()) > 1:
-            body = records[1:]
-            numbers = any(all(is_number(record[j]) for record in body) for j in range(width))
-            moments = all(len(part) == 2 for record in body for part in record[1:])
-            if numbers and not (sign == ":" and moments) and not _are_spaced_numbers(body, sign):
-                raise InvalidTable(
-                    f"The fields seem to be separated by {DELIMITER_NAMES.get(sign, sign)!r}; say so with "
-                    "the parameter `delimiter`, or use one of , ; tab |.",
-                    parameter="delimiter",
-                )
-    try:
-        lines = [record[0] for record in sampled_records(text, "\x1f", cut=cut)]
-    except csv.Error:
-        return ","
+    if not any(usual in first_line for usual in USUAL_DELIMITERS):
+        _refuse_unusual_delimiters(text, cut=cut)
+    lines = [record[0] for record in sampled_records(text, "\x1f", cut=cut)]
     if not lines[1:] or ";" in text or ("," in lines[0] and not is_number(lines[0], Decimal.COMMA)):
         return ","
     decimals = sum(is_number(line, Decimal.COMMA) for line in lines[1:])
     return ";" if decimals >= NEARLY_ALL * len(lines[1:]) else ","
+
+
+def _refuse_unusual_delimiters(text: str, *, cut: bool) -> None:
+    for sign in UNUSUAL_DELIMITERS:
+        records = sampled_records(text, sign, cut=cut)
+        body, widths = records[1:], set(map(len, records))
+        if not body or len(widths) > 1 or widths == {1}:
+            continue
+        numbers = any(all(map(is_number, column)) for column in zip(*body, strict=True))
+        moments = all(len(part) == 2 for record in body for part in record[1:])
+        if numbers and not (sign == ":" and moments) and not _are_spaced_numbers(body, sign):
+            raise InvalidTable(
+                f"The fields seem to be separated by {DELIMITER_NAMES.get(sign, sign)!r}; say so with "
+                "the parameter `delimiter`, or use one of , ; tab |.",
+                parameter="delimiter",
+            )
 
 
 def _are_spaced_numbers(records: Records, sign: str) -> bool:
@@ -322,7 +300,7 @@ def column_names(width: int) -> list[str]:
 
 
 def detect_header(records: Records, chosen: Header | None) -> Header:
-    """Whether the first record is a header; InvalidTable when its names look like values, or nobody can tell."""
+    """Return whether the first record is a header; InvalidTable when that is not clear."""
     if chosen is not None:
         return chosen
     names, body = records[0], [record for record in records[1:] if len(record) == len(records[0])]

@@ -1,8 +1,7 @@
-"""What cells of text look like: a number in some spelling, a date, a missing one, a total; and which decimal sign a text has.
+"""Number syntax of texts: decimal sign, thousands marks, units; and marks of missing cells, dates and totals.
 
-One spelling holds for a whole file. Each column of numbers either speaks for one of the two, or for
-none: 12 and 1,234,567.5 and 30.123 are evidence of different strength, and the last of none, since
-it may be thirty and a bit or thirty thousand.
+One decimal sign holds for a whole file. 1,234,567.5 is evidence for the point, 12 for neither sign, and 30.123 for
+neither, since it may be thirty thousand.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from app.tables.stream import Decimal
 from app.tables.values.units import CURRENCY, CURRENCY_OR_PERCENT
 
 MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
-"""What stands for a missing number without being told."""
+"""Missing numbers by default."""
 
 USUAL_MARKS = (
     *"- -- --- . .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
@@ -28,10 +27,10 @@ USUAL_MARKS = (
     "k. A.",
     "(blank)",
 )
-"""Marks by which people say that a cell is missing: named in an error, since they are no data."""
+"""Usual marks of missing cells: named in an error, since they are no data."""
 
 NUMBERS_FROM = 0.9
-"""A column of which so many cells are numbers is a number column with strays, never text."""
+"""Share of numbers from which a column is one of numbers with strays, never text."""
 
 MINUS = r"\-\x{2212}\x{2013}"
 """Inside brackets of a pattern: a hyphen, the minus sign, and the dash that printers put for it."""
@@ -42,14 +41,14 @@ GROUP = {Decimal.POINT: ",", Decimal.COMMA: r"\."}
 
 
 def plain_pattern(decimal: Decimal) -> str:
-    """What Arrow reads as a double as it stands."""
+    """Return the pattern of texts that Arrow reads as doubles."""
     sign = re.escape(decimal.sign)
     digits = rf"(?:\d+(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?"
     return rf"^[ \t]*[+-]?(?:{digits}|(?i:nan|inf|infinity))[ \t]*$"
 
 
 def marked_pattern(decimal: Decimal) -> str:
-    """A number with thousands marks, a currency or percent sign, or a minus as bookkeepers or printers write it."""
+    """Return the pattern of numbers with thousands marks, a unit, or a minus of bookkeepers or printers."""
     sign = re.escape(decimal.sign)
     grouped = "|".join(
         rf"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" for mark in (GROUP[decimal], "['’]", BLANK)
@@ -126,13 +125,13 @@ def numbers_among(texts: Sequence[str]) -> list[float]:
 
 
 def is_total(text: str) -> bool:
-    """Whether a cell says that its row sums others up."""
+    """Whether a cell is the heading of a total row."""
     return TOTAL.match(text.strip()) is not None
 
 
 @dataclass(frozen=True)
 class NumberMatches:
-    """Which cells of a column are numbers under one decimal sign; arrays as long as its present cells."""
+    """Cells of a column that are numbers under one decimal sign; arrays as long as its present cells."""
 
     plain: pa.Array
     number: pa.Array
@@ -149,53 +148,53 @@ class NumberCandidates:
 
     name: str
     values: int
-    spellings: dict[Decimal, NumberMatches]
+    matches: dict[Decimal, NumberMatches]
     differ: bool
 
     @property
     def is_numeric(self) -> bool:
-        counts = [spelling.count for spelling in self.spellings.values()]
+        counts = [one.count for one in self.matches.values()]
         return self.values > 0 and max(counts) >= NUMBERS_FROM * self.values
 
     @property
-    def speaks_for(self) -> Decimal | None:
+    def decimal_sign(self) -> Decimal | None:
         """The decimal sign under which more of its cells are numbers."""
-        point = self.spellings[Decimal.POINT].count
-        comma = self.spellings[Decimal.COMMA].count
+        point = self.matches[Decimal.POINT].count
+        comma = self.matches[Decimal.COMMA].count
         if not self.is_numeric or point == comma:
             return None
         return Decimal.POINT if point > comma else Decimal.COMMA
 
 
-def spelled(name: str, texts: pa.Array) -> NumberCandidates:
-    """The present cells of a column, looked at under both decimal signs."""
-    spellings = {}
+def number_candidates(name: str, texts: pa.Array) -> NumberCandidates:
+    """Return the number syntax of a column's present cells under both decimal signs."""
+    matches = {}
     for decimal in Decimal:
         plain = pc.match_substring_regex(texts, plain_pattern(decimal))
         marked = pc.match_substring_regex(texts, marked_pattern(decimal))
-        spellings[decimal] = NumberMatches(plain, pc.or_(plain, marked))
-    both = pc.and_(*(spelling.number for spelling in spellings.values()))
+        matches[decimal] = NumberMatches(plain, pc.or_(plain, marked))
+    both = pc.and_(*(one.number for one in matches.values()))
     signs = pc.match_substring_regex(texts, r"\d[.,]\d")
-    return NumberCandidates(name, len(texts), spellings, bool(pc.any(pc.and_(both, signs)).as_py()))
+    return NumberCandidates(name, len(texts), matches, bool(pc.any(pc.and_(both, signs)).as_py()))
 
 
 def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> Decimal:
-    """The decimal sign of the file; InvalidTable where its columns contradict each other or do not tell."""
+    """Return the decimal sign of the file; InvalidTable where its columns contradict each other."""
     if chosen is not None:
         return chosen
-    voices: dict[Decimal, str] = {}
+    signs_found: dict[Decimal, str] = {}
     for column in columns:
-        if (sign := column.speaks_for) is not None:
-            voices.setdefault(sign, column.name)
-    if len(voices) == 2:
+        if (sign := column.decimal_sign) is not None:
+            signs_found.setdefault(sign, column.name)
+    if len(signs_found) == 2:
         raise InvalidTable(
-            f"Column {voices[Decimal.POINT]!r} seems to have decimal points and column "
-            f"{voices[Decimal.COMMA]!r} decimal commas; say decimal=point or decimal=comma.",
+            f"Column {signs_found[Decimal.POINT]!r} seems to have decimal points and column "
+            f"{signs_found[Decimal.COMMA]!r} decimal commas; say decimal=point or decimal=comma.",
             parameter="decimal",
             plausible=["point", "comma"],
         )
-    if voices:
-        return next(iter(voices))
+    if signs_found:
+        return next(iter(signs_found))
     unclear = next((column for column in columns if column.is_numeric and column.differ), None)
     if unclear is not None:
         raise InvalidTable(
@@ -217,7 +216,7 @@ def matches_number(texts: pa.Array, decimal: Decimal) -> pa.Array:
 
 
 def without_marks(texts: pa.Array, decimal: Decimal) -> pa.Array:
-    """Spelled numbers as Arrow reads them: no marks, a decimal point, the minus in front."""
+    """Return numbers as Arrow reads them: no marks, a decimal point, the minus in front."""
     texts = pc.replace_substring_regex(texts, r"[\s\x{00a0}\x{202f}\x{2009}'’]", "")
     texts = pc.replace_substring_regex(texts, f"[{MINUS}]", "-")
     texts = pc.replace_substring_regex(texts, CURRENCY_OR_PERCENT, "")

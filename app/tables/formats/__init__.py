@@ -1,1 +1,1 @@
-"""The formats of a table on its way in: one module each."""
+"""Parsers of table formats, and the writer of workbooks."""

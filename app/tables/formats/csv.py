@@ -109,7 +109,7 @@ def decode(body: ByteStream, options: ReadOptions) -> tuple[Charset, bytes, Byte
 
 
 def with_dialect(head: bytes, body: ByteStream, options: ReadOptions) -> CsvText:
-    """Return the text with its dialect, without the line by which Excel is told the delimiter."""
+    """Return the text with its dialect, without Excel's `sep=` line."""
     dialect = detect_dialect(head, options, cut=_is_cut(head))
     if dialect.skipped:
         body = PeekedStream(head[dialect.skipped :], body)

@@ -1,4 +1,4 @@
-"""How the columns of a CSV are kept, by all cells of its first block: numbers, spelled numbers, text."""
+"""Column types of a CSV by all cells of its first block: numbers, numbers with marks, text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.tables.dialect.number_syntax import (
     detect_decimal,
     is_total,
     matches_number,
-    spelled,
+    number_candidates,
     without_marks,
 )
 from app.tables.stream import Decimal, ReadOptions, TableColumn
@@ -31,7 +31,7 @@ CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
 POWER = r"^[ \t]*\d{2,3}[eE]\d{1,2}[ \t]*$"
-"""A number to Arrow, 12e4, and to people a code: whoever writes numbers so has one digit before the e, or a point."""
+"""12e4: a number to Arrow, a code to people, who write numbers with one digit before the e, or a point."""
 
 MOSTLY = 0.5
 MOST_ROWS = 5
@@ -43,7 +43,7 @@ FEW = 20
 """As many different texts that begin with a number are categories: 2 rooms, 3 rooms."""
 
 MIXED = r"^[<>≤≥~≈]?\s*[+-]?\d{1,6}(?:[.,]\d+)?(?:\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})?$"
-"""A number, perhaps with a sign before it that says it is not exact, perhaps with a unit.
+"""A number, perhaps with a sign of inexactness before it, perhaps with a unit.
 
 Of few digits: a long number with a letter behind it tells people apart."""
 
@@ -71,28 +71,30 @@ class CsvColumn(TableColumn):
 def csv_columns(
     names: Sequence[str], cells: Sequence[pa.Array], options: ReadOptions
 ) -> tuple[tuple[CsvColumn, ...], Decimal]:
-    """The columns by their first cells, and the decimal sign of the file.
+    """Return the columns by their first cells, and the decimal sign of the file.
 
     InvalidTable for two plausible decimal signs and for a column that is nearly all numbers;
-    InvalidParameter where the options say numbers and some are not.
+    InvalidParameter for cells that are no numbers in a column whose storage is overridden.
     """
     absent = pa.array({*MISSING_NUMBERS, *options.missing}, pa.large_string())
     storage = options.storage
-    looked = [
-        None if storage.get(name) is Storage.TEXT else spelled(name, _present(texts, absent))
+    candidates = [
+        None
+        if storage.get(name) is Storage.TEXT
+        else number_candidates(name, _present(texts, absent))
         for name, texts in zip(names, cells, strict=True)
     ]
-    sign = detect_decimal([one for one in looked if one is not None], options.decimal)
+    sign = detect_decimal([one for one in candidates if one is not None], options.decimal)
     return tuple(
         _column(name, texts, one, storage.get(name), sign, absent)
-        for name, texts, one in zip(names, cells, looked, strict=True)
+        for name, texts, one in zip(names, cells, candidates, strict=True)
     ), sign
 
 
 def numbers_of(
     texts: pa.Array, column: CsvColumn, decimal: Decimal, missing: tuple[str, ...], first_row: int
 ) -> pa.Array:
-    """The doubles that spelled numbers are; InvalidTable for cells that are none."""
+    """Return numbers with marks as doubles; InvalidTable for other cells."""
     absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
     present = _without(texts, absent)
     number = matches_number(present, decimal)
@@ -104,7 +106,7 @@ def numbers_of(
 
 
 def _without(texts: pa.Array, absent: pa.Array) -> pa.Array:
-    """The cells with those null that stand for a missing one."""
+    """The cells, null where they stand for a missing one."""
     trimmed = pc.utf8_trim_whitespace(texts)
     return pc.if_else(pc.is_in(trimmed, absent), pa.scalar(None, texts.type), trimmed)
 
@@ -117,34 +119,34 @@ def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
 def _column(
     name: str,
     texts: pa.Array,
-    looked: NumberCandidates | None,
+    candidates: NumberCandidates | None,
     storage: Storage | None,
     decimal: Decimal,
     absent: pa.Array,
 ) -> CsvColumn:
-    if looked is None:
+    if candidates is None:
         return CsvColumn(name, Storage.TEXT)
-    if looked.values == 0:
+    if candidates.values == 0:
         return CsvColumn(name, storage or Storage.TEXT, empty=True)
-    spelling = looked.spellings[decimal]
+    numbers = candidates.matches[decimal]
     present = _present(texts, absent)
-    if storage is None and not (looked.is_numeric and spelling.count >= 0.9 * looked.values):
-        if spelling.count >= 2 and spelling.count == looked.values - 1:
+    if storage is None and not (candidates.is_numeric and numbers.count >= 0.9 * candidates.values):
+        if numbers.count >= 2 and numbers.count == candidates.values - 1:
             _refuse_units_below(name, texts, decimal)
         _refuse_nearly_numbers(name, present)
-        _refuse_numbers_with_marks(name, texts, spelling.number, present, absent)
+        _refuse_numbers_with_marks(name, texts, numbers.number, present, absent)
         return CsvColumn(name, Storage.TEXT)
     if storage is None and pc.all(pc.match_substring_regex(present, COMPACT)).as_py():
         return CsvColumn(name, Storage.TEXT)
-    if storage is None and (reason := _code(present, spelling.plain)) is not None:
+    if storage is None and (reason := _code(present, numbers.plain)) is not None:
         return CsvColumn(name, Storage.TEXT, note=reason)
-    if spelling.count < looked.values:
+    if numbers.count < candidates.values:
         number = pc.or_(
             pc.fill_null(matches_number(texts, decimal), True),
             pc.fill_null(pc.is_in(pc.utf8_trim_whitespace(texts), absent), True),
         )
         raise _stray(name, texts, number, 1, overridden=storage is not None)
-    marked = pc.all(spelling.plain).as_py() is False
+    marked = pc.all(numbers.plain).as_py() is False
     whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
     if storage is None and not marked and not whole:
         _refuse_powers(name, present)
@@ -167,7 +169,7 @@ def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
 
 
 def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
-    """InvalidTable for numbers in a spelling that is not read: taken as text they would leave as they are."""
+    """InvalidTable for numbers in an unknown syntax: as text they would be released unchanged."""
     if len(pc.unique(present)) > FEW and pc.all(pc.match_substring_regex(present, MIXED)).as_py():
         raise _unread_numbers(name, "with units or signs beside them that differ or are not read")
     if not pc.all(pc.match_substring_regex(present, r"^\p{Nd}|^[+-]\p{Nd}")).as_py():
@@ -205,7 +207,7 @@ def _unread_numbers(name: str, what: str) -> InvalidTable:
 
 
 def _code(present: pa.Array, plain: pa.Array) -> str | None:
-    """Why digits are no numbers, where they are not."""
+    """Return why digits are codes and no numbers."""
     codes = present.filter(pc.match_substring_regex(present, CODE))
     if len(codes):
         if pc.any(pc.match_substring_regex(codes, f"^{SIGN}0")).as_py():
@@ -255,14 +257,14 @@ def _unit(name: str, cells: pa.Array) -> str:
 
 
 def _note(unit: str) -> str:
-    """What is said of the marks that numbers lose."""
+    """Note on the marks that numbers lose."""
     if unit == PERCENT:
         return "Its percent signs were left out: 12 % is kept as 12."
     return "Its marks were left out." if unit == PLAIN else f"Its signs {unit} were left out."
 
 
 def _refuse_other_signs(name: str, cells: pa.Array, unit: str, first_row: int) -> None:
-    """InvalidTable for a sign further down than the first block that is not the one seen there."""
+    """InvalidTable for another sign than that of the first block."""
     signs = _signs(cells)
     others = pc.fill_null(pc.not_equal(signs, unit), False)
     if pc.any(others).as_py():

@@ -17,7 +17,7 @@ from app.tables.dialect.number_syntax import MISSING_NUMBERS
 from app.tables.media import FileFormat
 from app.tables.sheets.number_formats import SHARE
 from app.tables.sheets.sandbox import read_sheet
-from app.tables.sheets.summary import SheetRequest, SheetSummary
+from app.tables.sheets.sheet import SheetRequest, SheetSummary
 from app.tables.stream import Header, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import CURRENCY_OR_PERCENT, PLAIN, different_units
 
@@ -91,7 +91,7 @@ def _shown(unit: str) -> str:
 
 
 def _notices(summary: SheetSummary, columns: Sequence[TableColumn]) -> tuple[Notice, ...]:
-    """A word on rows, columns and a sheet that were read and that a person does not see."""
+    """Notices on hidden rows, columns and a hidden sheet, which are read like all others."""
     found = []
     if not summary.visible:
         found.append(

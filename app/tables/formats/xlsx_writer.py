@@ -1,21 +1,23 @@
-"""A table as an Excel workbook of one sheet, written batch by batch.
+"""Workbook writer (xlsx): one sheet, written batch by batch.
 
-TextBuffers are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a
-missing cell is absent. The same table is the same bytes: nothing in the file tells when it was made.
+Texts are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a missing cell is
+absent. The same table is the same bytes: the file does not tell when it was made.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import zipfile
-from collections.abc import Callable, Iterator
-from typing import IO, Protocol, TypeVar, cast
+from collections.abc import Iterator
+from typing import IO, cast
 from xml.sax.saxutils import escape
 
 import polars as pl
 import pyarrow as pa
 
 from app.errors import NotAcceptable
+from app.tables.bodies.streams import ChunkSink
+from app.tables.stream import BatchMap
 
 MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_575, 16_384, 32_767
 """What a sheet holds below its header, and what a cell holds."""
@@ -58,26 +60,12 @@ PARTS = {
 SHEET = f'<worksheet xmlns="{MAIN}"><sheetData>'
 SHEET_END = "</sheetData></worksheet>"
 
-T = TypeVar("T")
 
-
-class Sink(Protocol):
-    """What is written to, and emptied after each step."""
-
-    def take(self) -> list[bytes]: ...
-
-
-class Batches(Protocol):
-    """As in `writing`."""
-
-    def __call__(self, then: Callable[[pa.RecordBatch], T], /) -> Iterator[T]: ...
-
-
-def write_workbook(batches: Batches, schema: pa.Schema, sink: Sink) -> Iterator[bytes]:
+def write_workbook(batches: BatchMap, schema: pa.Schema) -> Iterator[bytes]:
     """The bytes of the workbook; NotAcceptable as soon as there are more rows than a sheet holds."""
     if len(schema) > MOST_COLUMNS:
         raise _too_large(f"{MOST_COLUMNS} columns")
-    rows = 0
+    rows, sink = 0, ChunkSink()
     with zipfile.ZipFile(cast("IO[bytes]", sink), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in PARTS.items():
             archive.writestr(_entry(name), OPEN + content)

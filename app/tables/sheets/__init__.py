@@ -1,1 +1,1 @@
-"""Workbooks: read in a process of their own, and what a sheet shows of its cells beside their values."""
+"""Sheets of workbooks: sandbox process, extraction as CSV, layout."""

@@ -1,7 +1,6 @@
-"""The program that reads a workbook in a process of its own, as `sandbox` starts it.
+"""The program that extracts a sheet of a workbook as CSV, in the process that `sandbox` starts.
 
-A line of JSON and the workbook come in; a line of JSON and the sheet as CSV go out. What a sender may have
-meant otherwise is an error in place of both.
+A line of JSON and the workbook come in; a line of JSON and the sheet as CSV go out, or an error in place of both.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ import datetime as dt
 import io
 import json
 import resource
-import struct
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TextIO
@@ -23,37 +20,32 @@ from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.tables.dialect.number_syntax import numbers_among
-from app.tables.sheets.layout import SheetLayout
+from app.tables.formats import archive
 from app.tables.sheets.ods import read_ods_layout
-from app.tables.sheets.sheet import Cell, Sheet, cell_name, is_filled
-from app.tables.sheets.summary import SheetRequest, SheetSummary
+from app.tables.sheets.sheet import (
+    Cell,
+    Sheet,
+    SheetLayout,
+    SheetRequest,
+    SheetSummary,
+    cell_name,
+    is_filled,
+)
 from app.tables.sheets.xlsx import read_xlsx_layout
 from app.tables.sheets.xml_walk import NOT_XML
 
-DAMAGED = (
-    CalamineError,
-    NOT_XML,
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    OverflowError,
-    LookupError,
-    ValueError,
-    StopIteration,
-)
+DAMAGED = (CalamineError, NOT_XML, StopIteration, *archive.DAMAGED)
 """What the readers raise for bytes that were changed."""
 
 NOT_COMPUTED = "#FORMULA!"
-"""What a sender says is missing to take formulas without a result as such."""
+"""Token of `missing` for formulas without a result."""
 
 MOST_NAMED = 5
-"""So many rows, or errors, are named where something is wrong with them."""
+"""Rows, or errors, that a message names at most."""
 
 
 def main() -> None:
-    """Read one workbook within the limits that the arguments say."""
+    """Read one workbook within the limits given as arguments."""
     memory_bytes, cpu_seconds = map(int, sys.argv[1:])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
@@ -75,7 +67,7 @@ def main() -> None:
 def extract(
     content: bytes, request: SheetRequest
 ) -> tuple[SheetSummary, Callable[[TextIO], object]]:
-    """The summary of the sheet that is asked for, and what writes its rows as CSV."""
+    """Return the summary of the sheet, and the function that writes its rows as CSV."""
     try:
         sheet = _chosen(CalamineWorkbook.from_filelike(io.BytesIO(content)), request.sheet)
         layout = _layout(content, request.source, sheet)
@@ -141,11 +133,11 @@ def _layout(content: bytes, source: str, sheet: Sheet) -> SheetLayout:
     columns = sheet.left + max(map(len, sheet.cells), default=0)
     layout = SheetLayout(sheet.bottom, columns, merged=[*sheet.merged])
     if source in ("xlsx", "ods"):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as book:
             if source == "xlsx":
-                read_xlsx_layout(archive, sheet.number, layout)
+                read_xlsx_layout(book, sheet.number, layout)
             else:
-                read_ods_layout(archive, sheet.name, layout)
+                read_ods_layout(book, sheet.name, layout)
     return layout
 
 
@@ -221,26 +213,24 @@ def _summary(
     records = list(sheet.records(header_rows))
     hidden = [at for at, _ in records if at in layout.hidden_rows]
     absent = frozenset(numbers_among(missing))
-    width = max(len(row) for _, row in records) if records else 0
+    width = max((len(row) for _, row in records), default=0)
     units: dict[str, dict[str, str]] = {}
     for place in range(width):
-        if (codes := layout.codes.get(sheet.left + place)) is None:
-            continue
-        seen: dict[int, int] = {}
-        for at, row in records:
-            if type(row[place]) in (int, float) and row[place] not in absent:
-                seen.setdefault(codes[at], at)
-        units[str(place)] = {
-            layout.units[code]: cell_name(at, sheet.left + place) for code, at in seen.items()
-        }
+        column = sheet.left + place
+        if (codes := layout.codes.get(column)) is not None:
+            found: dict[int, int] = {}
+            for at, row in records:
+                if type(row[place]) in (int, float) and row[place] not in absent:
+                    found.setdefault(codes[at], at)
+            units[str(place)] = {
+                layout.units[code]: cell_name(at, column) for code, at in found.items()
+            }
     return SheetSummary(
         name=sheet.name,
         visible=sheet.visible,
         hidden_rows=len(hidden),
         hidden_row=hidden[0] + 1 if hidden else 0,
-        hidden_columns=[
-            place for place in range(width) if sheet.left + place in layout.hidden_columns
-        ],
+        hidden_columns=[p for p in range(width) if sheet.left + p in layout.hidden_columns],
         units=units,
     )
 

@@ -1,4 +1,4 @@
-"""In which unit a workbook (xlsx) shows a number: the sign or text that its number format adds.
+"""Units in number formats of xlsx: the sign or text that a format adds to a number.
 
 A cell holds 0.123 and is shown as 12.3 %, or holds 5 and is shown as 5 € or 5 kg. The reader of
 workbooks gives the number alone.
@@ -42,7 +42,7 @@ LONGEST_CODE = 255
 
 
 def shown_unit(code: str) -> str:
-    """What a format code shows beside the digits of a positive number, `PLAIN` for nothing.
+    """Return the unit that a format code shows beside a positive number, `PLAIN` for none.
 
     Letters beside digits that are scaled, such as the M of millions, are no unit: the number is whole.
     """
@@ -64,17 +64,17 @@ def shown_unit(code: str) -> str:
 
 
 def units_of_styles(styles: IO[bytes]) -> list[str]:
-    """The unit of each style that cells refer to by its number, from the styles of a workbook."""
+    """Return the unit of each cell style of a workbook, by its number."""
     units = dict(BUILT_IN)
     found: list[str] = []
     inside: list[str] = []
 
-    def opened(tag: str, said: Attributes) -> None:
+    def opened(tag: str, attributes: Attributes) -> None:
         inside.append(tag)
         if tag == "numFmt":
-            units[int(said["numFmtId"])] = shown_unit(said["formatCode"])
+            units[int(attributes["numFmtId"])] = shown_unit(attributes["formatCode"])
         elif tag == "xf" and inside[-2:-1] == ["cellXfs"]:
-            found.append(units.get(int(said.get("numFmtId", "0")), PLAIN))
+            found.append(units.get(int(attributes.get("numFmtId", "0")), PLAIN))
 
     walk(styles, opened, lambda _: inside.pop())
     return found

@@ -1,4 +1,4 @@
-"""A process of its own for a workbook, with limits of memory, processor time and time.
+"""Sandbox process for a workbook, with limits of memory, processor time and time.
 
 A few bytes of a workbook can ask for billions of cells, and what reads them ends. There is no secret in that
 process: of the environment it has the path of the code alone.
@@ -20,7 +20,7 @@ from typing import Any, cast
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.tables.bodies.spool import Spool
 from app.tables.bodies.streams import ByteStream, CountedStream
-from app.tables.sheets.summary import SheetRequest, SheetSummary
+from app.tables.sheets.sheet import SheetRequest, SheetSummary
 
 PROGRAM = "app.tables.sheets.extraction"
 LEAST_BYTES, MOST_BYTES, BYTES_PER_BYTE = 2**30, 2**32, 150
@@ -41,7 +41,7 @@ ERRORS: dict[str, type[DomainError]] = {
 
 
 def read_sheet(content: bytes, request: SheetRequest, folder: Path) -> tuple[SheetSummary, Spool]:
-    """The summary of a sheet, and the sheet as CSV; InvalidTable where the limits do not suffice."""
+    """Return the summary of a sheet, and the sheet as CSV; InvalidTable where the limits do not suffice."""
     with _limited_process(len(content)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -72,7 +72,7 @@ def read_sheet(content: bytes, request: SheetRequest, folder: Path) -> tuple[She
 
 @contextmanager
 def _limited_process(size: int) -> Iterator[subprocess.Popen[bytes]]:
-    """The program at work on a file of `size` bytes; it has ended when the block is left."""
+    """The program on a file of `size` bytes; killed when the block is left."""
     cpu_seconds = CPU_SECONDS + size // CPU_BYTES_PER_SECOND
     memory_bytes = min(LEAST_BYTES + BYTES_PER_BYTE * size, MOST_BYTES)
     with subprocess.Popen(  # noqa: S603 - this interpreter and a program of ours

@@ -1,8 +1,7 @@
-"""What an xlsx workbook says beside values: units, hidden rows and columns, formulas without a result.
+"""Layout of an xlsx sheet: units, hidden rows and columns, formulas without a result.
 
-The reader of values gives a cell as empty whose formula failed (#DIV/0!), or was never computed: libraries
-that write workbooks leave that to the program that opens them next. That such a cell is missing is for the
-sender to say.
+calamine returns a cell as empty whose formula failed (#DIV/0!) or was never computed, as libraries leave them that
+write workbooks. Such cells are missing only where the sender says so.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import zipfile
 from functools import lru_cache
 
-from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.number_formats import units_of_styles
+from app.tables.sheets.sheet import SheetLayout
 from app.tables.sheets.xml_walk import Attributes, walk
 from app.tables.values.units import PLAIN
 
@@ -30,13 +29,13 @@ def read_xlsx_layout(archive: zipfile.ZipFile, sheet: int, layout: SheetLayout) 
         with archive.open(STYLES) as file:
             units = units_of_styles(file)
     codes = {str(style): layout.code(unit) for style, unit in enumerate(units) if unit != PLAIN}
-    cells = _Cells(layout, codes)
+    cells = XlsxLayoutHandler(layout, codes)
     with archive.open(_member(archive, sheet)) as file:
         walk(file, cells.opened, cells.closed, cells.text)
 
 
-class _Cells:
-    """Where a walk through the elements of a sheet stands.
+class XlsxLayoutHandler:
+    """Handler of the elements of a sheet.
 
     where:
         style_codes  the style of a cell → the place of its unit in the layout
@@ -52,28 +51,28 @@ class _Cells:
         self._formula = self._inside = False
         self._value = ""
 
-    def opened(self, tag: str, said: Attributes) -> None:
+    def opened(self, tag: str, attributes: Attributes) -> None:
         if tag == "c":
-            place = said.get("r")
+            place = attributes.get("r")
             self._column = (
                 self._column + 1 if place is None else column_number(place.rstrip(DIGITS))
             )
-            self._kind, self._formula, self._value = said.get("t"), False, ""
-            if code := self._style_codes.get(said.get("s", "0")):
+            self._kind, self._formula, self._value = attributes.get("t"), False, ""
+            if code := self._style_codes.get(attributes.get("s", "0")):
                 self._layout.mark(self._row, self._column, code)
         elif tag == "v":
             self._inside = True
         elif tag == "f":
             self._formula = True
         elif tag == "row":
-            number = said.get("r")
+            number = attributes.get("r")
             self._row, self._column = self._row + 1 if number is None else int(number) - 1, -1
             if self._row >= MOST_ROWS:
                 raise ValueError("a row below the last")
-            if said.get("hidden") in TRUE and self._row < self._layout.rows:
+            if attributes.get("hidden") in TRUE and self._row < self._layout.rows:
                 self._layout.hidden_rows.add(self._row)
-        elif tag == "col" and said.get("hidden") in TRUE:
-            self._layout.hide_columns(int(said["min"]) - 1, int(said["max"]))
+        elif tag == "col" and attributes.get("hidden") in TRUE:
+            self._layout.hide_columns(int(attributes["min"]) - 1, int(attributes["max"]))
 
     def text(self, data: str) -> None:
         if self._inside and len(self._value) < LONGEST_ERROR:
@@ -92,7 +91,7 @@ class _Cells:
 
 @lru_cache(2**15)
 def column_number(letters: str) -> int:
-    """The number of a column by its letters, from 0."""
+    """Return the number of a column by its letters, from 0."""
     number = 0
     for letter in letters.upper():
         number = 26 * number + ord(letter) - 64
@@ -100,15 +99,15 @@ def column_number(letters: str) -> int:
 
 
 def _member(archive: zipfile.ZipFile, sheet: int) -> str:
-    """The name of the file that a sheet is, as the relations of the workbook have it."""
+    """Return the member of the archive that a sheet is, by the relations of the workbook."""
     ids: list[str] = []
     targets: dict[str, str] = {}
 
-    def found(tag: str, said: Attributes) -> None:
+    def found(tag: str, attributes: Attributes) -> None:
         if tag == "sheet":
-            ids.append(next(value for name, value in said.items() if name.endswith(":id")))
+            ids.append(next(value for name, value in attributes.items() if name.endswith(":id")))
         elif tag == "Relationship":
-            targets[said["Id"]] = said["Target"]
+            targets[attributes["Id"]] = attributes["Target"]
 
     for name in (WORKBOOK, RELATIONS):
         with archive.open(name) as file:

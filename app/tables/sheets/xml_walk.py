@@ -1,4 +1,4 @@
-"""XML of a workbook, walked element by element in memory that does not grow with it."""
+"""Streaming XML parser for workbooks, in memory that does not grow with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def walk(
     """
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _refuse
-    parser.StartElementHandler = lambda name, said: opened(name[name.find(":") + 1 :], said)
+    parser.StartElementHandler = lambda name, attributes: opened(
+        name[name.find(":") + 1 :], attributes
+    )
     if closed is not None:
         parser.EndElementHandler = lambda name: closed(name[name.find(":") + 1 :])
     parser.CharacterDataHandler = text
@@ -34,9 +36,9 @@ def walk(
     parser.Parse(b"", True)
 
 
-def local(said: Attributes) -> dict[str, str]:
+def local(attributes: Attributes) -> dict[str, str]:
     """Attributes by their local names."""
-    return {name[name.find(":") + 1 :]: value for name, value in said.items()}
+    return {name[name.find(":") + 1 :]: value for name, value in attributes.items()}
 
 
 def _refuse(*_: object) -> NoReturn:

@@ -1,1 +1,1 @@
-"""Cells of any type as doubles and text, and back."""
+"""Values of cells: normalisation to doubles and text, dates, units."""

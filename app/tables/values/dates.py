@@ -1,12 +1,12 @@
 """Dates in texts as numbers of days since 1970-01-01, and back.
 
-A column whose first cells are all dates of one form is one of dates. Where day and month can change
-places in all of them, nobody but the sender can tell which is which.
+A column whose first cells are all dates of one form holds dates. Where day and month can change places in all of them,
+the sender has to say which stands first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -18,13 +18,13 @@ from app.model import Storage
 from app.tables.stream import DateOrder, TableStream
 
 CAME_AS_DATE = {b"cornerwave.came_as": b"date"}
-"""What the schema of a table says of a column of days."""
+"""Mark of a column of days in the schema of a table."""
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: what any format can write."""
 
 COMPACT = r"^(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"
-"""Digits without marks; a column of which all are such is of dates, and hardly by chance."""
+"""Digits without marks; a column of nothing else holds dates, and hardly by chance."""
 
 FORMS = {
     r"^\d{4}-\d{1,2}-\d{1,2}$": ("%Y-%m-%d",),
@@ -55,7 +55,7 @@ MOST_ROWS = 5
 
 @dataclass(frozen=True)
 class DateFormat:
-    """How the dates of a column are written."""
+    """Format of the dates of a column."""
 
     pattern: str
     format: str
@@ -66,7 +66,7 @@ def with_dates(
     kept: Collection[str] = (),
     sought: Collection[str] = (),
 ) -> TableStream:
-    """The stream with texts that are dates as numbers of days.
+    """Return the stream with texts that are dates as numbers of days.
 
     Columns in `kept` stay as they are; those in `sought` must be dates. InvalidTable for day and
     month that may change places, and for cells that are none among dates.
@@ -78,25 +78,33 @@ def with_dates(
     forms: dict[str, DateFormat] = {}
     for column in stream.columns:
         if column.storage is Storage.TEXT and column.name not in kept:
-            form = detect_date_format(
-                column.name,
-                first.column(column.name),
-                stream.date_order,
-                sought=column.name in sought,
-            )
+            cells, name = first.column(column.name), column.name
+            form = detect_date_format(name, cells, stream.date_order, sought=name in sought)
             if form is not None:
                 forms[column.name] = form
     columns = tuple(
         replace(column, storage=Storage.NUMBER, date=True) if column.name in forms else column
         for column in stream.columns
     )
-    return replace(stream, columns=columns, batches=_dated(stream, chain([first], batches), forms))
+    row = 1
+
+    def dated(batch: pa.RecordBatch) -> pa.RecordBatch:
+        nonlocal row
+        arrays = [
+            _days(name, values, forms[name], row) if name in forms else values
+            for name, values in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        row += batch.num_rows
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+    rows = chain([first], batches)
+    return replace(replace(stream, batches=rows).map(dated), columns=columns, release=stream.close)
 
 
 def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
-    """The table with texts that are dates as numbers of days, which its schema remembers.
+    """Return the table with texts that are dates as numbers of days, marked in its schema.
 
-    TextBuffers that are dates only in part stay texts. InvalidTable where day and month may change places.
+    Texts that are dates only in part stay texts. InvalidTable where day and month may change places.
     """
     for place, field in enumerate(table.schema):
         if not pa.types.is_large_string(field.type):
@@ -118,7 +126,7 @@ def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
 def detect_date_format(
     name: str, cells: pa.Array, order: DateOrder | None, *, sought: bool = False
 ) -> DateFormat | None:
-    """How the dates among the cells are written; None when they are no dates."""
+    """Return the format of the dates in a column; None when they are no dates."""
     present = _bare(cells.drop_null())
     if len(present) == 0:
         return DateFormat(next(iter(FORMS)), "%Y-%m-%d") if sought else None
@@ -161,7 +169,7 @@ def detect_date_format(
 
 
 def days_of(texts: pa.Array, form: DateFormat) -> pa.Array:
-    """Days since 1970 as doubles, null where a text is no date of the form."""
+    """Return days since 1970 as doubles, null where a text is no date of the format."""
     bare = _bare(texts)
     matched = pc.match_substring_regex(bare, form.pattern)
     if form.pattern == COMPACT:
@@ -177,35 +185,19 @@ def days_of(texts: pa.Array, form: DateFormat) -> pa.Array:
 
 
 def _parted(bare: pa.Array, matched: pa.Array) -> pa.Array:
-    """20200131 as 2020-01-31, and null where a text is none such."""
+    """20200131 as 2020-01-31, other texts as null."""
     parted = pc.replace_substring_regex(bare, r"^(\d{4})(\d{2})(\d{2})$", r"\1-\2-\3")
     return pc.if_else(matched, parted, pa.scalar(None, parted.type))
 
 
 def as_dates(days: pa.Array) -> pa.Array:
-    """Numbers of days, whole ones, as dates."""
+    """Return whole numbers of days as dates."""
     return days.cast(pa.int32()).cast(pa.date32())
 
 
 def _bare(texts: pa.Array) -> pa.Array:
     """The texts without blanks around and without a midnight."""
     return pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), MIDNIGHT, "")
-
-
-def _dated(
-    stream: TableStream, batches: Iterator[pa.RecordBatch], forms: dict[str, DateFormat]
-) -> Iterator[pa.RecordBatch]:
-    first_row = 1
-    try:
-        for batch in batches:
-            arrays = [
-                _days(name, values, forms[name], first_row) if name in forms else values
-                for name, values in zip(batch.schema.names, batch.columns, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
-            first_row += batch.num_rows
-    finally:
-        stream.close()
 
 
 def _days(name: str, texts: pa.Array, form: DateFormat, first_row: int) -> pa.Array:

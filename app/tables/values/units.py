@@ -1,6 +1,6 @@
-"""The sign that numbers came with, % or a currency: it is taken off, so somebody has to remember it.
+"""Units of numbers: the sign they came with, % or a currency.
 
-12.3 % is kept as 12.3, and a share as 0.123: rows of the one sort do not go with rows of the other.
+12.3 % is kept as 12.3, a share as 0.123: rows with one unit must not be mixed with rows of another.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def different_units(
     row: int | None = None,
     remedy: str = "give all of them the same sign or none",
 ) -> InvalidTable:
-    """The error for numbers of one column in several units; `places` says where one of each stands."""
+    """Return the error for numbers of one column in several units; `places` has a cell of each."""
     found = ", ".join(f"{unit or 'none'} {place}" for unit, place in places.items())
     return InvalidTable(
         f"The numbers of column {name!r} have different signs ({found}): an amount in one is not the same"
@@ -35,7 +35,7 @@ def different_units(
 
 
 def refuse_other_unit(name: str, known: str | None, given: str | None, before: str) -> None:
-    """InvalidTable where the numbers of `before` came with another sign; where nothing is known, all go."""
+    """InvalidTable where the numbers of `before` came with another sign."""
     if known is None or given is None or known == given:
         return
     alike = "without a sign" if known == PLAIN else f"with {known}"

@@ -1,15 +1,18 @@
-"""Files of Stata and SPSS are read by their first bytes; what is cut off is refused."""
+"""Formats of the extra are read by their first bytes; without it they are refused by name."""
 
 from __future__ import annotations
 
 import struct
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pyreadstat
 import pytest
 
-from app.errors import InvalidTable, TooLarge
+from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
+from tests.tables.sheets.workbooks import ods, ods_row, xlsx
 from tests.tables.table_bodies import read
 
 FRAME = pl.DataFrame({"age": [30.0, None, 41.0], "city": ["Rome", "Oslo", "Köln"]})
@@ -49,3 +52,22 @@ def test_a_name_that_is_no_text_is_refused(write: str, name: bytes, tmp_path: Pa
     for damaged in (b"\xff\xfe\xfd\xfc", b"\x80ity"):
         with pytest.raises(InvalidTable):
             read(whole.replace(name, damaged), "application/octet-stream", tmp_path)
+
+
+def an_ods(_folder: Path) -> bytes:
+    return ods([ods_row("n"), ods_row(1.5)])
+
+
+def an_spss_file(folder: Path) -> bytes:
+    return written("write_sav", folder)
+
+
+@pytest.mark.parametrize("file", [an_ods, an_spss_file], ids=["ods", "SPSS"])
+def test_without_the_extra_its_formats_are_refused_by_name(
+    file: Callable[[Path], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    with pytest.raises(UnsupportedMediaType, match="extra `formats`"):
+        read(file(tmp_path), "application/octet-stream", tmp_path)
+    book = xlsx([["n"], [1.5]])
+    assert read(book, "application/octet-stream", tmp_path).to_pydict() == {"n": [1.5]}
