@@ -115,7 +115,7 @@ def _serve(
     from app.api.serving.server import Serving, server
     from app.api.serving.tracing import TracingNotInstalled, trace
     from app.main import create_app
-    from app.service.demonstration.making import ensure_demonstration
+    from app.service.demonstration.setup import ensure_demonstration
     from app.service.sharing.sessions import make_administrators_link
 
     app = create_app(settings)
@@ -152,7 +152,7 @@ def _serve_by_many(settings: Settings, listening: socket.socket) -> None:
     from app.api.serving.metrics import SHARED_FOLDER
     from app.api.serving.server import Processes, empty_folder
     from app.main import open_resources
-    from app.service.starting.installation import ensure_administrator
+    from app.service.startup.installation import ensure_administrator
 
     resources = open_resources(settings)
     key = ensure_administrator(resources, settings.admin_key)
@@ -209,7 +209,7 @@ def migrate(settings: Settings) -> None:
 
 def change_master_key(settings: Settings) -> None:
     """wrap all keys by CORNERWAVE_MASTER_KEY in place of CORNERWAVE_OLD_MASTER_KEY"""
-    from app.service.starting import installation
+    from app.service.startup import installation
     from app.store.blobs.store import place_at
     from app.store.database.engine import open_engine
 
@@ -242,7 +242,7 @@ def verify_log(settings: Settings) -> None:
 
 def compile_code(settings: Settings) -> None:
     """compile the noise, the lines of CSV and the moments of rows ahead of a start"""
-    from app.service.copies.compiling import compile_now
+    from app.service.copies.compilation import compile_now
 
     if not compile_now(settings.home):
         sys.exit(
@@ -262,8 +262,8 @@ def openapi(settings: Settings) -> None:
 def verify(settings: Settings, chosen: argparse.Namespace) -> None:
     """check blobs, history, shapes and audit log against each other; the service may run"""
     from app.main import open_resources
-    from app.service.upkeep import verify as verifying
-    from app.service.upkeep.progress import progress
+    from app.service.maintenance import verify as verifying
+    from app.service.maintenance.progress_bar import progress
     from app.store.database.migrations import refuse_unused
 
     refuse_unused(settings.database_url)
@@ -298,8 +298,8 @@ def _end_at_once(status: int) -> NoReturn:
 
 def backup(settings: Settings, chosen: argparse.Namespace) -> None:
     """write database and blobs as of one moment into a new folder; the service may run"""
-    from app.service.upkeep.backup import back_up
-    from app.service.upkeep.progress import progress
+    from app.service.maintenance.backup import back_up
+    from app.service.maintenance.progress_bar import progress
     from app.store.blobs.store import place_at
     from app.store.database.engine import open_engine
     from app.store.database.migrations import refuse_unused
@@ -318,8 +318,8 @@ def backup(settings: Settings, chosen: argparse.Namespace) -> None:
 def restore(settings: Settings, chosen: argparse.Namespace) -> None:
     """fill an empty database and an empty blob store from a backup"""
     from app.main import master_key_of
-    from app.service.upkeep import restore as restoring
-    from app.service.upkeep.progress import progress
+    from app.service.maintenance import restore as restoring
+    from app.service.maintenance.progress_bar import progress
     from app.store.blobs.store import place_at
     from app.store.database.engine import open_engine
 

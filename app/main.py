@@ -56,9 +56,11 @@ from app.portal import answers as portal_answers
 from app.portal import rooms
 from app.portal.workbench import working as workbench
 from app.service.attacks import audit
-from app.service.clusters import Cluster, ClusterNotInstalled
-from app.service.copies.compiling import compile_ahead
-from app.service.copies.making.scheduling import Downloads
+from app.service.attacks.findings import Audit, ReconstructionReport
+from app.service.copies.compilation import compile_ahead, compile_now
+from app.service.dask_executor import Cluster, ClusterNotInstalled
+from app.service.download_scheduler import Downloads
+from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
@@ -69,14 +71,16 @@ from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
 from app.service.sharing.identity import Provider
 from app.service.sharing.webhooks import outbox
-from app.service.starting.installation import (
+from app.service.startup.installation import (
     claim_store,
     ensure_administrator,
     has_administrator,
     known_installation,
     opened_vault,
 )
-from app.service.starting.sweeping import sweep
+from app.service.startup.orphaned_blobs import sweep
+from app.service.swapping.report import SwapReport
+from app.service.synthesis.report import SynthesisReport
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
@@ -84,10 +88,10 @@ from app.store.blobs.store import BlobStore, Place, place_at
 from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
-from app.store.caches.rates import RateCounter
+from app.store.caches.rate_counter import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
 from app.store.database.migrations import migrate
-from app.store.sources import ImportRoots
+from app.store.import_roots import ImportRoots
 from app.store.vault import MASTER_KEY_BYTES, Vault
 from app.version import VERSION
 
@@ -157,6 +161,20 @@ JOBS: dict[str, JobType] = {
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
+
+
+SUBSCRIBERS: Subscribers = {
+    RowsAppended: (planning.plan_after_append,),
+}
+"""Who is called in the transaction that publishes a domain event."""
+
+RESULT_TYPES: dict[type, str] = {
+    SynthesisReport: "synthesis",
+    SwapReport: "swap",
+    ReconstructionReport: "reconstruction",
+    Audit: "audit",
+}
+"""Results that are kept, each type under its name in the database."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -269,7 +287,7 @@ def open_resources(settings: Settings) -> Resources:
         place = place_at(settings.blob_url)
         vault = _checked_vault(settings, engine, place)
         presigner = _presigner(settings)
-        executor = _spread(settings)
+        executor = _executor(settings)
     except BaseException:
         engine.dispose()
         raise
@@ -304,6 +322,8 @@ def open_resources(settings: Settings) -> Resources:
         ),
         limits=settings.limits,
         spool_dir=spool_dir,
+        subscribers=SUBSCRIBERS,
+        result_types=RESULT_TYPES,
     )
 
 
@@ -334,12 +354,12 @@ def master_key_of(settings: Settings) -> bytes:
     return settings.master_key or _kept_master_key(settings)
 
 
-def _spread(settings: Settings) -> Executor:
+def _executor(settings: Settings) -> Executor:
     """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
     if settings.dask_scheduler is None:
         return Threads()
     try:
-        cluster = Cluster(settings.dask_scheduler)
+        cluster = Cluster(settings.dask_scheduler, compile_now)
     except ClusterNotInstalled:
         raise WrongSetting(
             "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave[dask])"

@@ -44,7 +44,7 @@ def main() -> None:
 
 def measured(rows: int) -> Measured:
     # Here, so that the processes whose memory is measured hold the client alone.
-    from app.service.copies.compiling import compile_now
+    from app.service.copies.compilation import compile_now
     from bench.downloads import served
 
     with tempfile.TemporaryDirectory() as folder:

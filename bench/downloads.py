@@ -26,8 +26,8 @@ import pyarrow as pa
 from app.main import open_resources
 from app.model import BLOCK_ROWS, Role
 from app.service.context import RequestContext
-from app.service.copies.compiling import compile_now
-from app.service.copies.making.release import Selection, open_release
+from app.service.copies.compilation import compile_now
+from app.service.copies.generation.release import Selection, open_release
 from app.settings import settings_from
 from app.store.database.engine import reading
 from app.store.database.sharing import principals

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.covering.runs import compile_runs
-from app.service.copies.freezing.freeze import Rows, measure_rows
+from app.service.datasets.protection.freeze import Rows, measure_rows
 from app.service.executor import Threads
 from app.service.resources import Resources
 from app.store.blobs.store import BlobStore

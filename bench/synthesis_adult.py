@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from app.model import Limits
-from app.service.synthesis.making import make
+from app.service.synthesis.generation import make
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.arrays.mixed import encoded

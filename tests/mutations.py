@@ -160,17 +160,17 @@ RIGHTS = [
         "if grant is not None:",
     ),
     Mutation(
-        "service/permission.py",
+        "service/authentication.py",
         "if principal.agreement is not None and bound not in bindings:",
         "if principal.agreement is not None and not bindings:",
     ),
     Mutation(
-        "service/permission.py",
+        "service/authentication.py",
         "if not allowed.issuperset(columns) or first_row < grant.first_row:",
         "if not allowed.issuperset(columns):",
     ),
     Mutation(
-        "service/permission.py",
+        "service/authentication.py",
         "if holder(connection) != ask.principal:",
         "if holder(connection) is None:",
     ),
@@ -202,12 +202,12 @@ RIGHTS = [
         """    with snapshot(resources.engine) as connection:""",
     ),
     Mutation(
-        "service/copies/released/links.py",
+        "service/copies/files/signed_urls.py",
         "if withdrawn != file.retired:",
         "if withdrawn < file.retired:",
     ),
     Mutation(
-        "service/copies/released/links.py",
+        "service/copies/files/signed_urls.py",
         "content = [self.file, self.principal, self.key or NO_KEY, str(self.expires), READ]",
         "content = [self.file, self.principal, str(self.expires), READ]",
     ),
@@ -280,10 +280,12 @@ STATE = [
         "while len(self._held) >= CHUNK_BYTES:",
     ),
     Mutation(
-        "store/caches/rates.py", "pipeline.expire(key, 2 * WINDOW_SECONDS)", "pipeline.persist(key)"
+        "store/caches/rate_counter.py",
+        "pipeline.expire(key, 2 * WINDOW_SECONDS)",
+        "pipeline.persist(key)",
     ),
     Mutation(
-        "store/caches/rates.py",
+        "store/caches/rate_counter.py",
         "return 0  # not of this service, or not of this minute",
         "return 1",
     ),

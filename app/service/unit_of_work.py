@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import Conflict, DoneMeanwhile
 from app.service.context import IdempotentRequest, RequestContext
-from app.service.jobs.progress import Cancelled
+from app.service.progress import Cancelled
 from app.service.resources import Resources
 from app.store.database import audit_log, jobs, receipts
 from app.store.database.audit_log import Fact

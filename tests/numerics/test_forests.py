@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import r2_score, roc_auc_score
 
 from app.numerics.threads import grown
-from app.service.jobs.progress import Cancelled, Progress
+from app.service.progress import Cancelled, Progress
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_growing_can_be_left_at_any_moment() -> None:
         worker = threading.Thread(target=work)
         worker.start()
         time.sleep(moment)
-        progress.end(Cancelled)
+        progress.stop(Cancelled)
         worker.join()
         assert ends == [Cancelled]
     while any(thread.name == "forest" for thread in threading.enumerate()):

@@ -26,8 +26,8 @@ from app.service import results
 from app.service.attacks.audit import AUDITING, Wish, ask_for_audit, list_audits, newest_audits
 from app.service.attacks.findings import Audit
 from app.service.context import RequestContext
-from app.service.jobs.progress import SILENT
 from app.service.jobs.tidying import tidy
+from app.service.progress import NO_PROGRESS
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
 from tests.api.conftest import Service
@@ -147,7 +147,7 @@ def test_a_file_that_nobody_registers_goes_after_a_day(service: Service) -> None
     for hours, status in ((23, 422), (25, 404)):
         then = (datetime.now(UTC) - timedelta(hours=hours)).timestamp()
         os.utime(sealed, (then, then))
-        tidy(resources, cast("Job", None), SILENT)  # it looks at all of them
+        tidy(resources, cast("Job", None), NO_PROGRESS)  # it looks at all of them
         # Names alone are no table: that is said of a file that is there.
         looked = office.post(
             "/portal/owned/new/look", params={"file": file}, headers=sending(office)
@@ -225,7 +225,7 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
         job = jobs.one(connection, job_id)
     assert job is not None
     for _ in range(2):
-        AUDITING.handler(resources, job, SILENT)
+        AUDITING.handler(resources, job, NO_PROGRESS)
     kept = list_audits(resources, context, dataset, after="", limit=10)
     assert [one.copies[0].levels for one in kept] == [("partner",)]
     page = office.get(f"/portal/owned/{dataset}/audits/{kept[0].id}")
@@ -234,7 +234,7 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     # Kept once more as a later one, it is the first that its owner and an auditor are shown.
     later = replace(kept[0], id="au_later", summary="It came last.")
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, context, later)
+        results.keep_result(resources, connection, context, later.id, later, later.dataset)
     newest = newest_audits(resources, context, dataset, limit=10)
     assert [one.id for one in newest] == ["au_later", kept[0].id]
     auditor = signed_in(service, made(service, "auditor", "auditor")["key"])
@@ -285,7 +285,7 @@ def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
         findings=findings,
     )
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, context, kept)
+        results.keep_result(resources, connection, context, kept.id, kept, kept.dataset)
     page = office.get(f"/portal/owned/{dataset}/audits/au_1").text
     assert page.count(f">{verdict}<") == (2 if verdict == "ok" else 1)
     assert ("Leave &lt;it&gt; out." in page) is (verdict != "ok")

@@ -10,8 +10,8 @@ import pytest
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Kind, Limits
-from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere, dated
+from app.service.datasets.registration.ingestion import ingest
+from app.service.datasets.registration.register import Nowhere, dated
 from app.tables.identifiers import identifiers, without_identifiers
 from app.tables.reading import read_batches, read_table
 from app.tables.stream import FOUND_OUT, DateOrder, ReadingWishes

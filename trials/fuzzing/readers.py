@@ -114,9 +114,9 @@ def outcome(body: bytes, media_type: str, folder: Path, *, as_arrays: bool) -> d
 def registered(body: bytes, media_type: str, folder: Path) -> None:
     """As a registration that stores nothing."""
     from app.model import Limits
-    from app.service.datasets.arriving.ingest import ingest
-    from app.service.datasets.arriving.register import Nowhere, dated
-    from app.service.datasets.arriving.report import table_report
+    from app.service.datasets.registration.ingestion import ingest
+    from app.service.datasets.registration.register import Nowhere, dated
+    from app.service.datasets.registration.report import table_report
     from app.tables.reading import read_batches
 
     limits = Limits()

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
+from app.service.copies.generation.release import Selection
 from app.service.copies.issue import Algorithm
-from app.service.copies.making.release import Selection
 
 
 class CopyForm(Form):

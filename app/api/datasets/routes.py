@@ -41,9 +41,10 @@ from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.model import ColumnWish, Kind, Storage
 from app.service.context import RequestContext
-from app.service.datasets import catalogue, columns, levels, pending, rows
-from app.service.datasets.arriving import register
-from app.service.datasets.arriving.importing import imported
+from app.service.copies import levels, removal
+from app.service.datasets import columns, pending_rows, registry, rows
+from app.service.datasets.registration import register
+from app.service.datasets.registration.server_files import imported
 from app.service.resources import Resources
 from app.tables.bodies.encoding import Readable, Rewound
 from app.tables.columns import wished_storage
@@ -139,7 +140,7 @@ def register_dataset(
 @router.get("")
 def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -> DatasetList:
     """List data sets: one's own, or those one has a grant for."""
-    found = catalogue.list_datasets(resources, context, after=page.after, limit=page.limit)
+    found = registry.list_datasets(resources, context, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=more)
 
@@ -147,7 +148,7 @@ def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -
 @router.get("/{dataset_id}")
 def show_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> DatasetView:
     """Show a data set."""
-    return DatasetView.of(catalogue.show_dataset(resources, context, dataset_id))
+    return DatasetView.of(registry.show_dataset(resources, context, dataset_id))
 
 
 @router.patch("/{dataset_id}")
@@ -155,7 +156,7 @@ def describe_dataset(
     dataset_id: str, form: DescriptionForm, resources: ResourcesDep, context: ContextDep
 ) -> DatasetView:
     """Set the description and the options of a data set."""
-    said = catalogue.describe_dataset(
+    said = registry.describe_dataset(
         resources,
         context,
         dataset_id,
@@ -182,7 +183,7 @@ def put_columns(
 @router.delete("/{dataset_id}", status_code=204)
 def remove_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a data set for good: no copy of it can be had again."""
-    catalogue.remove_dataset(resources, context, dataset_id)
+    removal.remove_dataset(resources, context, dataset_id)
 
 
 def _wishes(text: str | None) -> dict[str, ColumnWish]:
@@ -329,7 +330,7 @@ def append_rows(
 @rows_router.get("/pending")
 def list_pending_rows(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> PendingView:
     """List the rows that are pending until they form a part, and say how many more they need."""
-    return PendingView.of(pending.list_pending(resources, context, dataset_id))
+    return PendingView.of(pending_rows.list_pending(resources, context, dataset_id))
 
 
 @rows_router.delete("/pending/{batch_id}", status_code=204)
@@ -337,13 +338,13 @@ def withdraw_pending_rows(
     dataset_id: str, batch_id: str, resources: ResourcesDep, context: ContextDep
 ) -> None:
     """Withdraw a batch of pending rows: they were in no copy, and nothing of them remains."""
-    pending.withdraw_pending(resources, context, dataset_id, batch_id)
+    pending_rows.withdraw_pending(resources, context, dataset_id, batch_id)
 
 
 @rows_router.post("/close", status_code=201)
 def close_pending_rows(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> ClosedView:
     """Form a part of all pending rows now; the promise about shares of variance is then measured on these few."""
-    part, dataset, notices = pending.close_pending(resources, context, dataset_id)
+    part, dataset, notices = pending_rows.close_pending(resources, context, dataset_id)
     return ClosedView(
         first_row=part.first_row,
         closed=part.rows,

@@ -37,9 +37,9 @@ from app.errors import (
 from app.service.context import IdempotentRequest, RequestContext
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.job_types import Failed, JobType, Outcome
-from app.service.jobs.progress import Progress
 from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.blobs.job_files import read_all
 from app.store.blobs.sealed_bytes import SealedFile, SealedReader, SealingWriter
@@ -136,7 +136,7 @@ class ReplayedBody(SealedReader):
 
     def read(self, size: int, /) -> bytes:
         found = super().read(size)
-        reading = self._replay.progress.share(0, self._replay.reading)
+        reading = self._replay.progress.subrange(0, self._replay.reading)
         reading.report("reading the table", self.position, self._size)
         return found
 

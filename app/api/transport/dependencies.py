@@ -19,10 +19,10 @@ from starlette.requests import ClientDisconnect
 
 from app.api.transport.incoming.request_body import incoming_body_of
 from app.model import Binding, Principal
+from app.service.authentication import authenticate, count_request
 from app.service.context import RequestContext
-from app.service.jobs.progress import SHARES, Progress, Silent
 from app.service.logs import NOBODY
-from app.service.permission import authenticate, count_request
+from app.service.progress import SCALE, NullProgress, Progress
 from app.service.resources import Resources
 from app.store.database.sharing.principals import public_id
 from app.tables.bodies.encoding import Readable
@@ -85,7 +85,7 @@ def base_of(request: Request) -> str:
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 LOOK_SECONDS = 0.5
 READING = 50
-"""Of SHARES of the work, what reading the body takes where nothing else is said."""
+"""Of SCALE of the work, what reading the body takes where nothing else is said."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Replay:
     where:
         body     what was sent, as it is read
         key_id   the public id of the key that asked for it
-        reading  of SHARES of the work, what reading the body takes
+        reading  of SCALE of the work, what reading the body takes
     """
 
     context: RequestContext
@@ -133,8 +133,8 @@ def key_id_of(request: Request) -> str:
     return public_id(key_of(request) or "") if replay is None else replay.key_id
 
 
-class Connected(Silent):
-    """Progress of work whose principal waits for it: it ends when the principal has left."""
+class RequestProgress(NullProgress):
+    """Progress of a request: raises ClientDisconnect once the client has left."""
 
     def __init__(self, request: Request) -> None:
         super().__init__()
@@ -155,9 +155,13 @@ class Connected(Silent):
 
 
 async def get_progress(request: Request) -> Progress:
-    """Where the work of this request tells how far it is, and learns that nobody waits for it."""
+    """Return the progress of the job that replays this request, else that of the request."""
     replay = replay_of(request)
-    return Connected(request) if replay is None else replay.progress.share(replay.reading, SHARES)
+    return (
+        RequestProgress(request)
+        if replay is None
+        else replay.progress.subrange(replay.reading, SCALE)
+    )
 
 
 ProgressDep = Annotated[Progress, Depends(get_progress)]

@@ -17,8 +17,9 @@ from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service import logs
 from app.service.context import RequestContext
-from app.service.datasets import catalogue, levels
+from app.service.copies import levels, removal
 from app.service.datasets import columns as saying
+from app.service.datasets import registry
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 
@@ -47,7 +48,7 @@ def page_of_datasets(
     resources: Resources, context: RequestContext, after: str, tell: Callable[[Dataset], Told]
 ) -> DatasetPage[Told]:
     """The page that follows a data set."""
-    found = catalogue.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
+    found = registry.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
     entries = [(one, levels.list_levels(resources, context, one.id), tell(one)) for one in shown]
     return DatasetPage(entries, after, shown[-1].id if len(found) > AT_ONCE else None)
@@ -102,7 +103,7 @@ def describe(
     listed: Annotated[bool, Form()] = False,
 ) -> Response:
     """Say what a data set is, and whether others find it."""
-    catalogue.describe_dataset(
+    registry.describe_dataset(
         resources, context, dataset.id, description=description.strip(), listed=listed
     )
     return _back(dataset.id, "described")
@@ -122,7 +123,7 @@ def correct_columns(
 @router.post(f"{ONE}/remove")
 def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Forget a data set for good."""
-    catalogue.remove_dataset(resources, context, dataset.id)
+    removal.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 
 

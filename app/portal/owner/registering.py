@@ -23,7 +23,7 @@ from app.portal.owner.owning import PREFIX, require_owner
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.context import RequestContext, new_id
-from app.service.datasets.arriving import register
+from app.service.datasets.registration import register
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedReader
 from app.tables.bodies.encoding import Readable

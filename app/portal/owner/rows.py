@@ -15,7 +15,7 @@ from app.errors import InvalidParameter
 from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.datasets import pending, rows
+from app.service.datasets import pending_rows, rows
 from app.tables.reading import read_batches
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
@@ -38,7 +38,7 @@ def show_rows(
         title=f"Rows of {dataset.name}",
         dataset=dataset,
         retired=retired,
-        pending=pending.list_pending(resources, context, dataset.id),
+        pending=pending_rows.list_pending(resources, context, dataset.id),
     )
 
 
@@ -86,7 +86,7 @@ def append_file(
 @router.post("/close")
 def close_pending(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Form a part of the pending rows now."""
-    pending.close_pending(resources, context, dataset.id)
+    pending_rows.close_pending(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 
@@ -95,7 +95,7 @@ def withdraw_pending(
     dataset: OwnDep, batch_id: str, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Withdraw a batch of pending rows."""
-    pending.withdraw_pending(resources, context, dataset.id, batch_id)
+    pending_rows.withdraw_pending(resources, context, dataset.id, batch_id)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 

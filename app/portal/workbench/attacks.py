@@ -22,7 +22,7 @@ from app.service.attacks.adversary import (
 from app.service.attacks.attack import score_attacks
 from app.service.attacks.findings import Scoring
 from app.service.context import seed_or_new
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.tables.arrays.numbers import number_table
 
 SAYS = TypeAdapter(Scoring)

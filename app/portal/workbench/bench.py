@@ -13,7 +13,7 @@ from app.errors import InvalidParameter, NotFound
 from app.model import Limits
 from app.portal.workbench import attacks, estimating, swapping, synthesis
 from app.portal.workbench.finished import Finished
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 
 Tables = Mapping[str, list[pa.Table]]
 

@@ -19,7 +19,7 @@ from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
 from app.portal.workbench.finished import Finished, Shown, figures
 from app.service.distributions.estimate import Bins, EstimateWish, estimate_distribution
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.tables.arrays.numbers import number_table
 
 SEED = 20_260_101

@@ -12,7 +12,7 @@ from pydantic import Field
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Picture, Shown, bars
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.swapping.report import AttributeReport
 from app.service.swapping.swap import SwapWishes, swap_table
 from app.tables.arrays.coded import Bins

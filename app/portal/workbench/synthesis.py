@@ -11,8 +11,8 @@ from pydantic import Field
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars, pictures_beside
-from app.service.distributions.side_by_side import side_by_side
-from app.service.jobs.progress import SHARES, Progress
+from app.service.distributions.comparison import side_by_side
+from app.service.progress import SCALE, Progress
 from app.service.synthesis.report import InnerName, MethodName, SynthesisReport, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.identifiers import left_out_note
@@ -63,8 +63,8 @@ def run_synthesis(
 ) -> Finished:
     """A synthetic table."""
     (table,) = tables["table"]
-    made = synthesise(table, form.method, form.wishes(), limits, progress.share(0, 900))
-    progress.report("drawing", 900, SHARES)
+    made = synthesise(table, form.method, form.wishes(), limits, progress.subrange(0, 900))
+    progress.report("drawing", 900, SCALE)
     beside = side_by_side(table, made.first)
     return Finished(
         made.first,

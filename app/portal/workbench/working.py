@@ -23,9 +23,9 @@ from app.portal.workbench.finished import Finished
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
-from app.service.jobs.progress import SHARES, Progress
 from app.service.jobs.tidying import WORKBENCH, answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
+from app.service.progress import SCALE, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.blobs.sealed_bytes import SealingWriter
@@ -44,7 +44,7 @@ Readings = Mapping[str, Sequence[ReadingWishes]]
 
 WISHES = TypeAdapter(ReadingWishes)
 READING = 150
-"""Of SHARES of the work, what reading takes."""
+"""Of SCALE of the work, what reading takes."""
 
 
 def told_readings(form: TableForm) -> Readings:
@@ -126,7 +126,7 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
     try:
         with files.opened(request_file(job.id)) as body:
             for number, part in enumerate(given["parts"]):
-                progress.report("reading", READING * number // len(given["parts"]), SHARES)
+                progress.report("reading", READING * number // len(given["parts"]), SCALE)
                 sent = io.BytesIO(body.read(part["start"], part["end"] - part["start"]))
                 limits, spool = resources.limits, resources.spool_dir
                 wishes = WISHES.validate_python(part.get("reading", {}))
@@ -134,8 +134,8 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
                 tables.setdefault(part["part"], []).append(table)
     except FileNotFoundError:
         raise NotFound("What was sent is not there any more.") from None
-    found = tool.run(tables, options, resources.limits, progress.share(READING, 950))
-    progress.report("keeping the result", 950, SHARES)
+    found = tool.run(tables, options, resources.limits, progress.subrange(READING, 950))
+    progress.report("keeping the result", 950, SCALE)
     name = answer_file(job.id, job.attempts)
     return Outcome({"workbench_file": name, "parts": _kept(resources, name, found)})
 

@@ -36,7 +36,7 @@ from app.service.attacks.findings import (
     ScoreFinding,
     Scoring,
 )
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.tables.arrays.numbers import NumberTable, require_more_rows_than_columns
 
 LARGEST_WINDOW = 3000
@@ -59,7 +59,7 @@ def score_attacks(
     disguised: Sequence[NumberTable],
     models: Sequence[NoiseModel],
     plan: Plan,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Scoring:
     """Every attack of the plan, scored against the original.
 
@@ -97,7 +97,7 @@ def reconstruct(
     models: Sequence[NoiseModel],
     plan: Plan,
     original: NumberTable | None = None,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Reconstruction:
     """The answer of the plan's one attack. Perfect knowledge and known columns need the original."""
     if plan.attacks is None or len(plan.attacks) != 1:

@@ -24,18 +24,18 @@ from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
 from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
+from app.service.copies.levels import checked_variance
 from app.service.copies.preview.sample import SampledRows, sampled_rows
-from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
-from app.service.jobs.progress import SHARES, SILENT, Progress
+from app.service.progress import NO_PROGRESS, SCALE, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database import receipts
 from app.store.database.copies import history
+from app.store.database.datasets import levels
 from app.store.database.engine import reading
 from app.store.database.jobs import Job
-from app.store.database.registered import levels
 from app.store.database.sharing import principals
 
 MOST_COPIES = 200
@@ -67,17 +67,17 @@ def run_audit(
     context: RequestContext,
     dataset_id: str,
     wish: Wish,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Audit:
     """Attack the copies wished for, for the data set's owner, and keep what was found.
 
     Nothing of the copies leaves.
     """
     audit = _found(resources, context, dataset_id, wish, progress)
-    progress.report("keeping what was found", SHARES, SHARES)
+    progress.report("keeping what was found", SCALE, SCALE)
     with unit_of_work(resources, context) as uow:
         owned(uow.connection, context, dataset_id)
-        results.keep_audit(resources, uow.connection, context, audit)
+        results.keep_result(resources, uow.connection, context, audit.id, audit, audit.dataset)
         uow.record("audit.run", dataset_id, audit=audit.id, copies=len(audit.copies))
     return audit
 
@@ -85,7 +85,7 @@ def run_audit(
 def _found(
     resources: Resources, context: RequestContext, dataset_id: str, wish: Wish, progress: Progress
 ) -> Audit:
-    progress.report("reading rows", 0, SHARES)
+    progress.report("reading rows", 0, SCALE)
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
         wanted = _wanted(connection, dataset_id, wish)
@@ -96,16 +96,16 @@ def _found(
     variances = [one.noise_variance for one in wanted]
     with progress.interruptible():
         if len(entries) == len(wanted):
-            progress.report("reading copies", 100, SHARES)
+            progress.report("reading copies", 100, SCALE)
             copies = [rows.issued(resources, context, entry) for entry in entries]
         else:
-            progress.report("simulating copies", 100, SHARES)
+            progress.report("simulating copies", 100, SCALE)
             simulated = dict(zip(sorted(variances), rows.simulated(sorted(variances)), strict=True))
             copies = [simulated[variance] for variance in variances]
-        progress.report("pooling copies", 200, SHARES)
+        progress.report("pooling copies", 200, SCALE)
         alone = [pooled_left([copy]) for copy in copies]
         by_copies = _by_copies(rows, variances, copies, alone)
-        progress.report("attacking the least perturbed copy", 500, SHARES)
+        progress.report("attacking the least perturbed copy", 500, SCALE)
         least = int(np.argmin(variances))
         findings = rows.attacked(copies[least], variances[least])
     return Audit(
@@ -162,7 +162,7 @@ def read_audit(
     """A past audit, for those who answer for the data set."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        audit = results.read_audit(resources, connection, dataset_id, audit_id)
+        audit = results.read_result(resources, connection, dataset_id, audit_id, Audit)
     if audit is None:
         raise NotFound(f"The data set has no audit {audit_id!r}.")
     return audit
@@ -174,7 +174,9 @@ def list_audits(
     """Past audits in the order they were run."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        return results.list_audits(resources, connection, dataset_id, after=after, limit=limit)
+        return results.list_results(
+            resources, connection, dataset_id, Audit, after=after, limit=limit
+        )
 
 
 def newest_audits(
@@ -183,7 +185,7 @@ def newest_audits(
     """Past audits, the last one first."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        return results.newest_audits(resources, connection, dataset_id, limit=limit)
+        return results.newest_results(resources, connection, dataset_id, Audit, limit=limit)
 
 
 def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedCopy]:

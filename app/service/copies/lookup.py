@@ -24,14 +24,14 @@ from app.service.context import (
     released_columns,
     visible,
 )
-from app.service.copies.chain import Chain, whole_chain
-from app.service.copies.freezing.protection import PartProtection, first_protection
+from app.service.copies.history_chain import Chain, whole_chain
+from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.resources import Resources
 from app.store.database.copies import history, slots
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.copies.slots import Slot
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, levels
 from app.store.database.sharing import agreements
 
 

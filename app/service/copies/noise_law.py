@@ -15,11 +15,11 @@ from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.freezing.protection import PartProtection, open_protections
 from app.service.copies.lookup import permitted, promised_variance
+from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.resources import Resources
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from sqlalchemy import Connection
 from app.errors import DatasetFrozen, InvalidParameter
 from app.model import Column, ColumnWish, Dataset, Kind, Storage
 from app.service.context import RequestContext, owned_and_locked
-from app.service.datasets.read_again import read_again, refuse_changed
+from app.service.datasets.column_conversion import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
-from app.store.database.registered import datasets
+from app.store.database.datasets import datasets
 from app.tables.columns import as_wished, refuse_unknown
 from app.tables.stream import category_text
 

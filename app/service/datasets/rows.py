@@ -20,10 +20,9 @@ from sqlalchemy import Connection
 from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
 from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
-from app.service.copies.freezing.protection import PartProtection, first_protection
-from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name, dated, discard_blobs, uploading
-from app.service.datasets.pending import (
+from app.service.datasets.overlap.comparison import enter_keys, extend_sketches, sealed_sketches
+from app.service.datasets.overlap.row_fingerprints import Fingerprints
+from app.service.datasets.pending_rows import (
     ATTEMPTS,
     NewPart,
     PendingChanged,
@@ -36,6 +35,9 @@ from app.service.datasets.pending import (
     retire_pending_keys,
     with_rows,
 )
+from app.service.datasets.protection.part_protection import PartProtection, first_protection
+from app.service.datasets.registration.ingestion import Ingested, ingest, refuse_too_many
+from app.service.datasets.registration.register import blob_name, dated, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
     merged,
@@ -44,15 +46,13 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
-from app.service.datasets.seen_before.comparing import enter_keys, extend_sketches, sealed_sketches
-from app.service.datasets.seen_before.fingerprinting import Fingerprints
-from app.service.jobs.progress import SILENT, Progress
+from app.service.events import RowsAppended, publish
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
-from app.service.sharing.deliveries.planning import rows_came
 from app.service.unit_of_work import unit_of_work
+from app.store.database.datasets import datasets, orphaned_blobs, pending_rows
+from app.store.database.datasets.pending_rows import PendingBatch
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, loose_blobs, pending
-from app.store.database.registered.pending import PendingBatch
 from app.tables.stream import DateOrder, Decimal, ReadingWishes, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
@@ -103,7 +103,7 @@ def append_rows(
     *,
     allow_versions: bool = False,
     allow_overlap: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Appended:
     """Store the rows and commit them as the next part, or as pending rows.
 
@@ -196,7 +196,7 @@ class _Arrived:
     def _made_of(self, connection: Connection, dataset: Dataset) -> list[PendingBatch] | None:
         if not dataset.frozen:
             return None
-        together = [*pending.of(connection, dataset.id), self.batch]
+        together = [*pending_rows.of(connection, dataset.id), self.batch]
         for batches in ([self.batch], together):
             if is_part(dataset, batches):
                 return batches
@@ -218,7 +218,7 @@ class _Arrived:
                     connection, dataset_id, self.seen.runs, allow_versions=self.allow_versions
                 )
             still = [
-                one for one in pending.of(connection, dataset_id) if one not in (made_of or ())
+                one for one in pending_rows.of(connection, dataset_id) if one not in (made_of or ())
             ]
             unused: list[str] = []
             part: Part | None = None
@@ -228,10 +228,10 @@ class _Arrived:
                 unused = [one.blob for one in new.batches if one.blob != new.blob]
                 part = add_protected_part(resources, uow, dataset, new)
                 if self.batch.blob != new.blob:
-                    loose_blobs.abandon(connection, self.batch.blob)
+                    orphaned_blobs.abandon(connection, self.batch.blob)
             else:
-                number = pending.next_sequence(connection, dataset_id)
-                pending.add(connection, replace(self.batch, sequence=number))
+                number = pending_rows.next_sequence(connection, dataset_id)
+                pending_rows.add(connection, replace(self.batch, sequence=number))
             notices = extend_sketches(
                 resources,
                 connection,
@@ -286,7 +286,7 @@ class _Arrived:
         refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
         sealed = seal_statistics(resources, dataset.id, together)
         datasets.set_statistics(connection, dataset.id, sealed)
-        rows_came(resources, connection, dataset.id)
+        publish(resources, connection, RowsAppended(dataset.id))
         return part
 
 
@@ -361,7 +361,7 @@ def retire_rows(
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
         parts = datasets.parts(connection, dataset_id)
-        batches = pending.of(connection, dataset_id)
+        batches = pending_rows.of(connection, dataset_id)
     # Rows never change, so they are searched before the lock is taken.
     found = _Found(list(rows or ()), {})
     if keys is not None:

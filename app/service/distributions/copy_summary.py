@@ -19,8 +19,8 @@ from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.association import MOST_CATEGORIES
 from app.numerics.utility.pairs import Paired, associations, attenuation, corrected
 from app.service.context import RequestContext
-from app.service.copies.freezing.rows import coded_values
-from app.service.copies.making.release import Release, Selection, open_release
+from app.service.copies.generation.release import Release, Selection, open_release
+from app.service.datasets.protection.row_sample import coded_values
 from app.service.distributions.copy_sample import leading, sampled
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work

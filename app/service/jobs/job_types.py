@@ -10,7 +10,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.store.blobs.job_files import JobFiles
 from app.store.database.jobs import Job, JobState
 

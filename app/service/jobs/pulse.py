@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.service.jobs.progress import Cancelled, Interrupted, Progress
+from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import writing
@@ -51,7 +51,7 @@ class Pulse:
         with self._lock:
             self._stopping = True
             for _, progress in self._under_way.values():
-                progress.end(Interrupted)
+                progress.stop(Interrupted)
 
     @contextmanager
     def of(self, job: Job) -> Iterator[Progress]:
@@ -62,7 +62,7 @@ class Pulse:
         with self._lock:
             self._under_way[lease] = (job, progress)
             if self._stopping:
-                progress.end(Interrupted)
+                progress.stop(Interrupted)
         try:
             yield progress
         finally:
@@ -94,12 +94,12 @@ class Pulse:
 
     def _beat(self, job: Job, progress: Progress) -> None:
         until = datetime.now(UTC) + timedelta(seconds=self._resources.jobs.lease_seconds)
-        step, done, total = self._forward(job, progress.told)
+        step, done, total = self._forward(job, progress.current)
         with writing(self._resources.engine) as connection:
             cancelled = jobs.beat(
                 connection, job.id, job.lease or "", until, step=step[:200], done=done, total=total
             )
         if cancelled is None:
-            progress.end(Interrupted)
+            progress.stop(Interrupted)
         elif cancelled:
-            progress.end(Cancelled)
+            progress.stop(Cancelled)

@@ -22,8 +22,8 @@ from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Una
 from app.service.health import outage_of, places_of
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import Failed, JobType, TryAgain, clean_up
-from app.service.jobs.progress import Cancelled, Interrupted, Progress
 from app.service.jobs.pulse import Pulse
+from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import after_commit, reading, writing
@@ -93,7 +93,7 @@ def _attempt(resources: Resources, job: Job, job_type: JobType, progress: Progre
             return _put_back(resources, job, job_type.retry_delays[job.attempts - 1], counted=True)
         return _ended(resources, job, job_type, JobState.FAILED, _told(failed))
     kept = {"value": outcome.value, "subject": outcome.subject}
-    return _ended(resources, job, job_type, JobState.DONE, kept, max(1, progress.told[2]))
+    return _ended(resources, job, job_type, JobState.DONE, kept, max(1, progress.current[2]))
 
 
 def _judged(job: Job, error: Exception) -> tuple[Failed, bool]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection
 
 from app.service.jobs.job_types import Outcome
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing

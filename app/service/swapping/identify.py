@@ -10,7 +10,7 @@ import pyarrow as pa
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
 from app.numerics.swapping.identifiability import Identifiability, identifiability
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.tables.arrays.coded import Bins, CodedColumn, coded
 from app.tables.identifiers import without_identifiers
 
@@ -145,7 +145,7 @@ def count_identifiable(
     limits: Limits,
     *,
     with_rows: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Identified:
     """For each confidential column, how many records the non-confidential ones give away."""
     roles = roles_of(table, confidential, non_confidential, bins, limits)

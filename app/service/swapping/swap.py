@@ -14,7 +14,7 @@ from app.numerics.arrays import IntArray
 from app.numerics.swapping.problem import GroupQuota
 from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
 from app.service.context import seed_or_new
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.swapping.identify import roles_of
 from app.service.swapping.report import SwapReport, attribute_report, notes_of
 from app.tables.arrays.coded import Bins, CodedColumn
@@ -48,7 +48,7 @@ class SwapWishes:
 
 
 def swap_table(
-    table: pa.Table, wishes: SwapWishes, limits: Limits, progress: Progress = SILENT
+    table: pa.Table, wishes: SwapWishes, limits: Limits, progress: Progress = NO_PROGRESS
 ) -> tuple[pa.Table, SwapReport]:
     """The table with its confidential columns swapped and without identifiers, and the report.
 

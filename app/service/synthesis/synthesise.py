@@ -24,8 +24,8 @@ from app.numerics.synthesis.stratified.strata import told_apart
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
 from app.service.context import seed_or_new
-from app.service.jobs.progress import SHARES, SILENT, Progress
-from app.service.synthesis.making import Made, fallbacks, make
+from app.service.progress import NO_PROGRESS, SCALE, Progress
+from app.service.synthesis.generation import Made, fallbacks, make
 from app.service.synthesis.report import (
     Comparison,
     LeakageReport,
@@ -66,7 +66,7 @@ def synthesise(
     method: MethodName,
     wishes: Wishes,
     limits: Limits,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> Synthetic:
     """A synthetic table with the columns of `table`, but for those that tell people apart.
 
@@ -93,20 +93,20 @@ def synthesise(
             least=2,
             most=len(used),
         )
-    progress.report(f"{method.value}: reading columns", 0, SHARES)
+    progress.report(f"{method.value}: reading columns", 0, SCALE)
     original = encoded(table, used)
     with progress.interruptible():
-        progress.report(f"{method.value}: making rows", 50, SHARES)
+        progress.report(f"{method.value}: making rows", 50, SCALE)
         made = make(original, method, wishes, rows, rng)
         released = replace(original, cells=made.first)
-        progress.report(f"{method.value}: judging by records not seen", 450, SHARES)
+        progress.report(f"{method.value}: judging by records not seen", 450, SCALE)
         control, standing = judged(original, method, wishes, rng)
         utility = measure_utility(
             Compared(original, released, None, [*left_out, *empty], []),
             target=wishes.target,
             distance=wishes.distance,
             seed=seed,
-            progress=progress.share(700, 950),
+            progress=progress.subrange(700, 950),
         )
     report = SynthesisReport(
         method=method.value,
@@ -129,7 +129,7 @@ def synthesise(
         utility=utility,
         notes=fallbacks(original, made, method, wishes, left_out, empty),
     )
-    progress.report(f"{method.value}: writing rows", 950, SHARES)
+    progress.report(f"{method.value}: writing rows", 950, SCALE)
     return _synthetic(made, original, table.column_names, wishes, report)
 
 
@@ -226,16 +226,16 @@ MOST_MEMBERSHIP = 0.56
 
 
 def compare_methods(
-    table: pa.Table, wishes: Wishes, limits: Limits, progress: Progress = SILENT
+    table: pa.Table, wishes: Wishes, limits: Limits, progress: Progress = NO_PROGRESS
 ) -> Comparison:
     """Every method on one table, from the same seed; a method that refuses says why."""
     seed = seed_or_new(wishes.seed)
     same = replace(wishes, seed=seed)
     found = []
     for number, method in enumerate(MethodName):
-        first, last = (SHARES * at // len(MethodName) for at in (number, number + 1))
+        first, last = (SCALE * at // len(MethodName) for at in (number, number + 1))
         try:
-            made = synthesise(table, method, same, limits, progress.share(first, last))
+            made = synthesise(table, method, same, limits, progress.subrange(first, last))
         except DomainError as refused:
             found.append(MethodComparison(method.value, None, refused.detail))
         else:

@@ -16,7 +16,7 @@ from app.numerics.utility import reappearance as reappearing
 from app.numerics.utility.association import CORRELATIONS, association_biases, relative_bias
 from app.numerics.utility.prediction import Target, train_on_release_test_on_original
 from app.numerics.utility.quality import kolmogorov_smirnov, quality, total_variation, wasserstein
-from app.service.jobs.progress import SILENT, Progress
+from app.service.progress import NO_PROGRESS, Progress
 from app.service.synthesis.utility_report import (
     AssociationReport,
     ColumnUtility,
@@ -91,7 +91,7 @@ def measure_utility(
     target: str | None = None,
     distance: float = DEFAULT_DISTANCE,
     seed: int = 0,
-    progress: Progress = SILENT,
+    progress: Progress = NO_PROGRESS,
 ) -> UtilityReport:
     """The whole report. InvalidParameter for a target that is not there or cannot be predicted."""
     rng = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ from app.numerics.utility.models import halves, regression_score, tree_score
 from app.numerics.utility.prediction import Target
 from app.service.context import RequestContext
 from app.service.copies.preview.run import USUAL_PRIVACIES, Wish, preview_levels
-from app.service.jobs.progress import Cancelled, Progress
+from app.service.progress import Cancelled, Progress
 from app.tables.arrays.mixed import encoded, vocabulary
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import COLUMNS, issue, mixed_table, register, rows_of
@@ -274,8 +274,8 @@ def test_progress_is_told_level_by_level(service: Service) -> None:
     preview_levels(service.app.state.resources, context, dataset, wish, told)
     levels = [(done, total) for step, done, total in told.steps if step == "trying levels"]
     assert levels == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert told.told == ("trying levels", 4, 4)
-    told.end(Cancelled)
+    assert told.current == ("trying levels", 4, 4)
+    told.stop(Cancelled)
     with pytest.raises(Cancelled):
         preview_levels(service.app.state.resources, context, dataset, wish, told)
 

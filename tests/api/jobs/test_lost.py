@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.service.jobs.progress import Cancelled, Progress
 from app.service.jobs.running import claim_next
 from app.service.jobs.tidying import answer_file
+from app.service.progress import Cancelled, Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import writing

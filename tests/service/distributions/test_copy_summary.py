@@ -17,7 +17,7 @@ from app.numerics.deconvolution.em import em_with_band
 from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.pairs import correlation_ratio
 from app.service.context import RequestContext
-from app.service.copies.making.release import Selection, open_release
+from app.service.copies.generation.release import Selection, open_release
 from app.service.distributions.copy_sample import sampled
 from app.service.distributions.copy_summary import (
     SEED,

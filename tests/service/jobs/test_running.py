@@ -15,8 +15,8 @@ from app.errors import InvalidTable, Unavailable
 from app.model import Role
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import Outcome, TryAgain
-from app.service.jobs.progress import Cancelled, Interrupted, Progress
 from app.service.jobs.pulse import Pulse
+from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing

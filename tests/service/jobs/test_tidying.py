@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from app.service.jobs.progress import SILENT
 from app.service.jobs.tidying import tidy
+from app.service.progress import NO_PROGRESS
 from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing
 from tests.api.conftest import Service
@@ -48,7 +48,7 @@ def test_files_are_swept_when_their_job_is_gone(sqlite_database: str, tmp_path: 
     with reading(resources.engine) as connection:
         known = jobs.one(connection, waiting_id)
     assert known is not None
-    outcome = tidy(resources, known, SILENT)
+    outcome = tidy(resources, known, NO_PROGRESS)
     assert outcome.value == {"removed": 1}
     assert {file.name for file in folder.iterdir()} == {
         "job_new-request.partial",

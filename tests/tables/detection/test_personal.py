@@ -14,8 +14,8 @@ import openpyxl
 import pytest
 
 from app.model import Column, Kind, Limits
-from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere, dated
+from app.service.datasets.registration.ingestion import ingest
+from app.service.datasets.registration.register import Nowhere, dated
 from app.tables.detection.personal import IP6, MAC, holding_times, personal_within
 from app.tables.reading import read_batches
 from app.tables.stream import FOUND_OUT, Header, ReadingWishes

@@ -30,7 +30,7 @@ from app.api.transport.incoming.places import message_of, place_of
 from app.api.transport.incoming.request_body import incoming_body_of
 from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.tables.bodies.encoding import Readable
 from app.tables.media import OFFERED, MediaType

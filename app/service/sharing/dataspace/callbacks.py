@@ -19,7 +19,7 @@ from app.errors import InvalidParameter
 from app.service.context import new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.webhooks.outbox import RETRY_DELAYS
 from app.service.sharing.webhooks.posting import AddressRefused, destination, posted

@@ -19,7 +19,7 @@ from app.model import Principal
 from app.service.context import RequestContext
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.dataspace.callbacks import SERVICE
 from app.service.sharing.dataspace.catalog import SHARE

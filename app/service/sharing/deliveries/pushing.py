@@ -14,7 +14,7 @@ from typing import IO, Any
 from pyarrow import fs
 
 from app.service.context import RequestContext
-from app.service.copies.making.release import Selection, open_release, record_release
+from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.resources import Resources
 from app.tables.media import MediaType
 from app.tables.writing import write_batches

@@ -26,7 +26,7 @@ from app.model import Role
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
-from app.service.jobs.progress import Progress
+from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.webhooks.posting import AddressRefused, destination, posted
 from app.service.unit_of_work import unit_of_work
