@@ -342,10 +342,10 @@ def restore(settings: Settings, chosen: argparse.Namespace) -> None:
 def rotate_signing_key(settings: Settings) -> None:
     """make a new key that signs agreements from now on; records of the old one stay good"""
     from app.main import open_resources
-    from app.service.sharing.agreements import signing
+    from app.service.sharing.agreements import signatures
 
     resources = open_resources(settings)
-    made = signing.rotate_signing_key(resources)
+    made = signatures.rotate_signing_key(resources)
     resources.engine.dispose()
     print(f"agreements are signed by {made} from now on")
 
@@ -353,14 +353,14 @@ def rotate_signing_key(settings: Settings) -> None:
 def verify_agreement(settings: Settings, chosen: argparse.Namespace) -> None:
     """check the signed record of an agreement, offline where the public keys are given"""
     from app.main import open_resources
-    from app.service.sharing.agreements import signing
-    from app.service.sharing.agreements.verifying import NotVerified, verified
+    from app.service.sharing.agreements import signatures
+    from app.service.sharing.agreements.verification import NotVerified, verified
 
     if chosen.keys is not None:
         keys = chosen.keys.read_bytes()
     else:
         resources = open_resources(settings)
-        keys = json.dumps(signing.public_keys(resources)).encode()
+        keys = json.dumps(signatures.public_keys(resources)).encode()
         resources.engine.dispose()
     try:
         agreement = verified(chosen.file.read_bytes(), keys)

@@ -34,9 +34,7 @@ class Strings(TypeDecorator[tuple[str, ...]]):
     impl = JSON(none_as_null=True)
     cache_ok = True
 
-    def process_bind_param(
-        self, value: Sequence[str] | None, dialect: Dialect
-    ) -> list[str] | None:
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> list[str] | None:
         return None if value is None else list(value)
 
     def process_result_value(

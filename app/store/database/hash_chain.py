@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import rfc8785
 
@@ -43,7 +43,9 @@ def chained(entry: L) -> L:
 
 def entry_hash(entry: LogEntry | AgreementEntry) -> str:
     """Return the hash at the head of this module."""
-    content = {name: _plain(value) for name, value in vars(entry).items() if name != "hash"}
+    content: dict[str, Any] = {
+        name: _plain(value) for name, value in vars(entry).items() if name != "hash"
+    }
     return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
 
 

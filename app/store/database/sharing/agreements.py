@@ -35,17 +35,19 @@ def add(connection: Connection, agreement: Agreement) -> None:
     _set_items(connection, agreement)
 
 
-def change(connection: Connection, agreement: Agreement) -> None:
-    """Store an agreement, which this transaction has locked, in place of the previous version.
+def change(connection: Connection, agreement: Agreement) -> bool:
+    """Store an agreement in place of the version before it; False when another is stored by now.
 
-    The log keeps the head by itself (`agreement_log.py`).
+    The log keeps its head by itself (`agreement_log.py`).
     """
     values = _values(agreement)
     del values["log_sequence"], values["log_hash"]
-    connection.execute(
-        update(tables.agreements).where(tables.agreements.c.id == agreement.id).values(**values)
-    )
+    known = tables.agreements.c
+    before = known.id == agreement.id, known.version == agreement.version - 1
+    if not connection.execute(update(tables.agreements).where(*before).values(**values)).rowcount:
+        return False
     _set_items(connection, agreement)
+    return True
 
 
 def one(connection: Connection, agreement_id: str) -> Agreement | None:

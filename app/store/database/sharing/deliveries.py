@@ -48,9 +48,7 @@ def is_first(connection: Connection, delivery: PlannedDelivery) -> bool:
     return not _exists(connection, *_same(delivery), delivered, COLUMNS.id != delivery.id)
 
 
-def end(
-    connection: Connection, delivery_id: str, state: DeliveryState, **values: object
-) -> bool:
+def end(connection: Connection, delivery_id: str, state: DeliveryState, **values: object) -> bool:
     """End a delivery; False when it had ended."""
     planned = COLUMNS.id == delivery_id, COLUMNS.state == DeliveryState.PLANNED
     statement = update(DELIVERIES).where(*planned).values(state=state, **values)
