@@ -1,7 +1,7 @@
-"""An agreement as a frozen value: who gives what to whom, for what, until when, and how far it is.
+"""Agreements, their deliveries and their transfers as frozen values.
 
-The states are those of the Dataspace Protocol (2025-1, contract negotiation); which message leads
-from which state to which is in `service/sharing/agreements/states.py`.
+The states are those of the Dataspace Protocol (2025-1); the transitions between them are tables in
+`service/sharing/agreements/states.py` and `service/sharing/dataspace/transfer_state.py`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 ON_APPEND, ONCE = "on_append", "once"
-"""When the agreed copies are delivered again; anything else is a schedule: `P1D`, `0 6 * * MON`."""
+"""Values of `Terms.refresh`; any other is a schedule: `P1D`, `0 6 * * MON`."""
 
 
 class State(StrEnum):
-    """How far a negotiation has come."""
+    """State of a contract negotiation."""
 
     REQUESTED = "REQUESTED"
     OFFERED = "OFFERED"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 class TransferState(StrEnum):
-    """How far a transfer under an agreement has come (Dataspace Protocol, transfer process)."""
+    """State of a transfer process."""
 
     REQUESTED = "REQUESTED"
     STARTED = "STARTED"
@@ -38,7 +38,7 @@ class TransferState(StrEnum):
 
 
 class Party(StrEnum):
-    """The two sides: who has the data, and who is to have a copy."""
+    """Side of an agreement: the provider has the data, the consumer is to have a copy."""
 
     PROVIDER = "provider"
     CONSUMER = "consumer"
@@ -52,14 +52,23 @@ class Channel(StrEnum):
     PUSH = "push"
 
 
+class DeliveryState(StrEnum):
+    """State of a delivery; the last three are final."""
+
+    PLANNED = "planned"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    ENDED = "ended"
+
+
 @dataclass(frozen=True)
 class Item:
-    """What of one data set is shared.
+    """Shared part of one data set.
 
     where:
         noise_variance  of the level when the terms were written: the level keeps it while they hold
-        columns         None for all that are released
-        rows_since      the first ordinal that is shared
+        columns         None for all released columns
+        rows_since      the first shared ordinal
     """
 
     dataset: str
@@ -75,7 +84,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Delivery:
-    """One way of delivering; `target` names a place that the operator allowed, for pushing."""
+    """Agreed way of delivery; `target` is a name from CORNERWAVE_DELIVERY_TARGETS, for pushing."""
 
     channel: Channel
     target: str | None = None
@@ -83,14 +92,14 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Terms:
-    """What the two sides agree on.
+    """Terms of an agreement.
 
     where:
-        text       the terms in words, known in signatures and logs by their SHA-256
+        text       the contract in words; signatures and logs hold its SHA-256
         ends_at    None for no end
-        renews     at the end it runs on for as long again, until somebody terminates it
-        refresh    `once`, `on_append`, or a pause in ISO 8601
-        traceable  whether the recipient's copy is drawn so that it can be told from all others
+        renews     at the end it continues for the same term, until one side terminates it
+        refresh    `once`, `on_append`, an ISO 8601 interval or a cron line
+        traceable  the recipient's copy differs from all others and can be traced
     """
 
     items: tuple[Item, ...]
@@ -108,12 +117,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Terms between a provider and a consumer, and how far they are from holding.
+    """Terms between a provider and a consumer, with their state.
 
     where:
-        version        counts changes: who acts on another one than it saw is told so
-        rule           the owner's rule by which it was agreed without a person, if one was
-        log_sequence, log_hash  the newest entry of its own log
+        version                 rises with every change, for optimistic concurrency
+        rule                    the owner's rule by which it was agreed without a person, if any
+        log_sequence, log_hash  the newest entry of its log
     """
 
     id: str
@@ -133,7 +142,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class AgreementEntry:
-    """One line of an agreement's own log, chained to the one before it by hash."""
+    """Entry of an agreement's log, chained to the previous one by hash."""
 
     agreement: str
     sequence: int
@@ -149,13 +158,13 @@ class AgreementEntry:
 
 @dataclass(frozen=True)
 class Rule:
-    """What an owner agrees to without being asked: who, what for, how private, how long.
+    """Rule by which requests are agreed without a person.
 
     where:
-        recipients     None for everyone who can ask
-        purposes       None for every purpose; else the very words
-        least_privacy  of every item asked for
-        longest_days   from start to end; a request without an end, or one that renews, is longer
+        recipients     None for every recipient
+        purposes       None for every purpose; else compared literally
+        least_privacy  of every requested item
+        longest_days   from start to end; a request that renews or has no end fits no rule
     """
 
     id: str
@@ -168,8 +177,62 @@ class Rule:
     created_at: datetime
 
 
+@dataclass(frozen=True)
+class PlannedDelivery:
+    """Delivery of one item.
+
+    where:
+        target  name of the target, for pushing; else empty
+        cause   `once`, `rows:<count>` or `due:<moment>`: one cause is delivered once
+        state   `ended` when the agreement ended before the delivery
+    """
+
+    id: str
+    agreement: str
+    position: int
+    channel: Channel
+    target: str
+    cause: str
+    created_at: datetime
+    state: DeliveryState = DeliveryState.PLANNED
+    copy: str | None = None
+    rows: int | None = None
+    checksum: str | None = None
+    problem: str | None = None
+    delivered_at: datetime | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Transfer:
+    """Transfer process of the Dataspace Protocol under an agreement.
+
+    where:
+        target        name of the target of a push; None for a pull
+        base          our own address as the consumer knows it
+        key           public id of the key with which the consumer pulls
+        address       sealed data address, with the key in it
+        suspended_by  the consumer cannot resume what the provider suspended
+    """
+
+    id: str
+    agreement: str
+    consumer: str
+    consumer_pid: str
+    state: TransferState
+    format: str
+    target: str | None
+    callback: str
+    base: str
+    created_at: datetime
+    changed_at: datetime
+    copy: str | None = None
+    key: str | None = None
+    address: bytes | None = None
+    suspended_by: Party | None = None
+
+
 def term_end(terms: Terms, now: datetime) -> datetime | None:
-    """The end of the term that runs at `now`, or of the last one; None without an end."""
+    """Return the end of the term at `now`, or of the last one; None without an end."""
     if terms.ends_at is None or not terms.renews or now < terms.ends_at:
         return terms.ends_at
     length = terms.ends_at - terms.starts_at
@@ -177,12 +240,12 @@ def term_end(terms: Terms, now: datetime) -> datetime | None:
 
 
 def is_in_force(agreement: Agreement, now: datetime) -> bool:
-    """Whether the rights that follow from it exist at this moment."""
+    """Return whether the agreement gives rights at `now`."""
     terms = agreement.terms
     ended = terms.ends_at is not None and not terms.renews and now >= terms.ends_at
     return agreement.state is State.FINALIZED and terms.starts_at <= now and not ended
 
 
 def length(terms: Terms) -> timedelta | None:
-    """How long the terms hold; None when nothing but a termination ends them."""
+    """Return how long the terms hold; None when only a termination ends them."""
     return None if terms.ends_at is None or terms.renews else terms.ends_at - terms.starts_at

@@ -32,6 +32,7 @@ from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
 from app.api.distributions import routes as distributions
 from app.api.distributions import surveys
+from app.api.dsp import answers as dsp_answers
 from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
@@ -41,7 +42,7 @@ from app.api.serving.load_shedding import LoadSheddingMiddleware
 from app.api.serving.metrics import Metrics
 from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
-from app.api.sharing.agreements import offers, transfers, webhooks
+from app.api.sharing.agreements import catalogue, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
@@ -68,10 +69,15 @@ from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
-from app.service.sharing.dataspace import callbacks, changing, moving
-from app.service.sharing.deliveries import delivering, planning
+from app.service.sharing.dataspace import callbacks, transfer_jobs
+from app.service.sharing.dataspace.notifications import call_back_after_change
+from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
+from app.service.sharing.deliveries import agreed_deliveries, plans
+from app.service.sharing.delta.profiles import revoke_after_change
+from app.service.sharing.events import AgreementChanged, AgreementExpiring, DeliveryEnded
 from app.service.sharing.identity import IdentityProvider
-from app.service.sharing.webhooks import outbox
+from app.service.sharing.outbox import outbox
+from app.service.sharing.webhooks import notifications
 from app.service.startup.installation import (
     claim_store,
     ensure_administrator,
@@ -124,10 +130,10 @@ ROUTERS = (
     files.links,
     copies.traces_router,
     sharing.router,
-    offers.router,
+    catalogue.router,
     agreements.router,
     transfers.router,
-    offers.rules_router,
+    catalogue.rules_router,
     agreements.keys_router,
     webhooks.router,
     delta.router,
@@ -151,21 +157,28 @@ ROUTERS = (
 )
 
 JOBS: dict[str, JobType] = {
-    outbox.SEND: outbox.SENDING,
-    planning.PLAN: planning.PLANNING,
-    planning.DELIVER: delivering.DELIVERING,
-    planning.ROUND: planning.ROUNDS,
+    outbox.SEND: outbox.job_type(notifications.FORMAT, callbacks.FORMAT),
+    plans.PLAN: plans.PLAN_JOB,
+    plans.DELIVER: agreed_deliveries.DELIVERY_JOB,
+    plans.ROUND: plans.ROUND_JOB,
+    TRANSFER_JOB_KIND: transfer_jobs.TRANSFER_JOB,
     audit.AUDIT: audit.AUDITING,
     WORKBENCH: workbench.WORKING,
-    callbacks.SEND: callbacks.SENDING,
-    changing.MOVE: moving.MOVING,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
 
 
 SUBSCRIBERS: Subscribers = {
-    RowsAppended: (planning.plan_after_append,),
+    RowsAppended: (plans.plan_after_append,),
+    AgreementChanged: (
+        plans.plan_after_change,
+        revoke_after_change,
+        notifications.notify_of_change,
+        call_back_after_change,
+    ),
+    AgreementExpiring: (notifications.notify_of_end,),
+    DeliveryEnded: (notifications.notify_of_delivery,),
 }
 """Who is called in the transaction that publishes a domain event."""
 
@@ -249,7 +262,9 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=document.operation_id,
     )
-    problems.install(app, {delta_protocol.PREFIX: delta_protocol.shaped})
+    problems.install(
+        app, {delta_protocol.PREFIX: delta_protocol.error_shape, **dsp_answers.ERROR_SHAPES}
+    )
     app.router.routes.extend(_endpoints())
     document.install(app)
     return app

@@ -271,6 +271,17 @@ class Principal:
 
 
 @dataclass(frozen=True)
+class PrincipalRecord:
+    """Principal as an administrator sees it, with the public ids of its live keys."""
+
+    principal: Principal
+    created_at: datetime
+    revoked_at: datetime | None
+    keys: tuple[str, ...]
+    participant_id: str | None = None
+
+
+@dataclass(frozen=True)
 class Session:
     """A browser in which a principal is signed in.
 

@@ -222,13 +222,13 @@ RIGHTS = [
         "if dataset is None:",
     ),
     Mutation(
-        "service/sharing/agreements/negotiating.py",
+        "service/sharing/principals.py",
         "if record is None or record.revoked_at or record.principal.role is not Role.RECIPIENT:",
         "if record is None or record.principal.role is not Role.RECIPIENT:",
     ),
     Mutation(
-        "service/sharing/agreements/negotiating.py",
-        "        principals.revoke_share_keys(connection, agreement.id, moment(connection))\n",
+        "service/sharing/delta/profiles.py",
+        "        principals.revoke_share_keys(connection, event.agreement.id, moment(connection))\n",
         "        pass\n",
     ),
     Mutation(
@@ -321,12 +321,12 @@ OUTSIDE = [
         "both = by_date and by_weekday",
     ),
     Mutation(
-        "service/sharing/webhooks/posting.py",
+        "service/sharing/outbox/http_post.py",
         "if not all(known or is_public(address) for known, address in zip(own, found, strict=True)):",
         "if not any(known or is_public(address) for known, address in zip(own, found, strict=True)):",
     ),
     Mutation(
-        "service/sharing/webhooks/posting.py",
+        "service/sharing/outbox/http_post.py",
         "return address.ipv4_mapped or address.sixtofour",
         "return address.ipv4_mapped",
     ),

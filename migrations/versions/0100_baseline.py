@@ -18,7 +18,7 @@ TABLES = (
     "audit_head",
     "audit_log",
     "principals",
-    "dataspace_messages",
+    "outbox",
     "history",
     "installation",
     "jobs",
@@ -53,7 +53,6 @@ TABLES = (
     "slots",
     "survey_respondents",
     "transfers",
-    "webhook_messages",
 )
 """In an order in which each refers to those before it."""
 
@@ -122,23 +121,28 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         op.f("ix_principals_participant_id"), "principals", ["participant_id"], unique=True
     )
     op.create_table(
-        "dataspace_messages",
+        "outbox",
         sa.Column("id", sa.String(length=40), nullable=False),
-        sa.Column("process", sa.String(length=40), nullable=False),
-        sa.Column("sequence", sa.Integer(), nullable=False),
+        sa.Column("format", sa.String(length=20), nullable=False),
+        sa.Column("stream", sa.String(length=40), nullable=False),
+        sa.Column("sequence", sa.Integer(), nullable=True),
+        sa.Column("cause", sa.String(length=200), nullable=False),
+        sa.Column("receiver", sa.String(length=40), nullable=False),
         sa.Column("agreement", sa.String(length=40), nullable=False),
-        sa.Column("kind", sa.String(length=60), nullable=False),
-        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("event", sa.String(length=60), nullable=False),
+        sa.Column("url", sa.Text(), nullable=True),
         sa.Column("body", sa.LargeBinary(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("last_try_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("last_answer", sa.String(length=200), nullable=True),
-        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_dataspace_messages")),
-        sa.UniqueConstraint(
-            "process", "sequence", name=op.f("uq_dataspace_messages_process_sequence")
-        ),
+        sa.Column("delivered_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("given_up_at", sa.DateTime(timezone=True), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
+        sa.UniqueConstraint("stream", "cause", name=op.f("uq_outbox_stream_cause")),
+        sa.UniqueConstraint("stream", "sequence", name=op.f("uq_outbox_stream_sequence")),
     )
+    op.create_index(op.f("ix_outbox_agreement"), "outbox", ["agreement"], unique=False)
     op.create_table(
         "history",
         sa.Column("dataset", sa.String(length=40), nullable=False),
@@ -274,8 +278,8 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("purpose", sa.Text(), nullable=False),
         sa.Column("legal_basis", sa.Text(), nullable=False),
-        sa.Column("terms", sa.Text(), nullable=False),
-        sa.Column("terms_sha256", sa.String(length=64), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("text_sha256", sa.String(length=64), nullable=False),
         sa.Column("starts_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ends_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("renews", sa.Boolean(), nullable=False),
@@ -710,33 +714,6 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         ),
     )
     op.create_index(op.f("ix_transfers_agreement"), "transfers", ["agreement"], unique=False)
-    op.create_table(
-        "webhook_messages",
-        sa.Column("id", sa.String(length=40), nullable=False),
-        sa.Column("webhook", sa.String(length=40), nullable=False),
-        sa.Column("agreement", sa.String(length=40), nullable=True),
-        sa.Column("event", sa.String(length=60), nullable=False),
-        sa.Column("cause", sa.String(length=200), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("tries", sa.Integer(), nullable=False),
-        sa.Column("last_try_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("last_answer", sa.String(length=200), nullable=True),
-        sa.Column("delivered_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("given_up_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["webhook"],
-            ["webhooks.id"],
-            name=op.f("fk_webhook_messages_webhook"),
-            ondelete="CASCADE",
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_webhook_messages")),
-        sa.UniqueConstraint("webhook", "cause", name=op.f("uq_webhook_messages_webhook_cause")),
-    )
-    op.create_index(
-        op.f("ix_webhook_messages_agreement"), "webhook_messages", ["agreement"], unique=False
-    )
-    op.execute(f"INSERT INTO audit_head (id, sequence, hash) VALUES (1, 0, '{'0' * 64}')")
     for log in LOGS:
         protect(log)
 

@@ -276,8 +276,8 @@ def list_audits(
     dataset_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> AuditList:
     """List past audits, for the data set's owner and for auditors."""
-    found = audit.list_audits(resources, context, dataset_id, after=page.after, limit=page.limit)
-    return AuditList(audits=found, next_cursor=page.next_cursor(found, lambda one: one.id))
+    found, cursor = page.of(audit.list_audits, resources, context, dataset_id)
+    return AuditList(audits=found, next_cursor=cursor)
 
 
 @audits_router.get("/{audit_id}", response_model=Audit, responses=PICTURE_ANSWER)

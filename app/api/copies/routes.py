@@ -95,12 +95,9 @@ def read_history(
     dataset_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> HistoryView:
     """Read which variances were drawn, in order; each entry's hash covers the one before it."""
-    entries = lookup.read_history(
-        resources, context, dataset_id, after=page.after_number, limit=page.limit
-    )
-    more = page.next_cursor(entries, lambda entry: entry.sequence)
+    entries, cursor = page.of(lookup.read_history, resources, context, dataset_id, place="sequence")
     views = [HistoryEntryView.of(entry) for entry in entries]
-    return HistoryView(entries=views, next_cursor=more)
+    return HistoryView(entries=views, next_cursor=cursor)
 
 
 @router.get("/v1/copies/{copy_id}")

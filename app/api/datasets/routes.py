@@ -138,9 +138,8 @@ def register_dataset(
 @router.get("")
 def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -> DatasetList:
     """List data sets: one's own, or those one has a grant for."""
-    found = registry.list_datasets(resources, context, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.id)
-    return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(registry.list_datasets, resources, context)
+    return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{dataset_id}")

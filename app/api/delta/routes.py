@@ -1,11 +1,11 @@
-"""/delta-sharing/: shares, schemas and tables by the Delta Sharing protocol.
+"""/delta-sharing/: shares, schemas and tables by the Delta Sharing protocol (delta-io/delta-sharing, PROTOCOL.md).
 
-The protocol is documented by those who made it (delta-io/delta-sharing, PROTOCOL.md), so that its
-addresses are not in the service's own document. Tables of the past and their changes are not kept.
+Its addresses are not in our OpenAPI document.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -13,14 +13,13 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from pydantic import AwareDatetime, BaseModel, Field
 
 from app.api.delta import protocol
-from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsDep, FormatDep, PageDep, answer
-from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_of
+from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsDep, FormatDep, PageDep, page_body
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_id_of
 from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.model import Binding
-from app.service.sharing.delta import listing, reading
-from app.service.sharing.delta.listing import Share, SharedSchema, SharedTable
-from app.store.database.sharing.principals import public_id
+from app.service.sharing.delta import shared_tables, shares
+from app.service.sharing.delta.shares import Share, SharedTable
 
 VERSION = "delta-table-version"
 LINES = "application/x-ndjson; charset=utf-8"
@@ -28,7 +27,7 @@ TABLE = "/shares/{share}/schemas/{schema}/tables/{table}"
 
 
 class DeltaRoute(Route):
-    """A route that keys of profiles and of transfers open; what clients to come will ask for is let be."""
+    """Route that also accepts keys of profiles and transfers; unknown parameters of later clients are ignored."""
 
     bindings = frozenset(Binding)
     takes_unknown = True
@@ -38,7 +37,7 @@ router = APIRouter(prefix=PREFIX.rstrip("/"), route_class=DeltaRoute, include_in
 
 
 class QueryForm(BaseModel):
-    """What a client wants of a table. Hints that it gives beyond the limit are its own to apply."""
+    """Query of a table; other hints are the client's to apply."""
 
     limitHint: int | None = Field(None, ge=0)  # noqa: N815
     version: int | None = Field(None, ge=0)
@@ -48,44 +47,40 @@ class QueryForm(BaseModel):
 
 @router.get("/shares")
 def list_shares(resources: ResourcesDep, context: ContextDep, page: PageDep) -> dict[str, Any]:
-    """The shares of the principal."""
-    found = listing.list_shares(resources, context, after=page.after, limit=page.limit)
-    return answer(found, _share)
+    """List the shares of the principal."""
+    found, token = page.of(shares.list_shares, resources, context, place="name")
+    return page_body([_share(one) for one in found], token)
 
 
 @router.get("/shares/{share}")
 def show_share(share: str, resources: ResourcesDep, context: ContextDep) -> dict[str, Any]:
-    """One share."""
-    return {"share": _share(listing.show_share(resources, context, share))}
+    """Show one share."""
+    return {"share": _share(shares.show_share(resources, context, share))}
 
 
 @router.get("/shares/{share}/schemas")
 def list_schemas(
     share: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> dict[str, Any]:
-    """The schemas of a share."""
-    found = listing.list_schemas(resources, context, share, after=page.after, limit=page.limit)
-    return answer(found, _schema)
+    """List the schemas of a share."""
+    found, token = page.of(shares.list_schemas, resources, context, share, place="dataset")
+    return page_body([{"name": one.name, "share": one.share} for one in found], token)
 
 
 @router.get("/shares/{share}/schemas/{schema}/tables")
 def list_tables(
     share: str, schema: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> dict[str, Any]:
-    """The tables of a schema."""
-    found = listing.list_tables(
-        resources, context, share, schema, after=page.after, limit=page.limit
-    )
-    return answer(found, _table)
+    """List the tables of a schema."""
+    return _tables(*page.of(shares.list_tables, resources, context, share, schema, place="place"))
 
 
 @router.get("/shares/{share}/all-tables")
 def list_all_tables(
     share: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> dict[str, Any]:
-    """The tables of a share."""
-    found = listing.list_tables(resources, context, share, None, after=page.after, limit=page.limit)
-    return answer(found, _table)
+    """List the tables of a share."""
+    return _tables(*page.of(shares.list_tables, resources, context, share, None, place="place"))
 
 
 @router.get(TABLE + "/version", response_class=Response)
@@ -99,7 +94,7 @@ def table_version(
     startingTimestamp: Annotated[AwareDatetime | None, Query()] = None,
 ) -> Response:
     """The version that a table has; the only one that is kept is the first after any moment."""
-    state, _ = reading.table_state(resources, context, share, schema, table)
+    state, _ = shared_tables.table_state(resources, context, share, schema, table)
     if startingTimestamp is not None and startingTimestamp > datetime.now(UTC):
         raise InvalidParameter(
             "startingTimestamp lies after the newest version", parameter="startingTimestamp"
@@ -119,10 +114,10 @@ def table_metadata(
     timestamp: Annotated[str | None, Query()] = None,
 ) -> Response:
     """The columns of a table."""
-    state, _ = reading.table_state(resources, context, share, schema, table)
+    state, _ = shared_tables.table_state(resources, context, share, schema, table)
     if timestamp is not None:
-        raise reading.not_kept(state)
-    reading.require_present(state, version)
+        raise shared_tables.not_kept(state)
+    shared_tables.require_present(state, version)
     return _lines(protocol.lines(protocol.head(state, wanted)), state.version, wanted)
 
 
@@ -140,20 +135,20 @@ def query_table(
 ) -> Response:
     """The files of a table, with addresses that need no key."""
     if form.timestamp is not None or form.startingVersion is not None:
-        state, _ = reading.table_state(resources, context, share, schema, table)
-        raise reading.not_kept(state)
-    state, signed = reading.query_table(
+        state, _ = shared_tables.table_state(resources, context, share, schema, table)
+        raise shared_tables.not_kept(state)
+    state, signed = shared_tables.query_table(
         resources,
         context,
         share,
         schema,
         table,
-        key_id=public_id(key_of(request) or ""),
+        key_id=key_id_of(request),
         enough_rows=form.limitHint,
         version=form.version,
     )
-    told = [*protocol.head(state, wanted), *protocol.files(signed, wanted, base_of(request))]
-    return _lines(protocol.lines(iter(told)), state.version, wanted, file_ids)
+    actions = [*protocol.head(state, wanted), *protocol.files(signed, wanted, base_of(request))]
+    return _lines(protocol.lines(iter(actions)), state.version, wanted, file_ids)
 
 
 @router.get(TABLE + "/changes")
@@ -161,8 +156,8 @@ def table_changes(
     share: str, schema: str, table: str, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """What changed between versions is not kept."""
-    state, _ = reading.table_state(resources, context, share, schema, table)
-    raise reading.not_kept(state)
+    state, _ = shared_tables.table_state(resources, context, share, schema, table)
+    raise shared_tables.not_kept(state)
 
 
 def _lines(
@@ -182,9 +177,6 @@ def _share(share: Share) -> dict[str, Any]:
     return {"name": share.name, "id": share.name, "comment": share.comment}
 
 
-def _schema(schema: SharedSchema) -> dict[str, Any]:
-    return {"name": schema.name, "share": schema.share}
-
-
-def _table(table: SharedTable) -> dict[str, Any]:
-    return {"name": table.name, "schema": table.schema, "share": table.share}
+def _tables(found: Sequence[SharedTable], token: str | None) -> dict[str, Any]:
+    items = [{"name": one.name, "schema": one.schema, "share": one.share} for one in found]
+    return page_body(items, token)

@@ -156,9 +156,8 @@ def create_survey(form: SurveyForm, resources: ResourcesDep, context: ContextDep
 @router.get("")
 def list_surveys(resources: ResourcesDep, context: ContextDep, page: PageDep) -> SurveyList:
     """List surveys: one's own, or all for administrators and auditors."""
-    found = surveys.list_surveys(resources, context, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.id)
-    return SurveyList(surveys=[SurveyView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(surveys.list_surveys, resources, context)
+    return SurveyList(surveys=[SurveyView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{survey_id}")

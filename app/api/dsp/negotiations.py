@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from app.api.dsp.answers import NegotiationRoute, answer
+from app.api.dsp.answers import answer
 from app.api.dsp.schemas import (
     AgreementVerification,
     ContractRequest,
@@ -13,17 +13,16 @@ from app.api.dsp.schemas import (
     ProcessMessage,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.route import Route
 from app.errors import InvalidParameter, WrongState
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.dataspace import negotiations
-from app.service.sharing.dataspace.negotiations import Seen
-from app.service.sharing.dataspace.words import PATH, message
+from app.service.sharing.dataspace.negotiations import ContractNegotiation
+from app.service.sharing.dataspace.vocabulary import PATH, message
 
-router = APIRouter(
-    prefix=f"{PATH}/negotiations", route_class=NegotiationRoute, include_in_schema=False
-)
+router = APIRouter(prefix=f"{PATH}/negotiations", route_class=Route, include_in_schema=False)
 
 
 @router.post("/request")
@@ -35,10 +34,10 @@ def request_negotiation(
         raise InvalidParameter(
             "The first request names a callbackAddress.", parameter="callbackAddress"
         )
-    seen = negotiations.request_negotiation(
+    found = negotiations.request_negotiation(
         resources, context, form.consumer_pid, form.policy(), form.callback_address
     )
-    return answer(_shown(seen), 201)
+    return answer(_body(found), 201)
 
 
 @router.get("/{provider_pid}")
@@ -66,7 +65,7 @@ def accept_offer_in_dataspace(
         require_same(provider_pid, form.provider_pid)
         negotiations.show_negotiation(resources, context, provider_pid)
         raise WrongState("A consumer accepts; it is the provider who finalizes.")
-    return _say(resources, context, provider_pid, form, Message.ACCEPT)
+    return _send(resources, context, provider_pid, form, Message.ACCEPT)
 
 
 @router.post("/{provider_pid}/agreement/verification")
@@ -74,7 +73,7 @@ def verify_in_dataspace(
     provider_pid: str, form: AgreementVerification, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Confirm what was agreed."""
-    return _say(resources, context, provider_pid, form, Message.VERIFY)
+    return _send(resources, context, provider_pid, form, Message.VERIFY)
 
 
 @router.post("/{provider_pid}/termination")
@@ -82,37 +81,39 @@ def terminate_in_dataspace(
     provider_pid: str, form: NegotiationTermination, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End a negotiation that is not finalized."""
-    return _say(resources, context, provider_pid, form, Message.TERMINATE)
+    return _send(resources, context, provider_pid, form, Message.TERMINATE)
 
 
-def require_same(provider_pid: str, said: str | None) -> None:
+def require_same(provider_pid: str, in_message: str | None) -> None:
     """InvalidParameter when a message is about another process than its address."""
-    if said != provider_pid:
+    if in_message != provider_pid:
         raise InvalidParameter(
             "The providerPid must be the one of the address.", parameter="providerPid"
         )
 
 
-def _say(
+def _send(
     resources: Resources,
     context: RequestContext,
     provider_pid: str,
     form: ProcessMessage,
-    said: Message,
+    kind: Message,
 ) -> Response:
     require_same(provider_pid, form.provider_pid)
-    negotiations.say(resources, context, provider_pid, form.consumer_pid, said, form.told())
+    negotiations.send_message(
+        resources, context, provider_pid, form.consumer_pid, kind, form.reason_text()
+    )
     return _now(resources, context, provider_pid)
 
 
 def _now(resources: Resources, context: RequestContext, provider_pid: str) -> Response:
-    return answer(_shown(negotiations.show_negotiation(resources, context, provider_pid)))
+    return answer(_body(negotiations.show_negotiation(resources, context, provider_pid)))
 
 
-def _shown(seen: Seen) -> dict[str, object]:
+def _body(negotiation: ContractNegotiation) -> dict[str, object]:
     return message(
         "ContractNegotiation",
-        providerPid=seen.provider_pid,
-        consumerPid=seen.consumer_pid,
-        state=seen.state.value,
+        providerPid=negotiation.provider_pid,
+        consumerPid=negotiation.consumer_pid,
+        state=negotiation.state.value,
     )

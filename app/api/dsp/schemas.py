@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from app.service.sharing.dataspace.words import CONTEXT
+from app.service.sharing.dataspace.vocabulary import CONTEXT
 
 
 def _context(context: list[str]) -> list[str]:
@@ -40,7 +40,7 @@ class _Part(BaseModel):
 
     @model_validator(mode="after")
     def _nothing_is_null(self) -> Self:
-        """What may be left out may be left out, and not be null."""
+        """Refuse null for optional members."""
         known = self.model_fields_set & type(self).model_fields.keys()
         if any(getattr(self, name) is None for name in known):
             raise ValueError("a member is null")
@@ -124,13 +124,13 @@ class ContractRequest(_Message):
 
 
 class ProcessMessage(_Message):
-    """What is said in a process that both sides know; some of it with a reason."""
+    """Message about a known process."""
 
     provider_pid: Pid
     consumer_pid: Pid
 
-    def told(self) -> str | None:
-        """What the other side gave as its reason, in one text."""
+    def reason_text(self) -> str | None:
+        """Return the code and the reasons in one text."""
         return None
 
 
@@ -138,7 +138,7 @@ class _Reasoned(ProcessMessage):
     code: str | None = None
     reason: list[Any] | None = Field(None, min_length=1)
 
-    def told(self) -> str | None:
+    def reason_text(self) -> str | None:
         parts = [self.code, *(one for one in self.reason or () if isinstance(one, str))]
         return "; ".join(part for part in parts if part)[:2_000] or None
 

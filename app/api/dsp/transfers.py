@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.dsp.answers import TransferRoute, answer, base_of
+from app.agreement import Transfer
+from app.api.dsp.answers import answer
 from app.api.dsp.negotiations import require_same
 from app.api.dsp.schemas import (
     ProcessMessage,
@@ -14,15 +15,15 @@ from app.api.dsp.schemas import (
     TransferSuspension,
     TransferTermination,
 )
-from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers
-from app.service.sharing.dataspace.states import Message
-from app.service.sharing.dataspace.words import PATH, TRANSFER, message
-from app.store.database.sharing.transfers import Transfer
+from app.service.sharing.dataspace.transfer_state import Message
+from app.service.sharing.dataspace.vocabulary import PATH, TRANSFER, message
 
-router = APIRouter(prefix=f"{PATH}/transfers", route_class=TransferRoute, include_in_schema=False)
+router = APIRouter(prefix=f"{PATH}/transfers", route_class=Route, include_in_schema=False)
 
 
 @router.post("/request")
@@ -39,14 +40,14 @@ def request_transfer(
         None if address is None else address.model_dump(by_alias=True, exclude_unset=True),
     )
     return answer(
-        _shown(transfers.request_transfer(resources, context, wanted, base_of(request))), 201
+        _body(transfers.request_transfer(resources, context, wanted, base_of(request))), 201
     )
 
 
 @router.get("/{provider_pid}")
 def show_own_transfer(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """How far a transfer is."""
-    return answer(_shown(transfers.show_own(resources, context, provider_pid)))
+    return answer(_body(transfers.show_own(resources, context, provider_pid)))
 
 
 @router.post("/{provider_pid}/start")
@@ -54,7 +55,7 @@ def resume_own_transfer(
     provider_pid: str, form: TransferStart, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Resume a transfer that the consumer itself has suspended."""
-    return _say(resources, context, provider_pid, form, Message.START)
+    return _send(resources, context, provider_pid, form, Message.START)
 
 
 @router.post("/{provider_pid}/completion")
@@ -62,7 +63,7 @@ def complete_own_transfer(
     provider_pid: str, form: TransferCompletion, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Say that the data are there."""
-    return _say(resources, context, provider_pid, form, Message.COMPLETE)
+    return _send(resources, context, provider_pid, form, Message.COMPLETE)
 
 
 @router.post("/{provider_pid}/suspension")
@@ -70,7 +71,7 @@ def suspend_own_transfer(
     provider_pid: str, form: TransferSuspension, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Suspend a transfer."""
-    return _say(resources, context, provider_pid, form, Message.SUSPEND)
+    return _send(resources, context, provider_pid, form, Message.SUSPEND)
 
 
 @router.post("/{provider_pid}/termination")
@@ -78,24 +79,24 @@ def terminate_own_transfer(
     provider_pid: str, form: TransferTermination, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End a transfer."""
-    return _say(resources, context, provider_pid, form, Message.TERMINATE)
+    return _send(resources, context, provider_pid, form, Message.TERMINATE)
 
 
-def _say(
+def _send(
     resources: Resources,
     context: RequestContext,
     provider_pid: str,
     form: ProcessMessage,
-    said: Message,
+    kind: Message,
 ) -> Response:
     require_same(provider_pid, form.provider_pid)
-    transfers.say_as_consumer(
-        resources, context, provider_pid, form.consumer_pid, said, form.told()
+    transfers.send_as_consumer(
+        resources, context, provider_pid, form.consumer_pid, kind, form.reason_text()
     )
-    return answer(_shown(transfers.show_own(resources, context, provider_pid)))
+    return answer(_body(transfers.show_own(resources, context, provider_pid)))
 
 
-def _shown(transfer: Transfer) -> dict[str, object]:
+def _body(transfer: Transfer) -> dict[str, object]:
     return message(
         "TransferProcess",
         providerPid=TRANSFER + transfer.id,

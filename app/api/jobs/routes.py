@@ -58,9 +58,8 @@ def list_jobs(
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
 ) -> JobList:
     """List one's jobs, the newest first; an administrator sees everybody's."""
-    found = watching.list_jobs(resources, context, state, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.job.id)
-    return JobList(jobs=[JobView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(watching.list_jobs, resources, context, state, place="job.id")
+    return JobList(jobs=[JobView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{job_id}")

@@ -36,9 +36,8 @@ def create_principal(
 @router.get("")
 def list_principals(resources: ResourcesDep, context: ContextDep, page: PageDep) -> PrincipalList:
     """List principals: to an owner those it made, and those with a right or an agreement of its own."""
-    found = principals.list_principals(resources, context, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.principal.id)
-    return PrincipalList(principals=[PrincipalView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(principals.list_principals, resources, context, place="principal.id")
+    return PrincipalList(principals=[PrincipalView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{principal_id}")
@@ -117,6 +116,5 @@ log_router = APIRouter(prefix="/v1/audit-log", tags=["audit log"], route_class=R
 @log_router.get("", name="read_audit_log")
 def read_log(resources: ResourcesDep, context: ContextDep, page: PageDep) -> AuditLogView:
     """Read the log in order; each entry's hash covers the one before it."""
-    entries = logs.read_log(resources, context, after=page.after_number, limit=page.limit)
-    more = page.next_cursor(entries, lambda entry: entry.sequence)
-    return AuditLogView(entries=entries, next_cursor=more)
+    entries, cursor = page.of(logs.read_log, resources, context, place="sequence")
+    return AuditLogView(entries=entries, next_cursor=cursor)

@@ -7,9 +7,8 @@ from datetime import datetime
 from pydantic import AwareDatetime, BaseModel, Field
 
 from app.api.transport.forms import Form
-from app.model import Grant, LogEntry, Role
+from app.model import Grant, LogEntry, PrincipalRecord, Role
 from app.service.sharing.principals import NewKey
-from app.store.database.sharing.principals import PrincipalRecord
 
 
 class GrantForm(Form):
@@ -49,9 +48,8 @@ class NewKeyView(BaseModel):
 
     @classmethod
     def of(cls, new: NewKey) -> NewKeyView:
-        return cls(
-            id=new.principal.id, name=new.principal.name, role=new.principal.role, key=new.key
-        )
+        principal = new.principal
+        return cls(id=principal.id, name=principal.name, role=principal.role, key=new.key)
 
 
 class PrincipalView(BaseModel):
@@ -67,15 +65,7 @@ class PrincipalView(BaseModel):
 
     @classmethod
     def of(cls, record: PrincipalRecord) -> PrincipalView:
-        return cls(
-            id=record.principal.id,
-            name=record.principal.name,
-            role=record.principal.role,
-            created_at=record.created_at,
-            revoked_at=record.revoked_at,
-            keys=list(record.keys),
-            participant_id=record.participant_id,
-        )
+        return cls.model_validate({**vars(record.principal), **vars(record)})
 
 
 class PrincipalList(BaseModel):

@@ -28,6 +28,7 @@ from app.service.logs import NOBODY, record_refusal
 
 log = logging.getLogger("cornerwave.requests")
 PROBLEM_TYPE = "application/problem+json"
+PROTOCOL_TYPE = "application/json; charset=utf-8"
 
 STATUS: dict[type[DomainError], int] = {
     errors.DomainError: 400,
@@ -152,10 +153,9 @@ def problem_response(
     headers: dict[str, str] | None = None,
 ) -> Response:
     """A problem document, or the error of a foreign protocol where one is spoken."""
-    for prefix, shape in getattr(request.app.state, "error_shapes", {}).items():
-        if request.url.path.startswith(prefix):
-            status, said = shape(status, slug, detail)
-            return Response(orjson.dumps(said), status, headers, "application/json; charset=utf-8")
+    shaped = _protocol_error(request, status, slug, detail)
+    if shaped is not None:
+        return Response(orjson.dumps(shaped[1]), shaped[0], headers, PROTOCOL_TYPE)
     body = {
         "type": f"/problems/{slug}",
         "title": title,
@@ -180,19 +180,29 @@ def kept_problem(kept: dict[str, Any], request_id: str) -> Problem:
     )
 
 
-Shape = Callable[[int, str, str], tuple[int, dict[str, Any]]]
-"""Status, slug and detail of a problem → the status and the body that a foreign protocol has for it."""
+Shape = Callable[[Request, int, str, str], tuple[int, dict[str, Any]] | None]
+"""Status, slug and detail of a problem → status and body of a protocol's error; None for a problem document."""
 
 
-def install(app: FastAPI, foreign: Mapping[str, Shape]) -> None:
-    """Make every error of this app a problem document, but below addresses of foreign protocols."""
-    app.state.error_shapes = foreign
+def install(app: FastAPI, shapes: Mapping[str, Shape]) -> None:
+    """Make every error of this app a problem document, or below an address in `shapes` an error of its protocol."""
+    app.state.error_shapes = shapes
     app.add_exception_handler(DomainError, _domain_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(DataError, _unkept_character)
+    app.add_exception_handler(DataError, _nul_character)
     for failure in (SQLAlchemyError, OSError):
         app.add_exception_handler(failure, _outage)
+
+
+def _protocol_error(
+    request: Request, status: int, slug: str, detail: str
+) -> tuple[int, dict[str, Any]] | None:
+    for prefix, shape in getattr(request.app.state, "error_shapes", {}).items():
+        if request.url.path.startswith(prefix):
+            found: tuple[int, dict[str, Any]] | None = shape(request, status, slug, detail)
+            return found
+    return None
 
 
 async def _domain_error(request: Request, error: Exception) -> Response:
@@ -314,7 +324,7 @@ async def _outage(request: Request, error: Exception) -> Response:
     return problem_of(request, outage)
 
 
-async def _unkept_character(request: Request, _error: Exception) -> Response:
+async def _nul_character(request: Request, _error: Exception) -> Response:
     """PostgreSQL keeps no NUL in a text; nothing with one can exist, wherever it was sent."""
     slug, title, _ = TRANSPORT[422]
     return problem_response(request, 422, slug, title, "A text contains a NUL character.")

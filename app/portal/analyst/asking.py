@@ -16,7 +16,7 @@ from app.portal.owner.offering import end_of, offerable
 from app.portal.rendering import PAGES, page
 from app.portal.visits import Page
 from app.service.sharing import catalogue
-from app.service.sharing.agreements import lookup, negotiating, states
+from app.service.sharing.agreements import lookup, negotiation, states
 from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
@@ -71,7 +71,7 @@ def ask_for_access(
     if not purpose.strip():
         raise InvalidParameter("Say what you need it for.", parameter="purpose")
     draft = Draft((DraftItem(dataset_id, level),), purpose.strip(), ends_at=end_of(until))
-    made = negotiating.open_agreement(resources, context, draft, None)
+    made = negotiation.open_agreement(resources, context, draft, None)
     return RedirectResponse(f"/portal/agreements/{made.id}?done=asked", 303)
 
 
@@ -134,7 +134,7 @@ def say(
             parameter="message",
         )
     said = reason.strip() or None
-    negotiating.send(resources, context, agreement_id, message, version=version, reason=said)
+    negotiation.send(resources, context, agreement_id, message, version=version, reason=said)
     return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
 
 

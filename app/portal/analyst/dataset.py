@@ -38,7 +38,7 @@ from app.service.distributions.copy_summary import (
     summarise_copy,
 )
 from app.service.resources import Resources
-from app.service.sharing.delta.listing import own_table
+from app.service.sharing.delta.shares import own_table
 from app.service.sharing.sessions import holder_of_session
 from app.tables.media import MediaType
 from app.tables.writer import write_batches, write_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.model import Copy
-from app.service.sharing.delta.listing import SharedTable
+from app.service.sharing.delta.shares import SharedTable
 
 
 @dataclass(frozen=True)

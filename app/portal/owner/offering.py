@@ -18,7 +18,7 @@ from app.portal.visits import Page
 from app.service.context import RequestContext
 from app.service.copies.levels import list_levels
 from app.service.resources import Resources
-from app.service.sharing.agreements import lookup, negotiating, states
+from app.service.sharing.agreements import lookup, negotiation, states
 from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
@@ -85,7 +85,7 @@ def offer_other_terms(
         deliveries=terms.deliveries,
         traceable="traceable" in fields,
     )
-    negotiating.send(
+    negotiation.send(
         resources,
         context,
         agreement_id,
@@ -111,7 +111,7 @@ def offer(
         ends_at=end_of(fields.get("until", "")),
         traceable="traceable" in fields,
     )
-    made = negotiating.open_agreement(resources, context, draft, fields.get("recipient", ""))
+    made = negotiation.open_agreement(resources, context, draft, fields.get("recipient", ""))
     return RedirectResponse(f"/portal/agreements/{made.id}?done=offered", 303)
 
 

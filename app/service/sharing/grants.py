@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from app.errors import InvalidParameter, NotFound
-from app.model import Dataset, Grant, Kind, Role
+from app.model import Dataset, Grant, Kind
 from app.service.context import RequestContext, overseen, owned_and_locked
 from app.service.resources import Resources
+from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import levels
 from app.store.database.engine import reading
-from app.store.database.sharing import grants, principals
+from app.store.database.sharing import grants
 
 
 def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Grant:
@@ -23,9 +24,7 @@ def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Gr
             raise InvalidParameter("expires_at must lie in the future", parameter="expires_at")
     with unit_of_work(resources, context) as uow:
         dataset = owned_and_locked(uow.connection, context, grant.dataset)
-        record = principals.one(uow.connection, grant.recipient)
-        if record is None or record.revoked_at or record.principal.role is not Role.RECIPIENT:
-            raise NotFound(f"there is no recipient {grant.recipient!r}")
+        require_recipient(uow.connection, grant.recipient)
         if levels.one(uow.connection, grant.dataset, grant.level) is None:
             raise InvalidParameter(
                 f"the data set has no level {grant.level!r}; PUT it first", parameter="level"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
-from app.model import Principal, Role
+from app.model import Principal, PrincipalRecord, Role
 from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.resources import Resources
 from app.service.unit_of_work import UnitOfWork, is_duplicate, unit_of_work
 from app.store.database.engine import reading
 from app.store.database.sharing import principals, sessions
-from app.store.database.sharing.principals import PrincipalRecord
 
 LONGEST_PARTICIPANT = 500
 
@@ -47,6 +47,14 @@ def create_principal(
         key = principals.add_key(uow.connection, principal.id, uow.now)
         uow.record("recipient.create", principal.id, role=role.value, key=principals.public_id(key))
     return NewKey(principal, key)
+
+
+def require_recipient(connection: Connection, principal_id: str | None) -> str:
+    """Return the id of a recipient that was not revoked; NotFound for any other."""
+    record = None if principal_id is None else principals.one(connection, principal_id)
+    if record is None or record.revoked_at or record.principal.role is not Role.RECIPIENT:
+        raise NotFound(f"there is no recipient {principal_id!r}")
+    return record.principal.id
 
 
 def rotate_key(resources: Resources, context: RequestContext, recipient: str) -> NewKey:

@@ -26,6 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
+from app.agreement import Channel, DeliveryState, Party, State, TransferState
+from app.store.database.column_types import Deliveries, Enumeration, Strings
 from app.store.database.engine import Instant
 
 metadata = MetaData(
@@ -214,7 +216,7 @@ grants = _table(
     Column("recipient", Identity, ForeignKey("principals.id"), primary_key=True),
     Column("level", String(200), nullable=False),
     Column("expires_at", Instant),
-    Column("columns", JSON(none_as_null=True)),
+    Column("columns", Strings),
 )
 
 slots = _table(
@@ -377,17 +379,17 @@ agreements = _table(
     Column("id", Identity, primary_key=True),
     Column("provider", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("consumer", Identity, ForeignKey("principals.id"), nullable=False),
-    Column("state", String(20), nullable=False),
+    Column("state", Enumeration(State), nullable=False),
     Column("version", Integer, nullable=False),
     Column("purpose", Text, nullable=False),
     Column("legal_basis", Text, nullable=False),
-    Column("terms", Text, nullable=False),
-    Column("terms_sha256", String(64), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("text_sha256", String(64), nullable=False),
     Column("starts_at", Instant, nullable=False),
     Column("ends_at", Instant),
     Column("renews", Boolean, nullable=False),
     Column("refresh", String(40), nullable=False),
-    Column("deliveries", JSON, nullable=False),
+    Column("deliveries", Deliveries, nullable=False),
     Column("traceable", Boolean, nullable=False),
     Column("rule", Identity),
     Column("created_at", Instant, nullable=False),
@@ -412,7 +414,7 @@ agreement_items = _table(
     Column("dataset", Identity, nullable=False, index=True),
     Column("level", String(200), nullable=False),
     Column("noise_variance", Float(53), nullable=False),
-    Column("columns", JSON(none_as_null=True)),
+    Column("columns", Strings),
     Column("rows_since", BigInteger, nullable=False),
     # As the tables of a share they are listed by data set, a page at a time.
     Index("ix_agreement_items_agreement_dataset_position", "agreement", "dataset", "position"),
@@ -424,9 +426,9 @@ agreement_log = _table(
     Column("sequence", Sequence, primary_key=True, autoincrement=False),
     Column("at", Instant, nullable=False),
     Column("principal", Identity, nullable=False),
-    Column("party", String(20)),
+    Column("party", Enumeration(Party)),
     Column("event", String(60), nullable=False),
-    Column("state", String(20), nullable=False),
+    Column("state", Enumeration(State), nullable=False),
     Column("facts", JSON, nullable=False),
     Column("previous_hash", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
@@ -437,8 +439,8 @@ agreement_rules = _table(
     Column("id", Identity, primary_key=True),
     Column("owner", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("dataset", Identity, ForeignKey("datasets.id", ondelete="CASCADE")),
-    Column("recipients", JSON(none_as_null=True)),
-    Column("purposes", JSON(none_as_null=True)),
+    Column("recipients", Strings),
+    Column("purposes", Strings),
     Column("least_privacy", Float(53), nullable=False),
     Column("longest_days", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
@@ -458,11 +460,11 @@ deliveries = _table(
     Column("id", Identity, primary_key=True),
     Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False),
     Column("position", Integer, nullable=False),
-    Column("channel", String(20), nullable=False),
+    Column("channel", Enumeration(Channel), nullable=False),
     Column("target", String(200), nullable=False),
     # Why: `finalized`, `rows:<count>` or `due:<moment>`. One cause is delivered once.
     Column("cause", String(60), nullable=False),
-    Column("state", String(20), nullable=False),
+    Column("state", Enumeration(DeliveryState), nullable=False),
     Column("copy", Identity),
     Column("rows", BigInteger),
     Column("checksum", String(80)),
@@ -477,27 +479,35 @@ webhooks = _table(
     Column("id", Identity, primary_key=True),
     Column("principal", Identity, ForeignKey("principals.id"), nullable=False, index=True),
     Column("url", Text, nullable=False),
-    Column("events", JSON(none_as_null=True)),
+    Column("events", Strings),
     Column("secret", LargeBinary, nullable=False),
     Column("created_at", Instant, nullable=False),
 )
 
-webhook_messages = _table(
-    "webhook_messages",
+outbox = _table(
+    "outbox",
     Column("id", Identity, primary_key=True),
-    Column("webhook", Identity, ForeignKey("webhooks.id", ondelete="CASCADE"), nullable=False),
-    Column("agreement", Identity, index=True),
-    Column("event", String(60), nullable=False),
-    # What it tells of: one webhook is told of one thing once.
+    Column("format", String(20), nullable=False),
+    # The webhook, or the negotiation or transfer of a data space; messages with a sequence go in that order.
+    Column("stream", Identity, nullable=False),
+    Column("sequence", Integer),
+    # One stream has one message of one cause.
     Column("cause", String(200), nullable=False),
-    Column("body", Text, nullable=False),
+    Column("receiver", Identity, nullable=False),
+    Column("agreement", Identity, nullable=False, index=True),
+    Column("event", String(60), nullable=False),
+    # None for the URL of the webhook.
+    Column("url", Text),
+    # Sealed; it may carry a key.
+    Column("body", LargeBinary),
     Column("created_at", Instant, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("last_try_at", Instant),
     Column("last_answer", String(200)),
     Column("delivered_at", Instant),
     Column("given_up_at", Instant),
-    UniqueConstraint("webhook", "cause"),
+    UniqueConstraint("stream", "cause"),
+    UniqueConstraint("stream", "sequence"),
 )
 
 dataspace_negotiations = _table(
@@ -516,7 +526,7 @@ transfers = _table(
     Column("agreement", Identity, ForeignKey("agreements.id"), nullable=False, index=True),
     Column("consumer", Identity, ForeignKey("principals.id"), nullable=False),
     Column("consumer_pid", String(500), nullable=False),
-    Column("state", String(20), nullable=False),
+    Column("state", Enumeration(TransferState), nullable=False),
     Column("format", String(40), nullable=False),
     Column("target", String(200)),
     Column("callback", Text, nullable=False),
@@ -526,28 +536,10 @@ transfers = _table(
     Column("key", Identity),
     # Where the data are and the key to them, sealed: told again when the transfer is resumed.
     Column("address", LargeBinary),
-    Column("suspended_by", String(20)),
+    Column("suspended_by", Enumeration(Party)),
     Column("created_at", Instant, nullable=False),
     Column("changed_at", Instant, nullable=False),
     UniqueConstraint("consumer", "consumer_pid"),
-)
-
-dataspace_messages = _table(
-    "dataspace_messages",
-    Column("id", Identity, primary_key=True),
-    # The negotiation or transfer whose consumer is told, in this order.
-    Column("process", Identity, nullable=False),
-    Column("sequence", Integer, nullable=False),
-    Column("agreement", Identity, nullable=False),
-    Column("kind", String(60), nullable=False),
-    Column("url", Text, nullable=False),
-    # Sealed, and gone once it was sent or given up: it may carry a key.
-    Column("body", LargeBinary),
-    Column("created_at", Instant, nullable=False),
-    Column("tries", Integer, nullable=False),
-    Column("last_answer", String(200)),
-    Column("ended_at", Instant),
-    UniqueConstraint("process", "sequence"),
 )
 
 released_files = _table(

@@ -14,7 +14,8 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from app.service.jobs.runner import Runner
-from app.service.sharing.dataspace import callbacks, changing, moving
+from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
+from app.service.sharing.outbox import outbox
 from tests.api.conftest import Service
 from tests.api.dsp.messages import CONTEXT, require_valid
 from tests.api.sharing.agreements.negotiations import Parties, parties
@@ -229,8 +230,8 @@ def consuming(service: Service, *, workers: bool = True) -> Iterator[Consumer]:
     resources = service.app.state.resources
     quick = (0.05,) * 3
     types = resources.jobs.job_types
-    types[callbacks.SEND] = replace(callbacks.SENDING, retry_delays=quick)
-    types[changing.MOVE] = replace(moving.MOVING, retry_delays=quick)
+    for kind in (outbox.SEND, TRANSFER_JOB_KIND):
+        types[kind] = replace(types[kind], retry_delays=quick)
     runner = Runner(resources, 2)
     if workers:
         runner.start()

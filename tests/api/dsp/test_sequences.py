@@ -79,7 +79,7 @@ def consumer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Consumer]:
     home: Path = tmp_path_factory.mktemp("dataspace")
     service = Service(f"sqlite:///{home}/dataspace.sqlite", home, **LOOPBACK)
     patched = pytest.MonkeyPatch()
-    patched.setattr(callbacks, "AFTER_THE_ANSWER", timedelta(0))
+    patched.setattr(callbacks, "DELAY", timedelta(0))
     with consuming(service) as consumer:
         yield consumer
     patched.undo()

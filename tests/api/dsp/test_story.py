@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select
 
-from app.service.sharing.agreements.verifying import verified
+from app.service.sharing.agreements.verification import verified
 from app.service.sharing.dataspace import callbacks
+from app.service.sharing.outbox import outbox
 from app.store.database import tables
 from app.store.database.engine import reading
 from tests.api.conftest import Service
@@ -29,7 +30,7 @@ PURPOSE = {"leftOperand": "purpose", "operator": "eq", "rightOperand": "research
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callbacks, "AFTER_THE_ANSWER", timedelta(0))
+    monkeypatch.setattr(callbacks, "DELAY", timedelta(0))
 
 
 @pytest.fixture
@@ -150,11 +151,15 @@ def _require_secret(consumer: Consumer, token: str) -> None:
     """Nothing that is kept has the token in it: not in a log, nor in a message that was sent."""
     resources = consumer.two.service.app.state.resources
     with reading(resources.engine) as connection:
-        for table in (tables.dataspace_messages, tables.transfers, tables.agreement_log):
+        for table in (tables.outbox, tables.transfers, tables.agreement_log):
             rows = [tuple(row) for row in connection.execute(select(table))]
             assert token.split("_", 2)[2] not in repr(rows)
-        messages = connection.execute(select(tables.dataspace_messages)).all()
-    assert all(one.body is None for one in messages if one.ended_at is not None)
+        messages = connection.execute(select(tables.outbox)).all()
+    assert all(
+        one.body is None
+        for one in messages
+        if one.delivered_at is not None or one.given_up_at is not None
+    )
 
 
 def test_what_ends_the_agreement_ends_its_transfers(quick: Consumer) -> None:
@@ -241,7 +246,7 @@ def test_a_message_waits_for_the_one_before_it(
         resources = service.app.state.resources
         jobs = tables.jobs.c
         with reading(resources.engine) as connection:
-            found = select(jobs.id).where(jobs.kind == callbacks.SEND)
+            found = select(jobs.id).where(jobs.kind == outbox.SEND)
             first, second = connection.execute(found.order_by(jobs.created_at)).scalars()
         # Whichever worker is faster: the end is not told before the offer.
         run_one(resources, second)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from app.service.sharing.dataspace import changing
+from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
 from app.store.database import tables
 from app.store.database.engine import reading
 from tests.api.jobs.single_jobs import run_one
@@ -79,7 +79,7 @@ def started(connector: TestClient, agreement: str, pid: str) -> str:
     resources = connector.app.state.resources  # type: ignore[attr-defined]  # an app, to the client any
     jobs = tables.jobs.c
     with reading(resources.engine) as connection:
-        query = select(jobs.id).where(jobs.kind == changing.MOVE, jobs.subject == begun)
+        query = select(jobs.id).where(jobs.kind == TRANSFER_JOB_KIND, jobs.subject == begun)
         job = connection.execute(query).scalar_one()
     run_one(resources, job)
     return begun

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
-from app.store.database import audit_log, tables
+from app.store.database import audit_log, hash_chain, tables
 from app.store.database.engine import open_engine, reading, writing
 
 
@@ -56,7 +56,7 @@ def test_entries_follow_one_another(engine: Engine) -> None:
         entries = audit_log.page(connection, after=0, limit=10)
         later = audit_log.page(connection, after=2, limit=10)
     assert [entry.sequence for entry in entries] == [1, 2, 3]
-    assert entries[0].previous_hash == audit_log.GENESIS
+    assert entries[0].previous_hash == hash_chain.GENESIS
     assert [entry.previous_hash for entry in entries[1:]] == [entry.hash for entry in entries[:2]]
     assert [entry.subject for entry in later] == ["c"]
     assert broken(engine) == []

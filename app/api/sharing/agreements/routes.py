@@ -1,7 +1,4 @@
-"""/v1/agreements: an offer or a request, and what the two sides say until it holds or ends.
-
-/.well-known/cornerwave-keys.json has the public keys by which signed agreements are checked.
-"""
+"""/v1/agreements, and /.well-known/cornerwave-keys.json with the public keys that verify signed agreements."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from app.api.transport.paging import PageDep
 from app.api.transport.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.agreements import lookup, negotiating, record, signing
+from app.service.sharing.agreements import lookup, negotiation, record, signatures
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.delta import profiles
 
@@ -65,7 +62,7 @@ def open_agreement(
     form: AgreementForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Offer an agreement as an owner, or request one as a recipient."""
-    made = negotiating.open_agreement(resources, context, form.draft(), form.recipient)
+    made = negotiation.open_agreement(resources, context, form.draft(), form.recipient)
     return AgreementView.of(made, context)
 
 
@@ -77,13 +74,9 @@ def list_agreements(
     state: Annotated[State | None, Query(description="Only those in this state.")] = None,
 ) -> AgreementList:
     """List agreements: one's own, or all for administrators and auditors."""
-    found = lookup.list_agreements(
-        resources, context, after=page.after, limit=page.limit, state=state
-    )
-    more = page.next_cursor(found, lambda one: one.id)
-    return AgreementList(
-        agreements=[AgreementView.of(one, context) for one in found], next_cursor=more
-    )
+    found, cursor = page.of(lookup.list_agreements, resources, context, state=state)
+    views = [AgreementView.of(one, context) for one in found]
+    return AgreementList(agreements=views, next_cursor=cursor)
 
 
 @router.get("/{agreement_id}")
@@ -99,11 +92,10 @@ def read_agreement_log(
     agreement_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> AgreementLogView:
     """Read an agreement's own log in order; each entry's hash covers the one before it."""
-    entries = lookup.read_agreement_log(
-        resources, context, agreement_id, after=page.after_number, limit=page.limit
+    entries, cursor = page.of(
+        lookup.read_agreement_log, resources, context, agreement_id, place="sequence"
     )
-    more = page.next_cursor(entries, lambda entry: entry.sequence)
-    return AgreementLogView(entries=entries, next_cursor=more)
+    return AgreementLogView(entries=entries, next_cursor=cursor)
 
 
 @router.get("/{agreement_id}/deliveries")
@@ -111,11 +103,8 @@ def list_deliveries(
     agreement_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> DeliveryList:
     """List what was or is to be delivered under an agreement, with receipts."""
-    found = lookup.list_deliveries(
-        resources, context, agreement_id, after=page.after, limit=page.limit
-    )
-    more = page.next_cursor(found, lambda one: one.id)
-    return DeliveryList(deliveries=found, next_cursor=more)
+    found, cursor = page.of(lookup.list_deliveries, resources, context, agreement_id)
+    return DeliveryList(deliveries=found, next_cursor=cursor)
 
 
 @router.get("/{agreement_id}/record", response_class=Response, responses=RECORD)
@@ -162,7 +151,7 @@ def request_terms(
     agreement_id: str, form: ProposalForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Answer an offer with other terms, as the recipient."""
-    return _propose(resources, context, agreement_id, Message.REQUEST, form)
+    return _send(resources, context, agreement_id, Message.REQUEST, form)
 
 
 @router.post("/{agreement_id}/offer")
@@ -170,7 +159,7 @@ def offer_terms(
     agreement_id: str, form: ProposalForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Answer a request with an offer, as the provider."""
-    return _propose(resources, context, agreement_id, Message.OFFER, form)
+    return _send(resources, context, agreement_id, Message.OFFER, form)
 
 
 @router.post("/{agreement_id}/accept")
@@ -178,7 +167,7 @@ def accept_offer(
     agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Accept the offer, as the recipient."""
-    return _say(resources, context, agreement_id, Message.ACCEPT, form)
+    return _send(resources, context, agreement_id, Message.ACCEPT, form)
 
 
 @router.post("/{agreement_id}/agree")
@@ -186,7 +175,7 @@ def agree_to_terms(
     agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Agree to the request or the accepted offer, as the provider."""
-    return _say(resources, context, agreement_id, Message.AGREE, form)
+    return _send(resources, context, agreement_id, Message.AGREE, form)
 
 
 @router.post("/{agreement_id}/verify")
@@ -194,7 +183,7 @@ def verify_agreement(
     agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Confirm what was agreed, as the recipient."""
-    return _say(resources, context, agreement_id, Message.VERIFY, form)
+    return _send(resources, context, agreement_id, Message.VERIFY, form)
 
 
 @router.post("/{agreement_id}/finalize")
@@ -202,48 +191,27 @@ def finalize_agreement(
     agreement_id: str, form: MessageForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
     """Put the agreement into force, as the provider: rights follow from it from now on."""
-    return _say(resources, context, agreement_id, Message.FINALIZE, form)
+    return _send(resources, context, agreement_id, Message.FINALIZE, form)
 
 
 @router.post("/{agreement_id}/terminate")
 def terminate_agreement(
     agreement_id: str, form: TerminationForm, resources: ResourcesDep, context: ContextDep
 ) -> AgreementView:
-    """End the negotiation, or the agreement: its rights end now, downloads under way too."""
-    said = negotiating.send(
-        resources,
-        context,
-        agreement_id,
-        Message.TERMINATE,
-        version=form.version,
-        reason=form.reason,
-    )
-    return AgreementView.of(said, context)
+    """End the negotiation, or the agreement: its rights end now, and so do downloads in progress."""
+    return _send(resources, context, agreement_id, Message.TERMINATE, form)
 
 
-def _propose(
-    resources: Resources,
-    context: RequestContext,
-    agreement_id: str,
-    message: Message,
-    form: ProposalForm,
-) -> AgreementView:
-    draft = None if form.terms is None else form.terms.draft()
-    said = negotiating.send(
-        resources, context, agreement_id, message, draft=draft, version=form.version
-    )
-    return AgreementView.of(said, context)
-
-
-def _say(
+def _send(
     resources: Resources,
     context: RequestContext,
     agreement_id: str,
     message: Message,
     form: MessageForm,
 ) -> AgreementView:
-    said = negotiating.send(resources, context, agreement_id, message, version=form.version)
-    return AgreementView.of(said, context)
+    parts = form.parts()
+    changed = negotiation.send(resources, context, agreement_id, message, **parts)
+    return AgreementView.of(changed, context)
 
 
 keys_router = APIRouter(tags=["agreements"])
@@ -270,4 +238,4 @@ class KeySetView(BaseModel):
 def read_signing_keys(response: Response, resources: ResourcesDep) -> KeySetView:
     """Read the public keys of the service; no key is needed for that."""
     response.headers["Cache-Control"] = "public, max-age=300"
-    return KeySetView.model_validate(signing.public_keys(resources))
+    return KeySetView.model_validate(signatures.public_keys(resources))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from app.agreement import Agreement, AgreementEntry, Channel, Delivery, Party, Rule, State
+from app.agreement import (
+    Agreement,
+    AgreementEntry,
+    Channel,
+    Delivery,
+    Party,
+    PlannedDelivery,
+    Rule,
+    State,
+)
 from app.api.datasets.schemas import LevelView
 from app.api.transport.forms import Form, View
 from app.model import Kind
@@ -16,7 +26,6 @@ from app.service.sharing.agreements import states
 from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import MOST_ITEMS, Draft, DraftItem
-from app.store.database.sharing.deliveries import PlannedDelivery
 
 Name = Annotated[str, Field(max_length=200)]
 Id = Annotated[str, Field(max_length=40)]
@@ -63,26 +72,16 @@ class TermsForm(Form):
     traceable: bool = False
 
     def draft(self) -> Draft:
+        terms = self.model_dump(include=DRAFT_FIELDS)
         return Draft(
-            items=tuple(
-                DraftItem(
-                    one.dataset,
-                    one.level,
-                    None if one.columns is None else tuple(one.columns),
-                    one.rows_since,
-                )
-                for one in self.items
-            ),
-            purpose=self.purpose,
-            legal_basis=self.legal_basis,
+            items=tuple(DraftItem(**vars(one)) for one in self.items),
             text=self.terms,
-            starts_at=self.starts_at,
-            ends_at=self.ends_at,
-            renews=self.renews,
-            refresh=self.refresh,
             deliveries=tuple(Delivery(one.channel, one.target) for one in self.deliveries),
-            traceable=self.traceable,
+            **terms,
         )
+
+
+DRAFT_FIELDS = {one.name for one in fields(Draft)} - {"items", "text", "deliveries"}
 
 
 class AgreementForm(TermsForm):
@@ -91,23 +90,33 @@ class AgreementForm(TermsForm):
     recipient: Id | None = None
 
 
-class ProposalForm(Form):
-    """Other terms, or none to send those that stand there."""
-
-    terms: TermsForm | None = None
-    version: int | None = Field(None, description="The version that was seen; another is a 409.")
-
-
 class MessageForm(Form):
     """A message that changes no terms."""
 
     version: int | None = Field(None, description="The version that was seen; another is a 409.")
+
+    def parts(self) -> dict[str, Any]:
+        """Return the message as arguments of `negotiation.send`."""
+        return {"version": self.version}
+
+
+class ProposalForm(MessageForm):
+    """Other terms, or none to send those that stand there."""
+
+    terms: TermsForm | None = None
+
+    def parts(self) -> dict[str, Any]:
+        draft = None if self.terms is None else self.terms.draft()
+        return {"version": self.version, "draft": draft}
 
 
 class TerminationForm(MessageForm):
     """Ending an agreement, or a negotiation."""
 
     reason: str | None = Field(None, max_length=2_000)
+
+    def parts(self) -> dict[str, Any]:
+        return {"version": self.version, "reason": self.reason}
 
 
 class ItemView(View):
@@ -160,32 +169,15 @@ class AgreementView(BaseModel):
     def of(cls, agreement: Agreement, context: RequestContext) -> AgreementView:
         terms = agreement.terms
         party = party_of(context, agreement)
-        return cls(
-            id=agreement.id,
-            state=agreement.state,
-            version=agreement.version,
-            provider=agreement.provider,
-            recipient=agreement.consumer,
-            items=[ItemView.of(item) for item in terms.items],
-            purpose=terms.purpose,
-            legal_basis=terms.legal_basis,
-            terms=terms.text,
-            terms_sha256=terms.text_sha256,
-            starts_at=terms.starts_at,
-            ends_at=terms.ends_at,
-            renews=terms.renews,
-            refresh=terms.refresh,
-            deliveries=[DeliveryView.of(delivery) for delivery in terms.deliveries],
-            traceable=terms.traceable,
-            rule=agreement.rule if party is not Party.CONSUMER else None,
-            created_at=agreement.created_at,
-            changed_at=agreement.changed_at,
-            finalized_at=agreement.finalized_at,
-            terminated_at=agreement.terminated_at,
-            log_sequence=agreement.log_sequence,
-            log_hash=agreement.log_hash,
-            open_to_you=[] if party is None else list(states.open_to(agreement.state, party)),
-        )
+        own = {
+            "recipient": agreement.consumer,
+            "terms": terms.text,
+            "terms_sha256": terms.text_sha256,
+            "rule": agreement.rule if party is not Party.CONSUMER else None,
+            "open_to_you": () if party is None else states.open_to(agreement.state, party),
+        }
+        values = {**vars(terms), **vars(agreement), **own}
+        return cls.model_validate(values, from_attributes=True)
 
 
 class AgreementList(BaseModel):

@@ -1,4 +1,4 @@
-"""/v1/transfers: what consumers of a data space do with their agreements, and stopping it."""
+"""/v1/transfers: transfers of data spaces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
 from app.api.transport.route import Route
+from app.service.context import RequestContext
+from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers
-from app.service.sharing.dataspace.states import Message
+from app.service.sharing.dataspace.transfer_state import Message
 
 router = APIRouter(prefix="/v1/transfers", tags=["agreements"], route_class=Route)
 
@@ -47,9 +49,8 @@ class TransferList(BaseModel):
 @router.get("")
 def list_transfers(resources: ResourcesDep, context: ContextDep, page: PageDep) -> TransferList:
     """List transfers: one's own on either side, or all for administrators and auditors."""
-    found = transfers.list_transfers(resources, context, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.id)
-    return TransferList(transfers=[TransferView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(transfers.list_transfers, resources, context)
+    return TransferList(transfers=[TransferView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{transfer_id}")
@@ -63,8 +64,7 @@ def suspend_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Stop a transfer: its key opens nothing from now on, downloads under way end."""
-    said = transfers.say(resources, context, transfer_id, Message.SUSPEND, form.reason)
-    return TransferView.of(said)
+    return _send(resources, context, transfer_id, Message.SUSPEND, form)
 
 
 @router.post("/{transfer_id}/resume")
@@ -72,8 +72,7 @@ def resume_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Let a suspended transfer go on, with the key that it has."""
-    said = transfers.say(resources, context, transfer_id, Message.START, form.reason)
-    return TransferView.of(said)
+    return _send(resources, context, transfer_id, Message.START, form)
 
 
 @router.post("/{transfer_id}/complete")
@@ -81,8 +80,7 @@ def complete_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Say that a transfer is complete: its key is revoked."""
-    said = transfers.say(resources, context, transfer_id, Message.COMPLETE, form.reason)
-    return TransferView.of(said)
+    return _send(resources, context, transfer_id, Message.COMPLETE, form)
 
 
 @router.post("/{transfer_id}/terminate")
@@ -90,5 +88,15 @@ def terminate_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """End a transfer for good: its key is revoked; the agreement holds on."""
-    said = transfers.say(resources, context, transfer_id, Message.TERMINATE, form.reason)
-    return TransferView.of(said)
+    return _send(resources, context, transfer_id, Message.TERMINATE, form)
+
+
+def _send(
+    resources: Resources,
+    context: RequestContext,
+    transfer_id: str,
+    message: Message,
+    form: TransferForm,
+) -> TransferView:
+    sent = transfers.send_message(resources, context, transfer_id, message, form.reason)
+    return TransferView.of(sent)

@@ -1,4 +1,4 @@
-"""/v1/webhooks: addresses that are told what happens to one's agreements."""
+"""/v1/webhooks: webhooks of principals, and their messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
 from app.api.transport.route import Route
-from app.service.sharing.webhooks import outbox
-from app.service.sharing.webhooks.outbox import Event
+from app.service.sharing.webhooks import subscriptions
+from app.service.sharing.webhooks.events import Event
 
 router = APIRouter(prefix="/v1/webhooks", tags=["agreements"], route_class=Route)
 
@@ -74,21 +74,21 @@ def add_webhook(
     """Have an address told; the answer shows this once the secret that signs the messages."""
     response.headers["Cache-Control"] = "no-store"
     events = None if form.events is None else tuple(form.events)
-    made = outbox.add_webhook(resources, context, form.url, events)
+    made = subscriptions.add_webhook(resources, context, form.url, events)
     return NewWebhookView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
 
 
 @router.get("")
 def list_webhooks(resources: ResourcesDep, context: ContextDep) -> WebhookList:
     """List one's webhooks."""
-    found = outbox.list_webhooks(resources, context)
+    found = subscriptions.list_webhooks(resources, context)
     return WebhookList(webhooks=[WebhookView.of(one) for one in found])
 
 
 @router.delete("/{webhook_id}", status_code=204)
 def remove_webhook(webhook_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a webhook with its messages."""
-    outbox.remove_webhook(resources, context, webhook_id)
+    subscriptions.remove_webhook(resources, context, webhook_id)
 
 
 @router.get("/{webhook_id}/messages")
@@ -96,9 +96,8 @@ def list_messages(
     webhook_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> MessageList:
     """List what was told, how often it was tried, and the last answer."""
-    found = outbox.list_messages(resources, context, webhook_id, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.id)
-    return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(subscriptions.list_messages, resources, context, webhook_id)
+    return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.post("/{webhook_id}/messages/{message_id}/send", status_code=202)
@@ -106,4 +105,4 @@ def send_again(
     webhook_id: str, message_id: str, resources: ResourcesDep, context: ContextDep
 ) -> MessageView:
     """Send a message once more, with the same id."""
-    return MessageView.of(outbox.send_again(resources, context, webhook_id, message_id))
+    return MessageView.of(subscriptions.send_again(resources, context, webhook_id, message_id))

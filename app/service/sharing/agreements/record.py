@@ -3,7 +3,7 @@
     file      = canonical JSON (RFC 8785) of {"agreement": document, "signature": JWS}
     signature = detached JWS (RFC 7515, appendix F), Ed25519, over the canonical JSON of the document
 
-`verifying.py` checks one without the service. The document carries its terms in words, the head of
+`verification.py` checks one without the service. The document carries its terms in words, the head of
 the agreement's log when it was finalized, and the same as an ODRL policy.
 
 As an ODRL policy (JSON-LD) an agreement has one permission for each item. ODRL has no words for what a perturbed
@@ -25,7 +25,7 @@ from app.errors import NotFound
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement
-from app.service.sharing.agreements.signing import sign
+from app.service.sharing.agreements.signatures import sign
 from app.store.database import installation
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
@@ -93,7 +93,7 @@ def read_policy(resources: Resources, context: RequestContext, agreement_id: str
         return odrl_agreement(known_agreement(connection, context, agreement_id))
 
 
-def keep_record(resources: Resources, connection: Connection, agreement: Agreement) -> None:
+def store_record(resources: Resources, connection: Connection, agreement: Agreement) -> None:
     """Sign a finalized agreement, in the transaction that finalizes it."""
     document = document_of(connection, agreement)
     signature = sign(resources, connection, rfc8785.dumps(document))

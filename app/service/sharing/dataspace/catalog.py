@@ -1,8 +1,8 @@
-"""The catalogue in DCAT: a listed data set at an offered level is a data set of the data space."""
+"""Catalogue in DCAT: a listed data set at an offered level is a data set of the data space."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,10 +11,10 @@ from app.errors import InvalidParameter, NotFound
 from app.model import Level
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.catalogue import Listing, list_catalogue, listed
-from app.service.sharing.dataspace.following import provider_participant
+from app.service.sharing.catalogue import Listing, listed
+from app.service.sharing.dataspace.notifications import provider_participant
 from app.service.sharing.dataspace.offers import Offer, offer_policy, offers_at
-from app.service.sharing.dataspace.words import OFFER, PATH, dataset_of, dataset_urn, message
+from app.service.sharing.dataspace.vocabulary import OFFER, PATH, dataset_of, dataset_urn, message
 from app.store.database import installation
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
@@ -25,27 +25,18 @@ PULL, SHARE, PUSH = "HttpData-PULL", "DeltaSharing-PULL", "Storage-PUSH"
 PULLED = (MediaType.CSV, MediaType.PARQUET, MediaType.ARROW)
 
 
-@dataclass(frozen=True)
-class CatalogPage:
-    """A page of the catalogue, and the id of its last data set where more may come."""
-
-    catalog: dict[str, Any]
-    last: str | None
-
-
-def read_catalog(
-    resources: Resources, context: RequestContext, base: str, *, after: str, limit: int
-) -> CatalogPage:
-    """What this principal may ask for, from a data set on."""
-    found = list_catalogue(resources, context, after=after, limit=limit)
+def catalog_of(
+    resources: Resources, context: RequestContext, listings: Sequence[Listing], base: str
+) -> dict[str, Any]:
+    """Return listed data sets with what this principal may request of them."""
     with reading(resources.engine) as connection:
         service = _service(connection, base)
         entries = [
             _dataset(resources, connection, context, one, level, service["@id"])
-            for one in found
+            for one in listings
             for level in one.levels
         ]
-        catalog = message(
+        return message(
             "Catalog",
             **{"@id": f"{service['@id']}:catalog"},
             participantId=provider_participant(resources, connection),
@@ -53,13 +44,12 @@ def read_catalog(
             # The schema has no empty list.
             dataset=entries or None,
         )
-    return CatalogPage(catalog, found[-1].id if len(found) == limit else None)
 
 
 def read_dataset(
     resources: Resources, context: RequestContext, urn: str, base: str
 ) -> dict[str, Any]:
-    """One data set at one level; NotFound when it is not in the catalogue."""
+    """Return one data set at one level; NotFound when it is not in the catalogue."""
     absent = NotFound("There is no such data set in the catalogue.")
     named = dataset_of(urn)
     if named is None:
@@ -79,7 +69,7 @@ def read_dataset(
 
 
 def known_offer(connection: Connection, context: RequestContext, offer_id: str) -> Offer:
-    """An offer that this principal finds in the catalogue; InvalidParameter when there is none such."""
+    """Return an offer of the catalogue to this principal; InvalidParameter when there is none."""
     dataset_id = offer_id.removeprefix(OFFER).partition(":")[0] if OFFER in offer_id else ""
     dataset = datasets.one(connection, dataset_id)
     if dataset is not None and dataset.listed:
@@ -125,7 +115,7 @@ def _dataset(
         context.principal.id,
         rules.of(connection, listing.owner),
     )
-    ways = [
+    distributions = [
         {
             "@type": "Distribution",
             "format": PULL,
@@ -134,14 +124,14 @@ def _dataset(
         }
         for media_type in PULLED
     ]
-    ways.append({"@type": "Distribution", "format": SHARE, "accessService": service})
+    distributions.append({"@type": "Distribution", "format": SHARE, "accessService": service})
     if resources.outside.targets:
-        ways.append({"@type": "Distribution", "format": PUSH, "accessService": service})
+        distributions.append({"@type": "Distribution", "format": PUSH, "accessService": service})
     return {
         "@id": dataset_urn(listing.id, level.name),
         "@type": "Dataset",
         "dct:title": listing.name,
         "dct:description": listing.description,
         "hasPolicy": [offer_policy(offer) for offer in offers],
-        "distribution": ways,
+        "distribution": distributions,
     }

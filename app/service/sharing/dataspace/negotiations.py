@@ -1,4 +1,4 @@
-"""A negotiation is an agreement of ours seen through the protocol: same states, rules, log, signature."""
+"""Contract negotiations of the Dataspace Protocol: agreements with the same states, rules, log and signature."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from app.errors import Conflict, Hidden, InvalidParameter, Refusal, WrongState
 from app.model import Role
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.agreements import negotiating
+from app.service.sharing.agreements import negotiation as contracts
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft
 from app.service.sharing.dataspace.callbacks import checked_callback
 from app.service.sharing.dataspace.catalog import known_offer
 from app.service.sharing.dataspace.offers import current_offer
 from app.service.sharing.dataspace.policies import draft_from_offer, draft_from_terms
-from app.service.sharing.dataspace.words import NEGOTIATION, dataset_urn, own
+from app.service.sharing.dataspace.vocabulary import NEGOTIATION, dataset_urn, own
 from app.store.database.engine import reading
 from app.store.database.sharing import agreements, dataspace, principals
 from app.store.database.sharing.dataspace import Negotiation
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A negotiation as the protocol has it: once finalized it stays so, whatever comes of the agreement."""
+class ContractNegotiation:
+    """Negotiation in terms of the protocol: FINALIZED is final, whatever happens to the agreement."""
 
     provider_pid: str
     consumer_pid: str
     state: State
 
     @classmethod
-    def of(cls, agreement: Agreement, negotiation: Negotiation) -> Seen:
-        over = agreement.finalized_at is not None
-        state = State.FINALIZED if over else agreement.state
+    def of(cls, agreement: Agreement, negotiation: Negotiation) -> ContractNegotiation:
+        final = agreement.finalized_at is not None
+        state = State.FINALIZED if final else agreement.state
         return cls(NEGOTIATION + agreement.id, negotiation.consumer_pid, state)
 
 
@@ -48,8 +48,8 @@ def request_negotiation(
     consumer_pid: str,
     policy: Mapping[str, Any],
     callback: str,
-) -> Seen:
-    """Open a negotiation; the same request again finds the one that it opened."""
+) -> ContractNegotiation:
+    """Open a negotiation; the same request again returns the one that it opened."""
     require_participant(resources, context)
     offer_id = str(policy["@id"])
     address = checked_callback(resources, callback)
@@ -62,27 +62,29 @@ def request_negotiation(
         raise InvalidParameter("The target must be the data set of the offer.", parameter="target")
     draft = draft_from_offer(offer, policy, datetime.now(UTC))
 
-    def begin(connection: Connection, agreement_id: str) -> None:
+    def store_negotiation(connection: Connection, agreement_id: str) -> None:
         negotiation = Negotiation(
             agreement_id, context.principal.id, consumer_pid, offer_id, address
         )
         dataspace.add(connection, negotiation)
 
     try:
-        agreement = negotiating.open_agreement(resources, context, draft, None, begin)
+        agreement = contracts.open_agreement(resources, context, draft, None, store_negotiation)
     except Conflict:
         # The same request, sent at the same time, may have come first.
         found = _opened_before(resources, context, consumer_pid, offer_id, address)
         if found is None:
             raise
         return found
-    return Seen(NEGOTIATION + agreement.id, consumer_pid, agreement.state)
+    return ContractNegotiation(NEGOTIATION + agreement.id, consumer_pid, agreement.state)
 
 
-def show_negotiation(resources: Resources, context: RequestContext, provider_pid: str) -> Seen:
-    """A negotiation as it stands, for its consumer."""
+def show_negotiation(
+    resources: Resources, context: RequestContext, provider_pid: str
+) -> ContractNegotiation:
+    """Return a negotiation to its consumer."""
     with reading(resources.engine) as connection:
-        return Seen.of(*_known(connection, context, provider_pid))
+        return ContractNegotiation.of(*_known(connection, context, provider_pid))
 
 
 def counter(
@@ -92,15 +94,15 @@ def counter(
     consumer_pid: str,
     policy: Mapping[str, Any],
 ) -> None:
-    """Answer an offer with other terms: of the catalogue, or those that stand, changed."""
+    """Answer an offer with other terms: of the catalogue, or the present ones changed."""
     with reading(resources.engine) as connection:
         agreement, negotiation = _known(connection, context, provider_pid)
         _require_pid(negotiation, consumer_pid)
         draft = _countered(connection, context, agreement, policy)
-    negotiating.send(resources, context, agreement.id, Message.REQUEST, draft=draft)
+    contracts.send(resources, context, agreement.id, Message.REQUEST, draft=draft)
 
 
-def say(
+def send_message(
     resources: Resources,
     context: RequestContext,
     provider_pid: str,
@@ -113,12 +115,12 @@ def say(
         agreement, negotiation = _known(connection, context, provider_pid)
     _require_pid(negotiation, consumer_pid)
     if agreement.finalized_at is not None:
-        raise WrongState("The negotiation is finalized, and nothing can be said in it any more.")
-    negotiating.send(resources, context, agreement.id, message, reason=reason)
+        raise WrongState("The negotiation is finalized and accepts no more messages.")
+    contracts.send(resources, context, agreement.id, message, reason=reason)
 
 
 def require_participant(resources: Resources, context: RequestContext) -> None:
-    """A Refusal unless the principal is a recipient that has a name in a data space."""
+    """Raise Refusal unless the principal is a recipient with a participant id."""
     with reading(resources.engine) as connection:
         record = principals.one(connection, context.principal.id)
     if (
@@ -134,7 +136,7 @@ def require_participant(resources: Resources, context: RequestContext) -> None:
 
 def _opened_before(
     resources: Resources, context: RequestContext, consumer_pid: str, offer_id: str, callback: str
-) -> Seen | None:
+) -> ContractNegotiation | None:
     with reading(resources.engine) as connection:
         negotiation = dataspace.of_consumer(connection, context.principal.id, consumer_pid)
         if negotiation is None:
@@ -143,7 +145,7 @@ def _opened_before(
             raise Conflict("This consumerPid is that of another negotiation.")
         agreement = agreements.one(connection, negotiation.agreement)
     assert agreement is not None  # the negotiation has a foreign key on it
-    return Seen.of(agreement, negotiation)
+    return ContractNegotiation.of(agreement, negotiation)
 
 
 def _known(

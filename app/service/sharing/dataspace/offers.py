@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from app.agreement import Agreement, Item, Rule, Terms
-from app.service.sharing.dataspace.words import OFFER, TERMS, dataset_urn
+from app.service.sharing.dataspace.vocabulary import OFFER, TERMS, dataset_urn
 
 Constraint = dict[str, Any]
 

@@ -13,7 +13,7 @@ from app.errors import InvalidParameter
 from app.service.sharing.agreements.schedules import pause_of
 from app.service.sharing.agreements.terms import Draft, DraftItem
 from app.service.sharing.dataspace.offers import Offer
-from app.service.sharing.dataspace.words import TERMS
+from app.service.sharing.dataspace.vocabulary import TERMS
 
 NOT_STATED = "not stated"
 """The purpose of a request that names none, under an offer that asks for none."""

@@ -1,4 +1,4 @@
-"""Transfers as their parties see them: asked for, shown, suspended, resumed, completed, ended."""
+"""Use cases of transfers: request, show, list, suspend, resume, complete, terminate."""
 
 from __future__ import annotations
 
@@ -8,29 +8,27 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.agreement import Agreement, State, TransferState
+from app.agreement import Agreement, State, Transfer, TransferState
 from app.errors import Conflict, Hidden, InvalidParameter, NotFound, WrongState
 from app.model import Role
 from app.service.context import RequestContext, new_id
 from app.service.resources import Resources
-from app.service.sharing.agreements.lookup import acting_party, known_agreement
+from app.service.sharing.agreements.lookup import acting_party, known_agreement, locked_agreement
 from app.service.sharing.dataspace.callbacks import checked_callback
 from app.service.sharing.dataspace.catalog import PULL, PUSH, SHARE
-from app.service.sharing.dataspace.changing import change, move_soon
 from app.service.sharing.dataspace.negotiations import require_participant
-from app.service.sharing.dataspace.states import Message
-from app.service.sharing.dataspace.words import AGREEMENT, TRANSFER, own
+from app.service.sharing.dataspace.transfer_state import Message, change, enqueue_transfer
+from app.service.sharing.dataspace.vocabulary import AGREEMENT, TRANSFER, own
 from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import moment, reading
 from app.store.database.sharing import agreement_log, agreements, dataspace, transfers
-from app.store.database.sharing.transfers import Transfer
 
 LONGEST_REASON = 2_000
 
 
 @dataclass(frozen=True)
 class TransferRequest:
-    """What a consumer asks for."""
+    """Request of a consumer."""
 
     consumer_pid: str
     agreement: str
@@ -42,21 +40,19 @@ class TransferRequest:
 def request_transfer(
     resources: Resources, context: RequestContext, wanted: TransferRequest, base: str
 ) -> Transfer:
-    """Ask for the data of an agreement; the same request again finds the transfer that it made."""
+    """Request the data of an agreement; the same request again returns the transfer that it made."""
     require_participant(resources, context)
     callback = checked_callback(resources, wanted.callback)
     target = _target(resources, wanted)
-    found = _asked_before(resources, context, wanted, callback)
+    found = _requested_before(resources, context, wanted, callback)
     if found is not None:
         return found
     try:
         with unit_of_work(resources, context) as uow:
-            connection = uow.connection
-            agreement = _agreed(connection, context, wanted.agreement)
-            now = moment(connection)
+            connection, now = uow.connection, moment(uow.connection)
             transfer = Transfer(
                 id=new_id("tp"),
-                agreement=agreement.id,
+                agreement=_finalized(connection, context, wanted.agreement).id,
                 consumer=context.principal.id,
                 consumer_pid=wanted.consumer_pid,
                 state=TransferState.REQUESTED,
@@ -68,26 +64,25 @@ def request_transfer(
                 changed_at=now,
             )
             transfers.add(connection, transfer)
-            agreement_log.note(
+            agreement_log.append(
                 connection,
-                agreement,
-                at=max(now, agreement.changed_at),
+                transfer.agreement,
+                "transfer-request",
+                {"transfer": transfer.id, "format": wanted.format, "target": target},
                 principal=context.principal.id,
-                event="transfer-request",
-                facts={"transfer": transfer.id, "format": wanted.format, "target": target},
             )
-            move_soon(resources, connection, transfer.id)
-            uow.record("transfer.request", transfer.id, agreement=agreement.id)
+            enqueue_transfer(resources, connection, transfer.id)
+            uow.record("transfer.request", transfer.id, agreement=transfer.agreement)
     except Conflict:
         # The same request, sent at the same time, may have come first.
-        found = _asked_before(resources, context, wanted, callback)
+        found = _requested_before(resources, context, wanted, callback)
         if found is None:
             raise
         return found
     return transfer
 
 
-def say_as_consumer(
+def send_as_consumer(
     resources: Resources,
     context: RequestContext,
     provider_pid: str,
@@ -95,31 +90,30 @@ def say_as_consumer(
     message: Message,
     reason: str | None = None,
 ) -> None:
-    """A message of the protocol, in a transfer of the principal's own."""
+    """Send a message of the protocol about a transfer of the principal."""
     with reading(resources.engine) as connection:
         transfer = _own(connection, context, provider_pid)
     if transfer.consumer_pid != consumer_pid:
         raise InvalidParameter(
             "The consumerPid is not that of this transfer.", parameter="consumerPid"
         )
-    say(resources, context, transfer.id, message, reason)
+    send_message(resources, context, transfer.id, message, reason)
 
 
-def say(
+def send_message(
     resources: Resources,
     context: RequestContext,
     transfer_id: str,
     message: Message,
     reason: str | None = None,
 ) -> Transfer:
-    """Suspend, resume, complete or end a transfer, as one of the two parties of its agreement."""
+    """Suspend, resume, complete or terminate a transfer, as a party of its agreement."""
     with unit_of_work(resources, context) as uow:
         connection = uow.connection
         transfer = _known(connection, context, transfer_id)
-        agreements.lock(connection, transfer.agreement)
+        agreement = locked_agreement(connection, context, transfer.agreement)
         transfers.lock(connection, transfer_id)
         transfer = _known(connection, context, transfer_id)
-        agreement = known_agreement(connection, context, transfer.agreement)
         party = acting_party(context, agreement)
         if message is Message.START and transfer.state is TransferState.REQUESTED:
             raise WrongState(
@@ -127,15 +121,9 @@ def say(
                 state=transfer.state.value,
             )
         reason = None if reason is None else reason[:LONGEST_REASON]
-        _, transfer = change(
-            resources,
-            connection,
-            agreement,
-            transfer,
-            party,
-            message,
-            principal=context.principal.id,
-            reason=reason,
+        sender = context.principal.id
+        transfer = change(
+            resources, connection, transfer, party, message, principal=sender, reason=reason
         )
         uow.record(
             f"transfer.{message.value}",
@@ -148,13 +136,13 @@ def say(
 
 
 def show_own(resources: Resources, context: RequestContext, provider_pid: str) -> Transfer:
-    """A transfer by its name in the data space, for its consumer."""
+    """Return a transfer by its id in the data space, to its consumer."""
     with reading(resources.engine) as connection:
         return _own(connection, context, provider_pid)
 
 
 def show_transfer(resources: Resources, context: RequestContext, transfer_id: str) -> Transfer:
-    """A transfer, for the parties of its agreement and those who look on."""
+    """Return a transfer to the parties of its agreement, administrators and auditors."""
     with reading(resources.engine) as connection:
         return _known(connection, context, transfer_id)
 
@@ -162,7 +150,7 @@ def show_transfer(resources: Resources, context: RequestContext, transfer_id: st
 def list_transfers(
     resources: Resources, context: RequestContext, *, after: str, limit: int
 ) -> list[Transfer]:
-    """Transfers by id: the principal's own on either side, or all for administrators and auditors."""
+    """Return transfers by id: the principal's own on either side, or all for administrators and auditors."""
     everything = context.principal.role in (Role.ADMIN, Role.AUDITOR)
     party = None if everything else context.principal.id
     with reading(resources.engine) as connection:
@@ -170,7 +158,7 @@ def list_transfers(
 
 
 def _target(resources: Resources, wanted: TransferRequest) -> str | None:
-    """Where a push goes, None for a pull; InvalidParameter for what is neither."""
+    """Return the target of a push, None for a pull; InvalidParameter for other formats."""
     if wanted.format in (PULL, SHARE):
         if wanted.address is not None:
             raise InvalidParameter("A pull has no dataAddress.", parameter="dataAddress")
@@ -186,7 +174,7 @@ def _target(resources: Resources, wanted: TransferRequest) -> str | None:
     return str(target)
 
 
-def _asked_before(
+def _requested_before(
     resources: Resources, context: RequestContext, wanted: TransferRequest, callback: str
 ) -> Transfer | None:
     with reading(resources.engine) as connection:
@@ -199,8 +187,8 @@ def _asked_before(
     return found
 
 
-def _agreed(connection: Connection, context: RequestContext, urn: str) -> Agreement:
-    """The finalized agreement, locked; others' do not exist for the principal."""
+def _finalized(connection: Connection, context: RequestContext, urn: str) -> Agreement:
+    """Lock and return the principal's finalized agreement."""
     agreement_id = own(AGREEMENT, urn)
     agreements.lock(connection, agreement_id)
     agreement = agreements.one(connection, agreement_id)

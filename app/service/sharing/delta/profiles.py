@@ -1,7 +1,7 @@
-"""The profile of a share: where it is, and a key that is good for it and for nothing else.
+"""Delta Sharing profile of an agreement, with a key for its share alone.
 
-A key is kept as a hash, so that none can be shown again: each profile carries a new key and ends the
-one before it. The key ends with the agreement: at its end by the clock, at a termination at once.
+Keys are stored as hashes and cannot be shown again: each profile has a new key and revokes the previous one.
+The key ends with the agreement, at a termination at once.
 """
 
 from __future__ import annotations
@@ -9,36 +9,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import Connection
+
 from app.agreement import Party, State, is_in_force
 from app.errors import Refusal, WrongState
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.agreements.lookup import known_agreement, party_of
+from app.service.sharing.agreements.lookup import locked_agreement, party_of
+from app.service.sharing.events import AgreementChanged
 from app.service.unit_of_work import unit_of_work
+from app.store.database.audit_log import Fact
 from app.store.database.engine import moment
-from app.store.database.sharing import agreement_log, agreements, principals
-from app.store.database.sharing.agreement_log import Fact
+from app.store.database.sharing import agreement_log, principals
 
 
 @dataclass(frozen=True, repr=False)
 class Profile:
-    """A key for one agreement, and when it ends if nobody ends it before."""
+    """Key for one agreement, and when it expires unless it is revoked before."""
 
     key: str
     expires_at: datetime | None
 
 
 def give_profile(resources: Resources, context: RequestContext, agreement_id: str) -> Profile:
-    """A new key for the recipient of a finalized agreement; the one given before ends now."""
+    """Return a new key to the recipient of a finalized agreement, and revoke the previous one."""
     with unit_of_work(resources, context) as uow:
         connection = uow.connection
-        known_agreement(connection, context, agreement_id)
-        agreements.lock(connection, agreement_id)
-        agreement = known_agreement(connection, context, agreement_id)
+        agreement = locked_agreement(connection, context, agreement_id)
         if party_of(context, agreement) is not Party.CONSUMER:
             raise Refusal("a profile is for the recipient of the agreement alone")
-        now = moment(connection)
-        begins_later = agreement.state is State.FINALIZED and now < agreement.terms.starts_at
+        now, terms = moment(connection), agreement.terms
+        begins_later = agreement.state is State.FINALIZED and now < terms.starts_at
         if not (is_in_force(agreement, now) or begins_later):
             raise WrongState(
                 "there is a profile while the agreement is finalized and has not ended",
@@ -46,15 +47,17 @@ def give_profile(resources: Resources, context: RequestContext, agreement_id: st
             )
         ended = principals.revoke_share_keys(connection, agreement_id, now)
         key = principals.add_key(connection, context.principal.id, now, agreement=agreement_id)
-        facts: dict[str, Fact] = {"key": principals.public_id(key), "ended": ended}
-        agreement_log.note(
-            connection,
-            agreement,
-            at=max(now, agreement.changed_at),
-            principal=context.principal.id,
-            event="profile",
-            facts=facts,
-        )
+        key_id = principals.public_id(key)
+        facts: dict[str, Fact] = {"key": key_id, "ended": ended}
+        principal = context.principal.id
+        agreement_log.append(connection, agreement_id, "profile", facts, principal=principal)
         uow.record("agreement.profile", agreement_id, **facts)
-    terms = agreement.terms
     return Profile(key, None if terms.renews else terms.ends_at)
+
+
+def revoke_after_change(
+    _resources: Resources, connection: Connection, event: AgreementChanged
+) -> None:
+    """Revoke the keys of profiles when their agreement is terminated."""
+    if event.agreement.state is State.TERMINATED:
+        principals.revoke_share_keys(connection, event.agreement.id, moment(connection))

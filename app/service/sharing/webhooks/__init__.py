@@ -1,1 +1,1 @@
-"""Webhooks: what happens to agreements, told to addresses that their parties named."""
+"""Webhooks: notifications of agreements to addresses of their parties."""

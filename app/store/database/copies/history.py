@@ -28,6 +28,7 @@ from sqlalchemy import Connection, Row, insert, select
 
 from app.model import HistoryEntry
 from app.store.database import tables
+from app.store.database.hash_chain import broken_links
 
 
 class HistoryNotWhole(Exception):
@@ -126,12 +127,8 @@ def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
 
     Before them come `count` others, the last of which has the hash `previous`.
     """
-    for number, entry in enumerate(entries, start=count + 1):
-        linked = entry.sequence == number and entry.previous_hash == previous
-        if not linked or entry.hash != entry_hash(entry):
-            return False
-        previous = entry.hash
-    return True
+    broken = broken_links(entries, entry_hash, first_hash=previous, first=count + 1)
+    return next(broken, None) is None
 
 
 def entry_hash(entry: HistoryEntry) -> str:

@@ -1,97 +1,74 @@
-"""An agreement's own log: append-only, its entries chained by hash from the agreement's id on.
+"""Log of an agreement: append-only, a hash chain (`hash_chain.py`) that begins with the SHA-256 of the agreement's id.
 
-    hash = SHA-256(canonical JSON (RFC 8785) of the entry without its hash), the moment in UTC with
-    microseconds; the previous hash of the first entry is SHA-256 of the agreement's id.
-
-The newest sequence and hash stand in the agreement itself and are changed with it, so that two who
-write at once cannot both follow the same entry. The database refuses to change or remove an entry.
+The newest sequence and hash stand in the agreement and change with it. The database refuses to change or
+remove an entry.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from typing import Any
 
-import rfc8785
 from sqlalchemy import Connection, Row, insert, select, update
 
 from app.agreement import Agreement, AgreementEntry, Party, State
-from app.store.database import tables
+from app.store.database import hash_chain, tables
+from app.store.database.audit_log import Fact
+from app.store.database.engine import moment
+from app.store.database.hash_chain import all_entries, chained, entry_hash
 
-Fact = str | int | float | bool | None
+SERVICE = "service"
+"""Principal of entries that no party made."""
 
 
 def first_hash(agreement_id: str) -> str:
-    """What stands before the first entry."""
+    """Return the hash before the first entry."""
     return hashlib.sha256(agreement_id.encode()).hexdigest()
 
 
-def entry_after(
-    agreement: Agreement,
-    *,
-    at: datetime,
-    principal: str,
-    party: Party | None,
-    event: str,
-    state: State,
-    facts: Mapping[str, Fact],
-) -> AgreementEntry:
-    """The entry that comes next."""
-    entry = AgreementEntry(
-        agreement=agreement.id,
-        sequence=agreement.log_sequence + 1,
-        at=at,
-        principal=principal,
-        party=party,
-        event=event,
-        state=state,
-        facts=dict(facts),
-        previous_hash=agreement.log_hash,
-        hash="",
-    )
-    return replace(entry, hash=entry_hash(entry))
-
-
-def append(connection: Connection, entry: AgreementEntry) -> None:
-    """Keep an entry. The agreement's head must be changed to it in the same transaction."""
-    connection.execute(insert(tables.agreement_log).values(**asdict(entry)))
-
-
-def note(
+def append(
     connection: Connection,
-    agreement: Agreement,
-    *,
-    at: datetime,
-    principal: str,
+    agreement_id: str,
     event: str,
     facts: Mapping[str, Fact],
-) -> Agreement:
-    """Keep what happened under an agreement, which the principal has locked, and its new head."""
-    entry = entry_after(
-        agreement,
-        at=at,
-        principal=principal,
-        party=None,
-        event=event,
-        state=agreement.state,
-        facts=facts,
+    *,
+    principal: str = SERVICE,
+    party: Party | None = None,
+) -> AgreementEntry:
+    """Add an entry and move the head of the agreement, which this transaction has locked.
+
+    Its moment is never before that of the last change, whatever the clock did.
+    """
+    agreements = tables.agreements
+    head = connection.execute(select(agreements).where(agreements.c.id == agreement_id)).one()
+    entry = chained(
+        AgreementEntry(
+            agreement=agreement_id,
+            sequence=head.log_sequence + 1,
+            at=max(moment(connection), head.changed_at),
+            principal=principal,
+            party=party,
+            event=event,
+            state=State(head.state),
+            facts=dict(facts),
+            previous_hash=head.log_hash,
+            hash="",
+        )
     )
-    append(connection, entry)
+    connection.execute(insert(tables.agreement_log).values(**vars(entry)))
     connection.execute(
-        update(tables.agreements)
-        .where(tables.agreements.c.id == agreement.id)
+        update(agreements)
+        .where(agreements.c.id == agreement_id)
         .values(log_sequence=entry.sequence, log_hash=entry.hash)
     )
-    return replace(agreement, log_sequence=entry.sequence, log_hash=entry.hash)
+    return entry
 
 
 def page(
     connection: Connection, agreement_id: str, *, after: int, limit: int
 ) -> list[AgreementEntry]:
-    """Entries in order, after the sequence number given."""
+    """Return entries in order, after a sequence number."""
     log = tables.agreement_log
     rows = connection.execute(
         select(log)
@@ -103,36 +80,15 @@ def page(
 
 
 def broken_links(connection: Connection, agreement: Agreement) -> Iterator[str]:
-    """What is wrong with the chain, one sentence each; nothing when it is whole."""
-    previous, expected = first_hash(agreement.id), 1
-    while entries := page(connection, agreement.id, after=expected - 1, limit=1_000):
-        for entry in entries:
-            if entry.sequence != expected or entry.previous_hash != previous:
-                yield f"entry {entry.sequence} does not follow from the one before it"
-            if entry_hash(entry) != entry.hash:
-                yield f"entry {entry.sequence} was altered"
-            previous, expected = entry.hash, entry.sequence + 1
-    if (agreement.log_sequence, agreement.log_hash) != (expected - 1, previous):
-        yield f"the log ends at entry {expected - 1}, but the agreement names another end"
-
-
-def entry_hash(entry: AgreementEntry) -> str:
-    """The hash at the head of this module."""
-    said = {name: value for name, value in asdict(entry).items() if name != "hash"}
-    said["at"] = entry.at.astimezone(UTC).isoformat(timespec="microseconds")
-    return hashlib.sha256(rfc8785.dumps(said)).hexdigest()
+    """Yield one sentence per fault of the chain; nothing when it is whole."""
+    return hash_chain.broken_links(
+        all_entries(lambda after: page(connection, agreement.id, after=after, limit=1_000)),
+        entry_hash,
+        first_hash=first_hash(agreement.id),
+        head=(agreement.log_sequence, agreement.log_hash),
+    )
 
 
 def _entry(row: Row[tuple[Any, ...]]) -> AgreementEntry:
-    return AgreementEntry(
-        agreement=row.agreement,
-        sequence=row.sequence,
-        at=row.at,
-        principal=row.principal,
-        party=None if row.party is None else Party(row.party),
-        event=row.event,
-        state=State(row.state),
-        facts=row.facts,
-        previous_hash=row.previous_hash,
-        hash=row.hash,
-    )
+    party = None if row.party is None else Party(row.party)
+    return AgreementEntry(**{**row._mapping, "party": party, "state": State(row.state)})

@@ -2,142 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import Connection, Select, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
-from app.agreement import Channel
+from app.agreement import DeliveryState, PlannedDelivery
 from app.store.database import tables
 
-
-class DeliveryState(StrEnum):
-    """Where a delivery stands; the last three are its end."""
-
-    PLANNED = "planned"
-    DELIVERED = "delivered"
-    FAILED = "failed"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True)
-class PlannedDelivery:
-    """One delivery of one item.
-
-    where:
-        target  a name that the operator allowed, for pushing; else empty
-        cause   `once`, `rows:<count>` or `due:<moment>`: one cause is delivered once
-        state   `ended` when the agreement was over before it could be delivered
-    """
-
-    id: str
-    agreement: str
-    position: int
-    channel: Channel
-    target: str
-    cause: str
-    created_at: datetime
-    state: DeliveryState = DeliveryState.PLANNED
-    copy: str | None = None
-    rows: int | None = None
-    checksum: str | None = None
-    problem: str | None = None
-    delivered_at: datetime | None = None
+DELIVERIES = tables.deliveries
+COLUMNS = tables.deliveries.c
 
 
 def add(connection: Connection, delivery: PlannedDelivery) -> bool:
-    """Plan a delivery under an agreement that the principal has locked; False when it is planned."""
-    known = tables.deliveries.c
-    same = select(known.id).where(
-        known.agreement == delivery.agreement,
-        known.position == delivery.position,
-        known.channel == delivery.channel.value,
-        known.target == delivery.target,
-        known.cause == delivery.cause,
-    )
-    if connection.execute(same).first() is not None:
+    """Plan a delivery under an agreement that is locked; False when it is planned already."""
+    if _exists(connection, *_same(delivery), COLUMNS.cause == delivery.cause):
         return False
-    said = {**vars(delivery), "channel": delivery.channel.value, "state": delivery.state.value}
-    connection.execute(insert(tables.deliveries).values(**said))
+    connection.execute(insert(DELIVERIES).values(**vars(delivery)))
     return True
 
 
 def one(connection: Connection, delivery_id: str) -> PlannedDelivery | None:
-    """A delivery by id."""
-    query = select(tables.deliveries).where(tables.deliveries.c.id == delivery_id)
-    return next(iter(_found(connection, query)), None)
+    """Return a delivery by id."""
+    return next(iter(_select(connection, COLUMNS.id == delivery_id)), None)
 
 
 def of(
     connection: Connection, agreement_id: str, *, after: str, limit: int
 ) -> list[PlannedDelivery]:
-    """The deliveries of an agreement, by id."""
-    known = tables.deliveries.c
-    query = select(tables.deliveries).where(known.agreement == agreement_id, known.id > after)
-    return _found(connection, query.order_by(known.id).limit(limit))
+    """Return the deliveries of an agreement, by id."""
+    wanted = COLUMNS.agreement == agreement_id, COLUMNS.id > after
+    return _select(connection, *wanted, limit=limit)
 
 
 def unfinished(connection: Connection, before: datetime, limit: int) -> list[str]:
-    """Deliveries that were planned before a moment and have not ended."""
-    known = tables.deliveries.c
-    query = select(known.id).where(
-        known.state == DeliveryState.PLANNED.value, known.created_at < before
+    """Return the ids of deliveries planned before a moment and not ended, the oldest first."""
+    query = select(COLUMNS.id).where(
+        COLUMNS.state == DeliveryState.PLANNED, COLUMNS.created_at < before
     )
-    return list(connection.execute(query.order_by(known.created_at).limit(limit)).scalars())
+    return list(connection.execute(query.order_by(COLUMNS.created_at).limit(limit)).scalars())
 
 
 def is_first(connection: Connection, delivery: PlannedDelivery) -> bool:
-    """Whether nothing of its item was delivered before on its way."""
-    known = tables.deliveries.c
-    query = select(known.id).where(
-        known.agreement == delivery.agreement,
-        known.position == delivery.position,
-        known.channel == delivery.channel.value,
-        known.target == delivery.target,
-        known.state == DeliveryState.DELIVERED.value,
-        known.id != delivery.id,
-    )
-    return connection.execute(query).first() is None
+    """Return whether nothing of its item was delivered on its channel before."""
+    delivered = COLUMNS.state == DeliveryState.DELIVERED
+    return not _exists(connection, *_same(delivery), delivered, COLUMNS.id != delivery.id)
 
 
-def end(
-    connection: Connection,
-    delivery_id: str,
-    state: DeliveryState,
-    *,
-    copy: str | None = None,
-    rows: int | None = None,
-    checksum: str | None = None,
-    problem: str | None = None,
-    delivered_at: datetime | None = None,
-) -> bool:
+def end(connection: Connection, delivery_id: str, state: DeliveryState, **values: object) -> bool:
     """End a delivery; False when it had ended."""
-    known = tables.deliveries.c
-    changed = connection.execute(
-        update(tables.deliveries)
-        .where(known.id == delivery_id, known.state == DeliveryState.PLANNED.value)
-        .values(
-            state=state.value,
-            copy=copy,
-            rows=rows,
-            checksum=checksum,
-            problem=problem,
-            delivered_at=delivered_at,
-        )
-    )
-    return changed.rowcount == 1
+    planned = COLUMNS.id == delivery_id, COLUMNS.state == DeliveryState.PLANNED
+    statement = update(DELIVERIES).where(*planned).values(state=state, **values)
+    return connection.execute(statement).rowcount == 1
 
 
-def _found(connection: Connection, query: Select[Any]) -> list[PlannedDelivery]:
-    return [
-        PlannedDelivery(
-            **{
-                **row._mapping,
-                "channel": Channel(row.channel),
-                "state": DeliveryState(row.state),
-            }
-        )
-        for row in connection.execute(query)
-    ]
+def _same(delivery: PlannedDelivery) -> tuple[ColumnElement[bool], ...]:
+    names = "agreement", "position", "channel", "target"
+    return tuple(COLUMNS[name] == getattr(delivery, name) for name in names)
+
+
+def _exists(connection: Connection, *wanted: ColumnElement[bool]) -> bool:
+    return connection.execute(select(COLUMNS.id).where(*wanted)).first() is not None
+
+
+def _select(
+    connection: Connection, *wanted: ColumnElement[bool], limit: int | None = None
+) -> list[PlannedDelivery]:
+    query = select(DELIVERIES).where(*wanted).order_by(COLUMNS.id).limit(limit)
+    return [PlannedDelivery(**row._mapping) for row in connection.execute(query)]

@@ -11,27 +11,16 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
-from app.model import Principal, Role
+from app.model import Principal, PrincipalRecord, Role
 from app.store.database import tables
 from app.store.database.engine import lock_row
 
 ENVIRONMENT_KEY = "environment"
-
-
-@dataclass(frozen=True)
-class PrincipalRecord:
-    """A principal as an administrator sees it, with the public ids of its live keys."""
-
-    principal: Principal
-    created_at: datetime
-    revoked_at: datetime | None
-    keys: tuple[str, ...]
-    participant_id: str | None = None
 
 
 def add(

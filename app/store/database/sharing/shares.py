@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, Select, and_, func, or_, select
 
 from app.agreement import Item
 from app.store.database import tables
-from app.store.database.sharing.agreements import in_force
+from app.store.database.sharing.agreements import in_force, item_of
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,5 @@ def _shares(now: datetime) -> Select[tuple[str, str, str, bool]]:
     )
 
 
-def _table(row: Row[tuple[Any, ...]]) -> TableRow:
-    columns = None if row.columns is None else tuple(row.columns)
-    item = Item(row.dataset, row.level, row.noise_variance, columns, row.rows_since)
-    return TableRow(row.agreement, row.position, item, row.name)
+def _table(row: Row[Any]) -> TableRow:
+    return TableRow(row.agreement, row.position, item_of(row), row.name)

@@ -1,4 +1,4 @@
-"""The keys that the service signs agreements with: the newest signs, all of them are published."""
+"""Keys with which the service signs agreements: the newest signs, all of them are published."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from sqlalchemy import Connection, insert, select, update
 
 from app.store.database import tables
 
+COLUMNS = tables.signing_keys.c
+
 
 @dataclass(frozen=True, repr=False)
 class SigningKey:
-    """A key pair of Ed25519; the private half is sealed."""
+    """Ed25519 key pair; the private half is sealed."""
 
     id: str
     public: bytes
@@ -22,32 +24,17 @@ class SigningKey:
 
 
 def add(connection: Connection, key: SigningKey) -> None:
-    """Keep a key."""
-    connection.execute(
-        insert(tables.signing_keys).values(
-            id=key.id,
-            public=key.public,
-            sealed=key.sealed,
-            created_at=key.created_at,
-            retired_at=key.retired_at,
-        )
-    )
+    """Insert a key."""
+    connection.execute(insert(tables.signing_keys).values(**vars(key)))
 
 
 def retire_others(connection: Connection, key_id: str, now: datetime) -> None:
-    """From now on no key but this one signs."""
-    keys = tables.signing_keys.c
-    connection.execute(
-        update(tables.signing_keys)
-        .where(keys.id != key_id, keys.retired_at.is_(None))
-        .values(retired_at=now)
-    )
+    """Retire every key but this one."""
+    others = COLUMNS.id != key_id, COLUMNS.retired_at.is_(None)
+    connection.execute(update(tables.signing_keys).where(*others).values(retired_at=now))
 
 
-def all_of_them(connection: Connection) -> list[SigningKey]:
-    """Every key that ever signed, the oldest first."""
-    keys = tables.signing_keys.c
-    rows = connection.execute(select(tables.signing_keys).order_by(keys.created_at, keys.id))
-    return [
-        SigningKey(row.id, row.public, row.sealed, row.created_at, row.retired_at) for row in rows
-    ]
+def all_keys(connection: Connection) -> list[SigningKey]:
+    """Return every key that ever signed, the oldest first."""
+    query = select(tables.signing_keys).order_by(COLUMNS.created_at, COLUMNS.id)
+    return [SigningKey(**row._mapping) for row in connection.execute(query)]

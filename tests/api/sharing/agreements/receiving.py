@@ -16,8 +16,8 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from app.service.jobs.runner import Runner
 from app.service.resources import Resources
-from app.service.sharing.deliveries import delivering, planning
-from app.service.sharing.webhooks import outbox
+from app.service.sharing.deliveries import plans
+from app.service.sharing.outbox import outbox
 
 LOOPBACK = {"WEBHOOK_NETWORKS": "127.0.0.0/8"}
 WAIT_SECONDS = 600.0
@@ -92,8 +92,8 @@ def receiving(own: Receiver | None = None) -> Iterator[Receiver]:
 def working(resources: Resources, pauses: tuple[float, ...] = (0.05,) * 3) -> Iterator[Runner]:
     """Workers of this process, with short pauses between tries."""
     types = resources.jobs.job_types
-    types[outbox.SEND] = replace(outbox.SENDING, retry_delays=pauses)
-    types[planning.DELIVER] = replace(delivering.DELIVERING, retry_delays=pauses)
+    for kind in (outbox.SEND, plans.DELIVER):
+        types[kind] = replace(types[kind], retry_delays=pauses)
     runner = Runner(resources, 2)
     runner.start()
     try:

@@ -13,14 +13,14 @@ import pytest
 from sqlalchemy import update
 
 from app.agreement import Agreement, State, Terms
-from app.model import Principal
-from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.deliveries import delivering, planning
-from app.service.sharing.deliveries.pushing import push_copy, take_back
+from app.service.sharing.agreements import expiry
+from app.service.sharing.deliveries import plans
+from app.service.sharing.deliveries.engine import RightEnded
+from app.service.sharing.deliveries.targets import new_file, remove_file
 from app.store.database import tables
 from app.store.database.engine import moment, reading, writing
-from app.store.database.sharing import agreements, principals
+from app.store.database.sharing import agreements
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import PEOPLE, Parties, parties
 from tests.api.sharing.agreements.receiving import (
@@ -155,28 +155,20 @@ def test_a_push_to_a_bucket_is_there_whole_or_not_at_all(
         )
         assert content == copy.content
 
-        # The right ends while the file is written.
-        def ended() -> None:
-            raise delivering.Over
+        place = service.app.state.resources.outside.targets["lake"]
 
-        resources = service.app.state.resources
-        record = known_principal(resources, two.recipient_id)
-        with pytest.raises(delivering.Over):
-            push_copy(
-                resources, RequestContext(record, "-"), newest["copy"], "lake", "broken/off", ended
-            )
+        def break_off() -> None:
+            with new_file(place, "broken/off") as file:
+                file.write(b"PAR1")
+                raise RightEnded
+
+        with pytest.raises(RightEnded):
+            break_off()
         assert len(s3.objects()) == 2
         begun = f"out/{agreement}/.0-{two.dataset}-rows-80.parquet.0123456789ab"
         s3.client.put_object(Bucket=s3.bucket, Key=begun, Body=b"PAR1")
-        take_back(resources, "lake", f"{agreement}/0-{two.dataset}-rows-80.parquet")
+        remove_file(place, f"{agreement}/0-{two.dataset}-rows-80.parquet")
         assert s3.objects() == [f"{at}-40.parquet"]
-
-
-def known_principal(resources: Resources, principal: str) -> Principal:
-    with reading(resources.engine) as connection:
-        record = principals.one(connection, principal)
-    assert record is not None
-    return record.principal
 
 
 def test_a_delivery_that_fails_is_told_and_kept(
@@ -216,10 +208,10 @@ def test_planning_again_plans_nothing_twice(two_on_each: Parties) -> None:
     both = two_on_each
     resources: Resources = both.service.app.state.resources
     agreement = both.finalized(refresh="on_append")["id"]
-    assert planning.plan_one(resources, agreement) == 0
+    assert plans.plan_one(resources, agreement) == 0
     append(both)
-    assert planning.plan_one(resources, agreement) == 1
-    assert planning.plan_one(resources, agreement) == 0
+    assert plans.plan_one(resources, agreement) == 1
+    assert plans.plan_one(resources, agreement) == 0
     assert [one["cause"] for one in deliveries(both, agreement)] == ["rows:40", "rows:80"]
 
 
@@ -230,14 +222,14 @@ def test_what_is_due_is_planned_by_the_round_each_time_once(two: Parties, refres
     with reading(resources.engine) as connection:
         now = moment(connection)
         assert agreements.to_plan(connection, now) == [agreement]
-    assert planning.plan_one(resources, agreement) == 0
+    assert plans.plan_one(resources, agreement) == 0
     with writing(resources.engine) as connection:
         earlier = tables.agreements.c.starts_at
         begun = connection.execute(tables.agreements.select()).one().starts_at
         assert earlier is not None
         connection.execute(update(tables.agreements).values(starts_at=begun - timedelta(hours=13)))
-    assert planning.plan_one(resources, agreement) == 1
-    assert planning.plan_one(resources, agreement) == 0
+    assert plans.plan_one(resources, agreement) == 1
+    assert plans.plan_one(resources, agreement) == 0
 
 
 def test_an_agreement_that_begins_later_is_delivered_when_it_begins(two: Parties) -> None:
@@ -250,7 +242,7 @@ def test_an_agreement_that_begins_later_is_delivered_when_it_begins(two: Parties
         )
     with reading(resources.engine) as connection:
         assert agreements.to_plan(connection, moment(connection)) == [agreement]
-    assert planning.plan_one(resources, agreement) == 1
+    assert plans.plan_one(resources, agreement) == 1
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -279,7 +271,7 @@ def test_ends_are_told_thirty_seven_and_one_days_ahead(
     end = None if lasts is None else START + lasts * DAY
     terms = Terms((), "p", "", "", "", START, end, renews, "once", (), False)
     agreement = Agreement("ag", "p", "c", State.FINALIZED, 1, terms, None, START, START)
-    mark = planning.mark_of(agreement, START + passed * DAY)
+    mark = expiry.end_notice(agreement, START + passed * DAY)
     assert (None if mark is None else mark[1]) == days
 
 
@@ -293,7 +285,7 @@ def test_an_end_ahead_is_told_once(
         end = datetime.now(UTC) + 40 * DAY
         agreement = two.finalized(ends_at=end.isoformat())["id"]
         for ahead in (35, 25, 24, 6, 5, 0.5):
-            planning.tell_of_ends(resources, end - ahead * DAY)
+            expiry.announce_ends(resources, end - ahead * DAY)
         until(lambda: len(receiver.got) == 3)
     assert sorted(one["data"]["days"] for one in receiver.verified()) == [1, 7, 30]
     assert {one["data"]["agreement"] for one in receiver.verified()} == {agreement}
@@ -318,7 +310,7 @@ def test_the_same_terms_have_the_same_cause_until_something_is_new(service: Serv
         terms = replace(known.terms, starts_at=START)
         item = terms.items[0]
         causes = [
-            planning.cause_of(connection, terms, item, START + hours * timedelta(hours=1))
+            plans.cause_of(connection, terms, item, START + hours * timedelta(hours=1))
             for hours in (0, 23.9, 24, 49)
         ]
     days = ("2026-01-01", "2026-01-01", "2026-01-02", "2026-01-03")

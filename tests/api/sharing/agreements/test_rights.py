@@ -11,12 +11,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from app.agreement import TransferState
+from app.agreement import Transfer, TransferState
 from app.service import unit_of_work
 from app.store.database import tables
 from app.store.database.engine import moment, reading, writing
 from app.store.database.sharing import principals, transfers
-from app.store.database.sharing.transfers import Transfer
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import PEOPLE, Parties, parties
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.service.sharing.webhooks import outbox
-from app.service.sharing.webhooks.posting import AddressRefused, destination, is_public
+from app.service.sharing.outbox import outbox
+from app.service.sharing.outbox.http_post import AddressRefused, destination, is_public
+from app.service.sharing.webhooks.events import Event
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import parties
 from tests.api.sharing.agreements.receiving import (
@@ -39,7 +40,7 @@ def test_every_state_is_told_signed_and_seen(
         )
     told = {one["type"] for one in receiver.verified()}
     assert "agreement.terminated" in told
-    assert told <= {event.value for event in outbox.Event}
+    assert told <= {event.value for event in Event}
     last = next(one for one in receiver.verified() if one["type"] == "agreement.terminated")
     assert last["data"]["agreement"] == agreement["id"]
     assert last["data"]["state"] == "TERMINATED"

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from app.service.sharing.webhooks import posting
-from app.service.sharing.webhooks.posting import AddressRefused, destination, posted
+from app.service.sharing.outbox import http_post
+from app.service.sharing.outbox.http_post import AddressRefused, destination, post
 
 LOOPBACK = ("127.0.0.0/8",)
 Answering = Callable[[socket.socket], None]
@@ -34,7 +34,7 @@ def receiver(answering: Answering) -> Iterator[str]:
 
 def sent(answering: Answering) -> tuple[int | None, str]:
     with receiver(answering) as url:
-        return posted(url, LOOPBACK, b"{}", {"webhook-id": "msg"})
+        return post(url, LOOPBACK, b"{}", {"webhook-id": "msg"})
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_status_of_the_answer_is_what_counts(answer: bytes, status: int | No
 def test_a_receiver_that_drips_a_header_is_left_at_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(posting, "TRY_SECONDS", 0.3)
+    monkeypatch.setattr(http_post, "ATTEMPT_SECONDS", 0.3)
     left = threading.Event()
 
     def drip(connection: socket.socket) -> None:
@@ -78,7 +78,7 @@ def test_a_receiver_that_drips_a_header_is_left_at_the_deadline(
     ],
 )
 def test_a_head_that_is_too_long_is_no_answer(head: bytes) -> None:
-    assert len(head) > posting.ANSWER_BYTES
+    assert len(head) > http_post.ANSWER_BYTES
     assert sent(lambda connection: connection.sendall(head))[0] is None
 
 
@@ -105,7 +105,7 @@ def test_the_request_names_its_host_and_length() -> None:
 
         thread = threading.Thread(target=receive)
         thread.start()
-        assert posted(f"http://127.0.0.1:{port}/told?x=1", LOOPBACK, b"{}")[0] == 200
+        assert post(f"http://127.0.0.1:{port}/told?x=1", LOOPBACK, b"{}")[0] == 200
         thread.join()
     head = b"".join(got).split(b"\r\n\r\n")[0].decode().split("\r\n")
     assert head[0] == "POST /told?x=1 HTTP/1.1"

@@ -1,7 +1,8 @@
-"""What is in a shared table: its version, its columns, and its files with signed addresses.
+"""Content of a shared table: its version, its columns, and its files with signed URLs.
 
-The version is the number of rows that ever came into the table and of those that left it again: it
-rises with each, and needs no memory. Versions of the past are not kept.
+    version = rows ever added to the table + rows retired from it.
+
+Past versions are not kept.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from app.service.copies.generation.release import Selection
 from app.service.copies.issue import Wanted, issue_copy
 from app.service.progress import Progress
 from app.service.resources import Resources
-from app.service.sharing.delta.listing import (
+from app.service.sharing.delta.shares import (
     SharedTable,
     known_share,
     known_table,
@@ -31,12 +32,12 @@ from app.store.database.datasets import datasets
 from app.store.database.engine import reading
 
 TABLES = uuid.UUID("6c0e4b4e-5ad3-4f0b-9d43-8f0b6a0d6a55")
-"""Under which the ids of tables are made: the same table has the same id for ever."""
+"""Namespace of table ids."""
 
 
 @dataclass(frozen=True)
 class TableState:
-    """A shared table at this moment."""
+    """Shared table at this moment."""
 
     table: SharedTable
     id: str
@@ -45,7 +46,7 @@ class TableState:
 
     @property
     def selection(self) -> Selection:
-        """What the table has of its copy."""
+        """Columns and rows of the copy that the table has."""
         names = tuple(column.name for column in self.columns)
         return Selection(names, self.table.item.rows_since)
 
@@ -53,7 +54,7 @@ class TableState:
 def table_state(
     resources: Resources, context: RequestContext, share: str, schema: str, table: str
 ) -> tuple[TableState, RequestContext]:
-    """A table as it is now, and the principal with the rights of its agreement alone."""
+    """Return a table, and the context with the rights of its agreement alone."""
     with reading(resources.engine) as connection:
         known, limited = known_share(connection, context, share)
         found = known_table(connection, known.id, schema, table)
@@ -71,7 +72,7 @@ def query_table(
     enough_rows: int | None,
     version: int | None,
 ) -> tuple[TableState, SignedFiles]:
-    """A table with its files, as many of them as have `enough_rows`; the copy is issued if it never was.
+    """Return a table with the files that have `enough_rows` together; its copy is issued if need be.
 
     InvalidParameter for a version that is not the present one.
     """
@@ -94,9 +95,9 @@ def query_table(
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A table whose files are there to be read.
+    """Table whose files are written.
 
-    `checksum` is of the file or, where it has several, of their checksums in order, each in a line.
+    `checksum` is of the file; of several files, of their checksums in order, one per line.
     """
 
     name: str
@@ -113,7 +114,7 @@ def write_table(
     copy_id: str,
     progress: Progress,
 ) -> WrittenTable:
-    """Write the files of an item's table ahead of the first who asks for them."""
+    """Write the files of an item's table ahead of the first query."""
     with reading(resources.engine) as connection:
         table = table_of(connection, agreement_id, position)
         state = _state(connection, table)
@@ -132,7 +133,7 @@ def require_present(state: TableState, version: int | None) -> None:
 
 
 def not_kept(state: TableState) -> InvalidParameter:
-    """What is said to those who ask for the past."""
+    """Return the error of a request for another version than the present one."""
     return InvalidParameter(
         f"the table is at version {state.version}, and nothing else of its history is kept",
         parameter="version",
@@ -154,6 +155,6 @@ def _state(connection: Connection, table: SharedTable) -> TableState:
 
 
 def _version(connection: Connection, dataset: Dataset, first_row: int) -> int:
-    """The same that a release of these rows says, without looking up what it is made of."""
+    """Return the version of a release of these rows."""
     came = max(0, dataset.rows - first_row)
     return came + datasets.retired_count(connection, dataset.id, first_row, dataset.rows)

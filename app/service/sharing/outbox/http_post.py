@@ -1,11 +1,8 @@
-"""One POST of JSON to an address that is judged first: names are resolved, every address is judged, and the judged one is used.
+"""POST of JSON to a URL that somebody else chose, safe against server-side request forgery (SSRF).
 
-A webhook is a way to make the service send requests, so it must not reach what only the service can
-reach. A name is resolved anew at every try, all of its addresses must be allowed, and the connection is
-made to the very address that was judged: a name that answers differently a moment later gains nothing.
-
-No redirect is followed, no proxy asked, and little is read. A try has one deadline, however often the other side
-sends a byte.
+A name is resolved at every attempt, all of its addresses must be allowed, and the connection goes to a
+checked address: DNS rebinding gains nothing. No redirect is followed, no proxy used, and only the head of
+the answer is read. One deadline holds for the whole attempt, however often the receiver sends a byte.
 """
 
 from __future__ import annotations
@@ -23,27 +20,30 @@ from urllib.parse import urlsplit
 
 import h11
 
+from app.errors import InvalidParameter
+from app.service.resources import Resources
+
 Address = IPv4Address | IPv6Address
 NAT64 = IPv6Network("64:ff9b::/96")
 """Addresses under which translators reach IPv4 (RFC 6052)."""
 
 
-TRY_SECONDS = 10.0
-"""For one try in all: resolving, connecting, TLS, sending, and the head of the answer."""
+ATTEMPT_SECONDS = 10.0
+"""Deadline of an attempt: resolving, connecting, TLS, sending, and the head of the answer."""
 
 ANSWER_BYTES = 16 * 2**10
-"""What is read of an answer: its head, and informational ones before it."""
+"""Bound of what is read: the head of the answer, and informational ones before it."""
 
 RECEIVE_BYTES = 4096
 
 
 class AddressRefused(Exception):
-    """A message must not go there; one sentence says why, without the address."""
+    """The URL is not allowed; one sentence says why, without an IP address."""
 
 
 @dataclass(frozen=True)
 class Destination:
-    """A checked place: what the request names, and the address that is connected to."""
+    """Checked URL, and the IP address to connect to."""
 
     host: str
     port: int
@@ -53,13 +53,15 @@ class Destination:
 
     @property
     def authority(self) -> str:
-        """The host as the Host header names it: with the port unless it is the scheme's own."""
+        """Value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
 
-def destination(url: str, allowed: Sequence[str] = (), seconds: float = TRY_SECONDS) -> Destination:
-    """Where a message to this URL goes now; AddressRefused when it may not, or nobody knows."""
+def destination(
+    url: str, allowed: Sequence[str] = (), seconds: float = ATTEMPT_SECONDS
+) -> Destination:
+    """Resolve and check a URL; AddressRefused when it is not allowed or cannot be resolved."""
     parts = urlsplit(url)
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -71,7 +73,7 @@ def destination(url: str, allowed: Sequence[str] = (), seconds: float = TRY_SECO
         raise AddressRefused("The URL must have no user, password or fragment.")
     if any(ord(character) <= 32 or ord(character) > 126 for character in url):
         raise AddressRefused("The URL must be printable ASCII without spaces.")
-    found = _resolved(parts.hostname, port, seconds)
+    found = _resolve(parts.hostname, port, seconds)
     own = [_is_allowed(address, allowed) for address in found]
     if not all(own):
         if parts.scheme != "https":
@@ -82,8 +84,16 @@ def destination(url: str, allowed: Sequence[str] = (), seconds: float = TRY_SECO
     return Destination(parts.hostname, port, path, parts.scheme == "https", str(found[0]))
 
 
+def check_url(resources: Resources, url: str, parameter: str) -> None:
+    """Raise InvalidParameter unless messages may go to this URL."""
+    try:
+        destination(url, resources.outside.webhook_networks)
+    except AddressRefused as refused:
+        raise InvalidParameter(str(refused), parameter=parameter) from None
+
+
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the internet's, whatever it is wrapped in."""
+    """Return whether an address, and the IPv4 address that it embeds, is public."""
     inner = _inner(address)
     return (
         address.is_global
@@ -93,7 +103,7 @@ def is_public(address: Address) -> bool:
 
 
 def _inner(address: Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
+    """Return the IPv4 address embedded in an IPv6 address, if any."""
     if isinstance(address, IPv4Address):
         return None
     if address in NAT64:
@@ -109,8 +119,8 @@ def _is_allowed(address: Address, allowed: Sequence[str]) -> bool:
     return any((mapped or address) in network for network in networks)
 
 
-def _resolved(host: str, port: int, seconds: float) -> list[Address]:
-    """The addresses of a host. The resolver has timeouts of its own, longer than ours: it works in a thread."""
+def _resolve(host: str, port: int, seconds: float) -> list[Address]:
+    """Resolve a host in a thread: the timeouts of the resolver are longer than ours."""
     answers: SimpleQueue[list[Any] | None] = SimpleQueue()
 
     def resolve() -> None:
@@ -131,29 +141,33 @@ def _resolved(host: str, port: int, seconds: float) -> list[Address]:
 
 
 class Deadline:
-    """The moment by which a try must be over."""
+    """Deadline of an attempt."""
 
     def __init__(self, seconds: float) -> None:
         self._at = time.monotonic() + seconds
 
     @property
     def left(self) -> float:
-        """Seconds that are left; TimeoutError when there are none."""
+        """Seconds left; TimeoutError when there are none."""
         if (seconds := self._at - time.monotonic()) <= 0:
             raise TimeoutError
         return seconds
 
 
-def posted(
+def post(
     url: str, allowed: Sequence[str], body: bytes, headers: Mapping[str, str] | None = None
 ) -> tuple[int | None, str]:
-    """The status of the answer, if one came, and what is kept of the try: never what the other side wrote."""
-    said = {"Content-Type": "application/json", "User-Agent": "cornerwave", **(headers or {})}
-    deadline = Deadline(TRY_SECONDS)
+    """Send a request; return the status, if any, and a note that never repeats the receiver's answer."""
+    sent_headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "cornerwave",
+        **(headers or {}),
+    }
+    deadline = Deadline(ATTEMPT_SECONDS)
     try:
         to = destination(url, allowed, deadline.left)
-        with _connected(to, deadline) as connection:
-            status = _exchanged(connection, to, said, body, deadline)
+        with _connect(to, deadline) as connection:
+            status = _exchange(connection, to, sent_headers, body, deadline)
     except AddressRefused as refused:
         return None, str(refused)
     except (OSError, h11.ProtocolError) as failure:
@@ -161,8 +175,8 @@ def posted(
     return status, f"status {status}"
 
 
-def _connected(to: Destination, deadline: Deadline) -> socket.socket:
-    """A connection to the address that was judged, in the name of the host that was asked for."""
+def _connect(to: Destination, deadline: Deadline) -> socket.socket:
+    """Connect to the checked address, with TLS for the name of the host."""
     raw = socket.create_connection((to.address, to.port), deadline.left)
     if not to.secure:
         return raw
@@ -174,17 +188,17 @@ def _connected(to: Destination, deadline: Deadline) -> socket.socket:
         raise
 
 
-def _exchanged(
+def _exchange(
     connection: socket.socket,
     to: Destination,
     headers: Mapping[str, str],
     body: bytes,
     deadline: Deadline,
 ) -> int:
-    """Send the request; the status of its answer."""
+    """Send the request and return the status of its answer."""
     http = h11.Connection(h11.CLIENT, max_incomplete_event_size=ANSWER_BYTES)
-    said = {"Host": to.authority, "Connection": "close", "Content-Length": str(len(body))}
-    request = h11.Request(method="POST", target=to.path, headers=list({**said, **headers}.items()))
+    own = {"Host": to.authority, "Connection": "close", "Content-Length": str(len(body))}
+    request = h11.Request(method="POST", target=to.path, headers=list({**own, **headers}.items()))
     events = request, h11.Data(data=body), h11.EndOfMessage()
     unsent = memoryview(b"".join(http.send(event) or b"" for event in events))
     while unsent:

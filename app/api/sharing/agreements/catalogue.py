@@ -1,4 +1,4 @@
-"""/v1/catalogue and /v1/agreement-rules: what can be found and asked for, and what its owner agrees to without a person."""
+"""/v1/catalogue and /v1/agreement-rules."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ router = APIRouter(prefix="/v1/catalogue", tags=["agreements"], route_class=Rout
 @router.get("")
 def list_catalogue(resources: ResourcesDep, context: ContextDep, page: PageDep) -> CatalogueView:
     """List the data sets that can be asked for, with the levels on offer."""
-    found = catalogue.list_catalogue(resources, context, after=page.after, limit=page.limit)
-    more = page.next_cursor(found, lambda one: one.id)
-    return CatalogueView(datasets=[ListingView.of(one) for one in found], next_cursor=more)
+    found, cursor = page.of(catalogue.list_catalogue, resources, context)
+    return CatalogueView(datasets=[ListingView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{dataset_id}")

@@ -43,7 +43,7 @@ def sign(resources: Resources, connection: Connection, content: bytes) -> str:
 def public_keys(resources: Resources) -> dict[str, Any]:
     """All public keys as a JSON Web Key Set (RFC 7517); the one that signs now stands last."""
     with reading(resources.engine) as connection:
-        known = signing_keys.all_of_them(connection)
+        known = signing_keys.all_keys(connection)
     return {"keys": [_published(key) for key in known]}
 
 
@@ -57,7 +57,7 @@ def rotate_signing_key(resources: Resources) -> str:
 
 
 def _newest(connection: Connection) -> SigningKey | None:
-    living = [key for key in signing_keys.all_of_them(connection) if key.retired_at is None]
+    living = [key for key in signing_keys.all_keys(connection) if key.retired_at is None]
     return living[-1] if living else None
 
 

@@ -1,0 +1,1 @@
+"""Outbox: messages to receivers outside, sent by jobs with one retry policy."""
