@@ -25,7 +25,7 @@ import scipy
 from scipy import special
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.cancellation import map_on_cores
+from app.numerics.parallel import map_on_cores
 
 TREE_RECORDS = 5_000
 """A tree learns from, and its leaves hold, at most so many originals, others for each."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.cancellation import map_on_cores
+from app.numerics.parallel import map_on_cores
 
 LEAF_ORIGINALS = 20
 
