@@ -37,8 +37,9 @@ from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
 from app.api.jobs.async_worker import request_kind
+from app.api.serving.load_shedding import LoadSheddingMiddleware
 from app.api.serving.metrics import Metrics
-from app.api.serving.refusing import Drained, Draining, Shedding
+from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import offers, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
@@ -56,9 +57,11 @@ from app.portal import answers as portal_answers
 from app.portal import rooms
 from app.portal.workbench import working as workbench
 from app.service.attacks import audit
-from app.service.clusters import Cluster, ClusterNotInstalled
-from app.service.copies.compiling import compile_ahead
-from app.service.copies.making.scheduling import Downloads
+from app.service.attacks.findings import Audit, ReconstructionReport
+from app.service.copies.compilation import compile_ahead, compile_now
+from app.service.dask_executor import Cluster, ClusterNotInstalled
+from app.service.download_scheduler import Downloads
+from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
@@ -67,16 +70,18 @@ from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, changing, moving
 from app.service.sharing.deliveries import delivering, planning
-from app.service.sharing.identity import Provider
+from app.service.sharing.identity import IdentityProvider
 from app.service.sharing.webhooks import outbox
-from app.service.starting.installation import (
+from app.service.startup.installation import (
     claim_store,
     ensure_administrator,
     has_administrator,
     known_installation,
     opened_vault,
 )
-from app.service.starting.sweeping import sweep
+from app.service.startup.orphaned_blobs import sweep
+from app.service.swapping.report import SwapReport
+from app.service.synthesis.report import SynthesisReport
 from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
@@ -84,10 +89,10 @@ from app.store.blobs.store import BlobStore, Place, place_at
 from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
-from app.store.caches.rates import RateCounter
+from app.store.caches.rate_counter import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
 from app.store.database.migrations import migrate
-from app.store.sources import ImportRoots
+from app.store.import_roots import ImportRoots
 from app.store.vault import MASTER_KEY_BYTES, Vault
 from app.version import VERSION
 
@@ -159,6 +164,20 @@ JOBS: dict[str, JobType] = {
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
 
 
+SUBSCRIBERS: Subscribers = {
+    RowsAppended: (planning.plan_after_append,),
+}
+"""Who is called in the transaction that publishes a domain event."""
+
+RESULT_TYPES: dict[type, str] = {
+    SynthesisReport: "synthesis",
+    SwapReport: "swap",
+    ReconstructionReport: "reconstruction",
+    Audit: "audit",
+}
+"""Results that are kept, each type under its name in the database."""
+
+
 def create_app(settings: Settings) -> FastAPI:
     """The service, ready to answer. A new administrator's key is at `app.state.new_admin_key`."""
     resources = open_resources(settings)
@@ -166,6 +185,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        app.state.shutdown.handle_signals(settings.drain_seconds)
         compile_ahead(settings.home)
         runner = Runner(resources, settings.job_threads) if settings.job_threads else None
         if runner is not None:
@@ -184,7 +204,7 @@ def create_app(settings: Settings) -> FastAPI:
     register_job_handlers(resources, app)
     app.state.settings = settings.shown()
     app.state.public_url = settings.public_url
-    app.state.provider = _provider(settings)
+    app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.watch(resources)
     app.state.ranges = Ranges(resources.spool_dir)
@@ -192,11 +212,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.first_start = not has_administrator(resources)
     app.state.new_admin_key = ensure_administrator(resources, settings.admin_key)
-    app.state.draining = Draining()
+    app.state.shutdown = Shutdown()
     app.state.probes = Probes.of(resources)
     app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
-    app.add_middleware(Shedding)
-    app.add_middleware(Drained, draining=app.state.draining)
+    app.add_middleware(LoadSheddingMiddleware)
+    app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
     app.add_middleware(
         Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
     )
@@ -269,7 +289,7 @@ def open_resources(settings: Settings) -> Resources:
         place = place_at(settings.blob_url)
         vault = _checked_vault(settings, engine, place)
         presigner = _presigner(settings)
-        executor = _spread(settings)
+        executor = _executor(settings)
     except BaseException:
         engine.dispose()
         raise
@@ -304,14 +324,16 @@ def open_resources(settings: Settings) -> Resources:
         ),
         limits=settings.limits,
         spool_dir=spool_dir,
+        subscribers=SUBSCRIBERS,
+        result_types=RESULT_TYPES,
     )
 
 
-def _provider(settings: Settings) -> Provider | None:
+def _identity_provider(settings: Settings) -> IdentityProvider | None:
     """The identity provider, where one is configured."""
     if not settings.oidc_issuer or not settings.oidc_client_id or not settings.oidc_client_secret:
         return None
-    return Provider(
+    return IdentityProvider(
         settings.oidc_issuer,
         settings.oidc_client_id,
         settings.oidc_client_secret,
@@ -334,12 +356,12 @@ def master_key_of(settings: Settings) -> bytes:
     return settings.master_key or _kept_master_key(settings)
 
 
-def _spread(settings: Settings) -> Executor:
+def _executor(settings: Settings) -> Executor:
     """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
     if settings.dask_scheduler is None:
         return Threads()
     try:
-        cluster = Cluster(settings.dask_scheduler)
+        cluster = Cluster(settings.dask_scheduler, compile_now)
     except ClusterNotInstalled:
         raise WrongSetting(
             "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave[dask])"

@@ -64,7 +64,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class ColumnWish:
+class ColumnOverrides:
     """What a principal says about a column instead of letting it be inferred; None leaves it as it is.
 
     where:
@@ -216,14 +216,14 @@ class Copy:
         grid     column with noise → e: its released numbers are multiples of 2^e
         records  columns whose values are kept or replaced by those of donors
         levels   the owner's names for this variance that this principal may know
-        applied_variance  a(v) of the level in the first part; public
+        applied_variance  a(v) of the level in the first part; None where the owner withholds the noise law
         sequence, hash    for those who answer for the data set, None for recipients
     """
 
     id: str
     dataset: str
     noise_variance: float
-    applied_variance: float
+    applied_variance: float | None
     sequence: int | None
     hash: str | None
     issued_at: datetime

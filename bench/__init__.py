@@ -1,1 +1,1 @@
-"""Measurements behind every claim of speed or memory: `make bench` writes docs/benchmarks.md."""
+"""Benchmarks behind every claim of speed or memory: `make bench` writes docs/benchmarks.md."""

@@ -1,4 +1,4 @@
-"""`make bench`: run every script (or those named), one at a time, then write docs/benchmarks.md."""
+"""`make bench`: run all scripts or those named, one at a time, then write docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import json
 from pathlib import Path
 
 from bench.measure import RESULTS
+from bench.report import markdown_table, write_page
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-NOT_SCRIPTS = {"__init__", "__main__", "measure", "normal_table"}
+NOT_SCRIPTS = {"__init__", "__main__", "measure", "normal_table", "report", "service"}
 
 
 def main() -> None:
@@ -19,42 +20,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(scripts)}")
     parser.add_argument(
-        "--page-only", action="store_true", help="write the page from what is there"
+        "--page-only", action="store_true", help="write the page from saved results"
     )
     options = parser.parse_args()
     for name in () if options.page_only else (options.names or scripts):
         print(f"== {name} ==", flush=True)
         importlib.import_module(f"bench.{name}").main()
-    write_page()
+    write_benchmarks_page()
     print(f"wrote {DOCS / 'benchmarks.md'}")
 
 
-def write_page() -> None:
-    """The page, from the results that are there; each names its script."""
+def write_benchmarks_page() -> None:
+    """Write the page from the saved results."""
     lines = ["# Benchmarks", "", "Measured by `make bench`.", ""]
-    lines += ["Every figure is a ratio of two things measured in the same run.", ""]
+    lines += ["Both sides of a ratio are measured in the same run.", ""]
     for file in sorted(RESULTS.glob("*.json")):
         result = json.loads(file.read_text(encoding="utf-8"))
         script = f"Script: `bench/{file.stem}.py`. Measured on {result['machine']}."
         lines += [f"## {file.stem}", "", script, ""]
-        lines += ["| claim | measured | bound | holds |", "| --- | --- | --- | --- |"]
-        for ratio in result["ratios"]:
-            lines.append(
-                f"| {ratio['claim']} | {ratio['measured']:.3g} | {ratio['sense']} {ratio['bound']:g}"
-                f" | {'yes' if ratio['holds'] else '**no**'} |"
-            )
-        lines += [""]
+        claims = [
+            [
+                ratio["claim"],
+                f"{ratio['measured']:.3g}",
+                f"{ratio['sense']} {ratio['bound']:g}",
+                "yes" if ratio["holds"] else "**no**",
+            ]
+            for ratio in result["ratios"]
+        ]
+        lines += [*markdown_table(("claim", "measured", "bound", "holds"), claims), ""]
+        for table in result.get("tables", ()):
+            lines += [*markdown_table(table["header"], table["rows"]), ""]
         for plot in dict.fromkeys(line["plot"] for line in result["series"]):
             chosen = [line for line in result["series"] if line["plot"] == plot]
             picture = draw_growth(file.stem, plot, chosen)
             lines += [f"![{plot}](benchmarks/{picture})", ""]
-        lines += [f"- {note}" for note in result["notes"]]
-        lines += [""]
-    (DOCS / "benchmarks.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+        lines += [*(f"- {note}" for note in result["notes"]), ""]
+    write_page(DOCS / "benchmarks.md", lines)
 
 
 def draw_growth(script: str, plot: str, lines: list[dict[str, object]]) -> str:
-    """A log-log plot of cost against size; returns the file's name."""
+    """Draw cost against size, both axes logarithmic, and return the file name."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")

@@ -1,4 +1,4 @@
-"""The joint estimate from many copies: seconds at full size, and against the formula as printed."""
+"""Joint estimate from many copies: time at full size, and against the printed formula."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from app.numerics.attacks.evidence import independent_between, pooled_copy, pool
 from bench.measure import Ratio, Series, interleaved, record
 
 ROWS = 1000
-"""Rows for the comparison: few, so that the solves and not the rows are compared."""
+"""Few rows for the comparison, so that the solves dominate."""
 
 
 def joint_estimate(
     copies: FloatArray, mean: FloatArray, covariance: FloatArray, between: FloatArray
 ) -> Estimate:
-    """Ours: m³ for the weights, n·m·d to pool, d³ + n·d² for one LLSE. `copies` is m × n × d."""
+    """m³ for the weights, n·m·d to pool, d³ + n·d² for one LLSE. `copies` is m × n × d."""
     weights, variance = pooling_weights(between)
     pooled = pooled_copy(list(copies), weights)
     return linear_estimate(pooled, mean, covariance, variance * covariance)
@@ -36,7 +36,7 @@ def dense_estimate(
 
 
 def simulated(m: int, n: int, d: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """m copies under independent noise, the mean, K and the covariance between the copies."""
+    """Return m copies under independent noise, the mean, K and the covariance between the copies."""
     rng = np.random.default_rng(m * d)
     loadings = rng.normal(size=(d, d)) + 2 * np.eye(d)
     covariance = loadings @ loadings.T
@@ -47,11 +47,10 @@ def simulated(m: int, n: int, d: int) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def compared(size: int, repeats: int) -> tuple[float, float]:
-    """Seconds of ours and of the dense formula for `size` copies × `size` attributes."""
+    """Seconds of our estimate and of the dense formula for `size` copies × `size` attributes."""
     case = simulated(size, ROWS, size)
     difference = np.abs(joint_estimate(*case).values - dense_estimate(*case)).max()
-    # The least of many: where BLAS threads wait for a busy core, the median of work that takes less
-    # than a millisecond says how busy the machine is.
+    # Minimum, not median: below a millisecond, the median shows how busy the machine is.
     works = {"ours": lambda: joint_estimate(*case), "dense": lambda: dense_estimate(*case)}
     rounds = [interleaved(works, repeats=1) for _ in range(repeats)]
     times = {name: min(found[name] for found in rounds) for name in works}
@@ -63,7 +62,7 @@ def compared(size: int, repeats: int) -> tuple[float, float]:
 
 
 def at_full_size(m: int, n: int, d: int) -> tuple[float, float]:
-    """Seconds of the joint estimate, and of nothing but adding its copies up."""
+    """Seconds of the joint estimate, and of summing its copies."""
     case = simulated(m, n, d)
     times = interleaved(
         {"joint": lambda: joint_estimate(*case), "sum": lambda: case[0].sum(axis=0)}, repeats=5

@@ -1,7 +1,6 @@
-"""What the Python client costs: its memory while 10⁷ rows go and come, and its time beside plain httpx.
+"""Memory of the Python client for 10⁷ rows, and its time against plain httpx.
 
-`python -m bench.client` measures at full size and keeps it; `python -m bench.client try 1000000` prints, for so
-many rows, and keeps nothing.
+`python -m bench.client` measures at full size and saves; `python -m bench.client try 1000000` prints for so many rows.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -24,13 +22,14 @@ import pyarrow as pa
 
 import cornerwave
 from bench.measure import Measured, Ratio, record
+from bench.service import ADMIN_KEY, peak_bytes, serve
+from bench.service import HEADERS as ADMIN
 from cornerwave.wire.progress import silent
 
 ROWS, COLUMNS, BATCH_ROWS = 10_000_000, 10, 65_536
 UPLOADS, REPEATS = 3, 3
 CUTS = 20
-ADMIN_KEY = "benchmark-administrator-key-0123456789"
-HEADERS = {"Authorization": f"Bearer {ADMIN_KEY}", "Accept-Encoding": "identity"}
+HEADERS = {**ADMIN, "Accept-Encoding": "identity"}
 PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -43,21 +42,20 @@ def main() -> None:
 
 
 def measured(rows: int) -> Measured:
-    # Here, so that the processes whose memory is measured hold the client alone.
-    from app.service.copies.compiling import compile_now
-    from bench.downloads import served
+    # Imported here: the measured processes must hold the client alone.
+    from app.service.copies.compilation import compile_now
 
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         compile_now(home)
-        with served(home) as (url, _):
+        with serve(home) as (url, _):
             registering, copy = registered(url, rows)
             downloading = downloaded(url, copy, home, rows)
     return Measured(*Measured.of([registering, downloading]))
 
 
 def registered(url: str, rows: int) -> tuple[Measured, str]:
-    """Registering by the client beside sending the same Arrow stream by httpx; rows of their own each time."""
+    """Registration by the client and the same Arrow stream by httpx; new rows each time."""
     plain, ours, peaks, copy = [], [], [], ""
     for number, way in enumerate(("send", "register")):  # the service's first upload takes seconds
         apart(way, url, str(BATCH_ROWS), str(-1 - number))
@@ -85,7 +83,7 @@ def registered(url: str, rows: int) -> tuple[Measured, str]:
 
 
 def downloaded(url: str, copy: str, folder: Path, rows: int) -> Measured:
-    """Each part in a process of its own, whose memory is then its peak."""
+    """Downloads, each in a process of its own for its peak memory."""
     plain, saved, peaks = [], [], []
     for number in range(REPEATS + 1):  # the first of each warms the service up
         one = apart("plain", url, copy, str(folder))
@@ -114,7 +112,7 @@ def downloaded(url: str, copy: str, folder: Path, rows: int) -> Measured:
                 1.1,
             ),
             Ratio(
-                f"{size} through a proxy that cuts the line: cuts after which the checksum was right",
+                f"{size} through a proxy that drops connections: resumed downloads with the right checksum",
                 float(cut["resumed"]),
                 CUTS,
                 "at least",
@@ -122,15 +120,15 @@ def downloaded(url: str, copy: str, folder: Path, rows: int) -> Measured:
         ],
         notes=[
             f"Plain httpx streams a copy in {streaming:.1f} s, median of {REPEATS}.",
-            f"With the checksum checked, against plain httpx: {float(known['seconds']) / streaming:.2f} when the"
-            f" service knows it, {float(unknown['seconds']) / streaming:.2f} the first time, when it makes the copy"
-            f" once more for it; {float(cut['seconds']) / streaming:.2f} through {CUTS} cuts.",
+            f"Time with checksum over plain httpx: {float(known['seconds']) / streaming:.2f} when the"
+            f" service knows it, {float(unknown['seconds']) / streaming:.2f} the first time,"
+            f" {float(cut['seconds']) / streaming:.2f} through {CUTS} dropped connections.",
         ],
     )
 
 
 def through_cuts(url: str, copy: str, folder: Path, size: int) -> Told:
-    """The download over a line that is cut again and again; `save` fails unless the checksum is right."""
+    """Download through a proxy that keeps dropping the connection; `save` fails on a wrong checksum."""
     from tests.client.proxy import between
 
     count = itertools.count()
@@ -143,7 +141,7 @@ def through_cuts(url: str, copy: str, folder: Path, size: int) -> Told:
 
 
 def apart(what: str, *arguments: str) -> Told:
-    """A part of the benchmark in a process of its own."""
+    """Run a part of the benchmark in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.client", what, *arguments],
         check=True,
@@ -154,13 +152,6 @@ def apart(what: str, *arguments: str) -> Told:
     return told
 
 
-def peak_megabytes() -> float:
-    """The most that this process held. What `getrusage` says is never below what its parent held."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
-    return int(peak) / 1024
-
-
 def said(rows: int) -> str:
     digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
     power = len(str(rows)) - 1
@@ -168,7 +159,7 @@ def said(rows: int) -> str:
 
 
 def batches(rows: int, seed: int) -> Iterator[pa.RecordBatch]:
-    """Ten columns that depend on each other, a block of rows at a time."""
+    """Yield ten correlated columns, a block of rows at a time."""
     rng = np.random.default_rng(seed % 2**32)
     mixing = rng.normal(size=(COLUMNS, COLUMNS))
     names = [f"c{number}" for number in range(COLUMNS)]
@@ -187,7 +178,7 @@ def register(url: str, rows: str, seed: str) -> Told:
 
 
 def send(url: str, rows: str, seed: str) -> Told:
-    """The same as a person would write it with httpx and pyarrow."""
+    """The same registration by hand, with httpx and pyarrow."""
 
     def stream() -> Iterator[bytes]:
         written = io.BytesIO()
@@ -242,7 +233,7 @@ def checked(url: str, copy: str, folder: str) -> Told:
 
 
 def only_tried(rows: str) -> None:
-    """Print what would be recorded."""
+    """Print the results without saving them."""
     found = measured(int(rows))
     for ratio in found.ratios:
         print(f"{ratio.claim}: {ratio.measured:.3g} ({ratio.sense} {ratio.bound:g})")
@@ -265,4 +256,4 @@ if __name__ == "__main__":
             only_tried(rows)
         case [part, *rest]:
             told = PARTS[part](*rest)
-            print(json.dumps({**told, "megabytes": peak_megabytes()}))
+            print(json.dumps({**told, "megabytes": peak_bytes() / 2**20}))

@@ -1,4 +1,4 @@
-"""What a copy costs to make: against a plain generator, at the end of a long history, in the paper."""
+"""Cost of making a copy: against a plain generator, after a long history, and in the paper."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 COLUMNS = 10
 HISTORY_LENGTH = 300
 HISTORIES = 12
-"""Random histories over which the cost at length 300 is averaged; a path's length varies."""
+"""Random histories averaged at length 300; the length of a path varies."""
 
 
 def main() -> None:
@@ -39,10 +39,9 @@ def key_of(number: int) -> bytes:
 
 
 def against_a_plain_generator() -> Measured:
-    """One new copy, shaped and on the grid, beside numpy's standard_normal plus add.
+    """One new copy, shaped and on the grid, against numpy's standard_normal plus add.
 
-    Both write to arrays that were there before: the first touch of new memory may cost a virtual
-    machine more than either.
+    Both write to touched memory: the first touch may cost a virtual machine more than either.
     """
     rng = np.random.Generator(np.random.PCG64(1))
     draws = PathDraws(bridges([0.5]), 0, {0: key_of(0)}, COLUMNS)
@@ -90,7 +89,7 @@ def whole_copy(
     *,
     threads: int,
 ) -> None:
-    """A copy of all rows, block by block, as a download makes it."""
+    """Make a copy of all rows, block by block, as a download does."""
 
     def block(index: int) -> None:
         rows = slice(index * BLOCK_ROWS, min((index + 1) * BLOCK_ROWS, X.shape[1]))
@@ -102,16 +101,15 @@ def whole_copy(
 
 
 def plain(rng: np.random.Generator, X: FloatArray, out: FloatArray) -> None:
-    """Standard normals, and the originals added to them."""
+    """Add standard normals to the originals."""
     rng.standard_normal(out=out)
     np.add(out, X, out=out)
 
 
 def at_the_end_of_a_history() -> Measured:
-    """The copy after many random levels, with nothing at hand and with its neighbours at hand.
+    """The copy after many random levels, with and without its neighbours cached.
 
-    Beside a first copy and, since a first copy may itself become cheaper, beside a plain generator:
-    6 times a first copy of 1.25 plain ones.
+    Against a first copy and, since that may itself become cheaper, against a plain generator: 6 first copies of 1.25 plain ones.
     """
     rng = np.random.default_rng(2)
     X = rng.standard_normal((COLUMNS, BLOCK_ROWS))
@@ -125,8 +123,8 @@ def at_the_end_of_a_history() -> Measured:
             times, needed = cost_at_end(X, L, variances, number)
             draws.append(needed)
             single.append(times["first"])
-            several.append(times["nothing at hand"])
-            beside.append(times["neighbours at hand"])
+            several.append(times["nothing cached"])
+            beside.append(times["neighbours cached"])
             generated.append(times["PCG64 + add"])
         alone.append((length, statistics.mean(several) / statistics.mean(single)))
         cached.append((length, statistics.mean(beside) / statistics.mean(single)))
@@ -155,7 +153,7 @@ def at_the_end_of_a_history() -> Measured:
 def cost_at_end(
     X: FloatArray, L: FloatArray, variances: list[float], seed: int
 ) -> tuple[dict[str, float], int]:
-    """Seconds of the first copy and of the last one of a history; draws behind the last one."""
+    """Seconds of the first and the last copy of a history; draws behind the last."""
     history = bridges(variances)
     keys = {i: key_of(1000 * seed + i) for i in range(len(variances))}
     last = len(variances) - 1
@@ -173,8 +171,8 @@ def cost_at_end(
     times = interleaved(
         {
             "first": copy(0),
-            "nothing at hand": copy(last),
-            "neighbours at hand": copy(last, neighbours),
+            "nothing cached": copy(last),
+            "neighbours cached": copy(last, neighbours),
             "PCG64 + add": partial(plain, np.random.Generator(np.random.PCG64(seed)), X, out),
         },
         repeats=2,
@@ -191,7 +189,7 @@ def as_in_the_paper() -> Measured:
     variances = rng.uniform(0.25, 1.0, 30).tolist()
     here = seconds(lambda: corner_wave_copies(X, variances, 7), repeats=5)
     note = f"23 copies of 10⁵ values given 7: {here:.3f} s here, {PAPER_SECONDS} s in li2012."
-    # Side by side and no claim: the two were not measured in one run.
+    # No claim: the two were not measured in one run.
     return Measured([], notes=[note])
 
 

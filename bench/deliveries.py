@@ -1,8 +1,7 @@
-"""How soon is a delivery there? From the answer to an append to the receipt, and to the webhook.
+"""Latency of deliveries: from the answer to an append to the receipt and to the webhook.
 
-A service of its own process on SQLite, with the settings it comes with, and recipients whose agreements
-follow the rows (`on_append`), some of them by pull and some by Delta Sharing. Once with the workers that
-the service has in itself, once with a worker beside it.
+A service process on SQLite with default settings. Agreements follow the rows (`on_append`), half by pull, half by Delta Sharing. Once with the
+workers of the service, once with a separate worker.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.measure import Ratio, record
+from bench.service import finalize_agreement
 from tests.api.sharing.agreements.receiving import LOOPBACK, Receiver, add_webhook, receiving
 from tests.e2e.serving import HEADERS, ROOT, environment, serving
 
@@ -36,7 +36,7 @@ PARQUET = {"content-type": "application/vnd.apache.parquet"}
 
 
 class Timed(Receiver):
-    """A receiver that notes when each delivery was told first, by the clock of the wall."""
+    """Webhook receiver that records the first arrival of each delivery."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,23 +51,23 @@ class Timed(Receiver):
 def main(trials: int = 20) -> None:
     ratios: list[Ratio] = []
     notes: list[str] = []
-    for where, beside in (("in the service", False), ("beside the service", True)):
+    for where, beside in (("in the service", False), ("in a separate process", True)):
         receipts, told = measured(trials, beside=beside)
         for what, seconds in (("receipt", receipts), ("webhook", told)):
-            claim = f"seconds from an append's answer to the {what}, the worst of {len(seconds)}, workers {where}"
+            claim = f"seconds from append to {what}, maximum of {len(seconds)}, workers {where}"
             ratios.append(Ratio(claim, max(seconds), PROMISED_SECONDS))
             middle = statistics.median(seconds)
-            notes.append(f"Workers {where}, to the {what}: half within {middle:.2f} s.")
+            notes.append(f"Workers {where}: median {middle:.2f} s to the {what}.")
             print(claim, round(max(seconds), 2), "median", round(middle, 2), flush=True)
     notes.append(
-        f"{trials} appends of {MORE:,} rows to {ROWS:,} × {COLUMNS}, followed by {FOLLOWERS} agreements,"
-        " half of them by pull, half by Delta Sharing; SQLite, the settings that the service comes with."
+        f"{trials} appends of {MORE:,} rows to {ROWS:,} × {COLUMNS}, delivered under {FOLLOWERS} agreements:"
+        " half by pull, half by Delta Sharing. SQLite, default settings."
     )
     record("deliveries", ratios, notes=notes)
 
 
 def measured(trials: int, *, beside: bool) -> tuple[list[float], list[float]]:
-    """Seconds to the receipt and to the webhook, of every delivery after so many appends."""
+    """Seconds to the receipt and to the webhook of every delivery."""
     receipts: list[float] = []
     told: list[float] = []
     rng = np.random.default_rng(18)
@@ -96,10 +96,10 @@ def measured(trials: int, *, beside: bool) -> tuple[list[float], list[float]]:
 def deliveries_of(
     client: httpx2.Client, agreements: list[str], receiver: Timed, each: int
 ) -> list[Any]:
-    """All deliveries, once each agreement has so many of them and all are told."""
+    """Wait until every agreement has `each` deliveries with webhooks, and return all."""
     end = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < end:
-        # The next look is far enough away not to be what is measured.
+        # Polling must not affect the measurement.
         time.sleep(0.5)
         if len(receiver.at) < each * len(agreements):
             continue
@@ -114,7 +114,7 @@ def deliveries_of(
 
 @contextmanager
 def running(beside: bool) -> Iterator[httpx2.Client]:
-    """A service, with its own workers or with a worker beside it."""
+    """Run a service with its own workers or with a separate one."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         database = f"sqlite:///{folder}/bench.sqlite"
@@ -150,7 +150,7 @@ def registered(client: httpx2.Client, rng: np.random.Generator) -> str:
 
 
 def agreed(client: httpx2.Client, dataset: str, number: int, receiver: Receiver) -> str:
-    """An agreement in force that follows the rows; the administrator stands in for the owner."""
+    """Return an agreement in force that follows the rows; the administrator acts as owner."""
     made = client.post("/v1/principals", json={"name": f"recipient {number}"}).json()
     form = {
         "recipient": made["id"],
@@ -159,14 +159,11 @@ def agreed(client: httpx2.Client, dataset: str, number: int, receiver: Receiver)
         "refresh": "on_append",
         "deliveries": [{"channel": ("pull", "delta")[number % 2]}],
     }
-    agreement = str(client.post("/v1/agreements", json=form).json()["id"])
-    own = {"Authorization": f"Bearer {made['key']}"}
     if number == 0:
         add_webhook(client, receiver, events=["copy.ready", "rows.refreshed"])
-    for headers, message in ((own, "accept"), ({}, "agree"), (own, "verify"), ({}, "finalize")):
-        said = client.post(f"/v1/agreements/{agreement}/{message}", json={}, headers=headers)
-        assert said.status_code == 200, said.text
-    return agreement
+    own = {"Authorization": f"Bearer {made['key']}"}
+    with httpx2.Client(base_url=client.base_url, headers=own, timeout=WAIT_SECONDS) as recipient:
+        return finalize_agreement(client, recipient, form)
 
 
 def table(rng: np.random.Generator, rows: int) -> bytes:

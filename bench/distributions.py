@@ -1,4 +1,4 @@
-"""What one iteration of EM costs on records, on bins and by FFT, and the direct estimate against EM."""
+"""Cost of an EM iteration on records, on bins and by FFT, and of the direct estimate against EM."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bench.measure import Ratio, Series, interleaved, record, seconds
 NOISE = Normal(4.0)
 SUPPORT = (0.0, 30.0)
 KEPT_ENTRIES = 100_000_000
-"""Largest likelihood matrix kept for the measurement (800 MB); beyond it blocks are computed anew."""
+"""Largest likelihood matrix kept (800 MB); beyond it blocks are recomputed."""
 TIMED_RECORDS = 1_000_000
-"""Of more records, whose blocks all cost the same, so many are timed and the time is scaled up."""
+"""Records timed when there are more; the time is scaled up."""
 
 
 def main() -> None:
@@ -60,10 +60,10 @@ def main() -> None:
             ),
         ],
         notes=[
-            "EM on records keeps its likelihood matrix up to 800 MB; at n = 10⁷ every block is computed anew. "
-            "There a tenth of the records is timed and the time multiplied by ten.",
+            "EM on records keeps its likelihood matrix up to 800 MB; at n = 10⁷ blocks are recomputed. "
+            "There a tenth of the records is timed, times ten.",
             f"EM on records, 100 iterations on 500,000 values: {em:.2f} s; the direct estimate: {direct * 1e3:.0f} ms.",
-            "On bins and by FFT an iteration does not depend on n; counting the records first is one pass.",
+            "On bins and by FFT an iteration is independent of n, after one pass to count the records.",
         ],
     )
 
@@ -75,7 +75,7 @@ def disguised(
 
 
 def pass_of(kernel: Kernel, bins: int) -> Callable[[], object]:
-    """One pass from the uniform distribution, ready to be timed."""
+    """Return one pass from the uniform distribution, ready for timing."""
     probabilities = np.full(bins, 1 / bins)
     return lambda: kernel.explained(probabilities)
 
@@ -141,7 +141,7 @@ def growth_with_bins(rng: np.random.Generator, n: int) -> dict[str, list[tuple[f
 
 
 def fft_against_records(rng: np.random.Generator) -> float:
-    """Time of a pass over 10⁶ records over that of a pass by FFT, K = 100, both in turn."""
+    """Time of a pass over 10⁶ records over that of a pass by FFT, K = 100."""
     made = kernels(disguised(rng, 1_000_000), 100)
     times = interleaved(
         {name: pass_of(made[name], 100) for name in ("on records", "by FFT")}, repeats=9

@@ -1,12 +1,9 @@
-"""What a copy costs to download: beside making it, beside writing it, in memory, and at a start."""
+"""Cost of downloading a copy: against making it, against writing it, in memory, and at a cold start."""
 
 from __future__ import annotations
 
 import io
-import os
-import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -26,28 +23,27 @@ import pyarrow as pa
 from app.main import open_resources
 from app.model import BLOCK_ROWS, Role
 from app.service.context import RequestContext
-from app.service.copies.compiling import compile_now
-from app.service.copies.making.release import Selection, open_release
+from app.service.copies.compilation import compile_now
+from app.service.copies.generation.release import Selection, open_release
 from app.settings import settings_from
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
 from bench.measure import Measured, Ratio, interleaved, record
+from bench.service import HEADERS, environment, serve
 
 COLUMNS = 10
 CATEGORICAL = 5
 ARROW = "application/vnd.apache.arrow.stream"
-ADMIN_KEY = "benchmark-administrator-key-0123456789"
-HEADERS = {"Authorization": f"Bearer {ADMIN_KEY}"}
 STARTS = 5
 HISTORY_LENGTH, LAST = 300, 12
-"""Levels of a long history, and how many of its last copies are made: the way to each varies."""
+"""Length of a long history, and how many of its last copies are made: their paths vary."""
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         compile_now(home)
-        with served(home) as (url, _):
+        with serve(home) as (url, _):
             tiny = registered(url, rows=1_000)
             small = registered(url, rows=1_000_000)
             mixed = registered(url, rows=1_000_000, categorical=CATEGORICAL)
@@ -59,7 +55,7 @@ def main() -> None:
             with_a_history(home, small, later),
             at_a_start(home, tiny),
         ]
-        with served(home) as (url, process):
+        with serve(home) as (url, process):
             parts.append(in_memory(url, large, process))
     record("downloads", *Measured.of(parts))
 
@@ -70,10 +66,9 @@ def in_memory(url: str, copy: str, process: subprocess.Popen[bytes]) -> Measured
 
 
 def with_categories(home: Path, small: str, mixed: str) -> Measured:
-    """Making a copy in process, with and without categorical columns beside the numbers.
+    """Making a copy in process, with and without categorical columns.
 
-    A batch is let go when the next one comes, as by a download: to hold the larger copy whole would
-    cost its memory's first touch besides.
+    Batches are dropped as by a download: holding the larger copy would add the first touch of its memory.
     """
     with generating(home) as generated:
         works: dict[str, Callable[[], object]] = {"numbers": partial(passed, generated, small)}
@@ -84,7 +79,7 @@ def with_categories(home: Path, small: str, mixed: str) -> Measured:
 
 
 def with_a_history(home: Path, first: str, later: list[str]) -> Measured:
-    """Making the first copy of a data set, and the last ones of its long history, nothing kept."""
+    """Making the first copy of a data set, and the last ones of a long history, without caches."""
     with generating(home) as generated:
         works: dict[str, Callable[[], object]] = {
             copy: partial(passed, generated, copy) for copy in (first, *later)
@@ -96,7 +91,7 @@ def with_a_history(home: Path, first: str, later: list[str]) -> Measured:
 
 
 def passed(generated: Callable[[str], Iterator[pa.RecordBatch]], copy: str) -> None:
-    """Make a copy and let its batches go."""
+    """Make a copy and drop its batches."""
     for _ in generated(copy):
         pass
 
@@ -106,11 +101,11 @@ def at_a_start(home: Path, copy: str) -> Measured:
     times = []
     for _ in range(STARTS):
         began = time.perf_counter()
-        with served(home) as (url, _):
+        with serve(home) as (url, _):
             drained(url, copy, ARROW)
             times.append(time.perf_counter() - began)
     compiled = f"{min(times):.2f} to {max(times):.2f} s"
-    note = f"From a new process to a copy of 1,000 rows, what was compiled kept: {compiled}."
+    note = f"Cold start to a copy of 1,000 rows, with compiled code cached: {compiled}."
     return Measured([], notes=[note])
 
 
@@ -119,7 +114,7 @@ NOTHING_KEPT = {"NOISE_CACHE_BYTES": "1", "COPY_CACHE_BYTES": "1"}
 
 @contextmanager
 def generating(home: Path) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]]:
-    """Making the rows of a copy in this process, nothing kept."""
+    """Make copies in this process, without caches."""
     resources = open_resources(settings_from(environment(home, **NOTHING_KEPT)))
     with reading(resources.engine) as connection:
         context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "bench")
@@ -128,7 +123,7 @@ def generating(home: Path) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]
 
 
 def downloads(home: Path, copy: str) -> Measured:
-    """10⁶ × 10 as Arrow with nothing at hand, and as CSV the first time and later."""
+    """10⁶ × 10 as Arrow without caches, and as CSV the first time and later."""
     with generating(home) as generated:
         arrow = against(home, copy, ARROW, lambda: list(generated(copy)), NOTHING_KEPT)
         ready = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(generated(copy))))
@@ -142,7 +137,7 @@ def downloads(home: Path, copy: str) -> Measured:
     writer = "polars' writer on the ready array"
     return Measured(
         [
-            Ratio(claim.format("Arrow (nothing kept)", "generating it in process"), arrow, 1.6),
+            Ratio(claim.format("Arrow (no cache)", "generating it in process"), arrow, 1.6),
             Ratio(claim.format("CSV (never downloaded before)", writer), first, 1.5),
             Ratio(claim.format("CSV (downloaded before)", writer), again, 1.4),
         ]
@@ -157,8 +152,8 @@ def against(
     settings: dict[str, str],
 ) -> float:
     """Time of a download, after a first one, over the time of `other` in this process."""
-    with served(home, **settings) as (url, _):
-        for _ in range(3):  # until what is compiled beside the start is there
+    with serve(home, **settings) as (url, _):
+        for _ in range(3):  # until compilation has finished
             drained(url, copy, accept)
         works = {"other": other, "http": lambda: drained(url, copy, accept)}
         times = interleaved(works, repeats=9)
@@ -166,7 +161,7 @@ def against(
 
 
 def streaming_peak(url: str, copy: str, process: subprocess.Popen[bytes]) -> float:
-    """The most megabytes the server held while it streamed a copy."""
+    """Return the server's peak megabytes while it streams a copy."""
     watched = psutil.Process(process.pid)
     peak, done = 0.0, threading.Event()
 
@@ -184,7 +179,7 @@ def streaming_peak(url: str, copy: str, process: subprocess.Popen[bytes]) -> flo
 
 
 def drained(url: str, copy: str, accept: str) -> int:
-    """Download a copy and throw it away, with a client that costs little; the number of bytes."""
+    """Download and discard a copy with a cheap client; return the number of bytes."""
     server = urlsplit(url)
     connection = HTTPConnection(server.hostname or "", server.port, timeout=300)
     connection.request("GET", f"/v1/copies/{copy}/content", headers={**HEADERS, "accept": accept})
@@ -199,7 +194,7 @@ def drained(url: str, copy: str, accept: str) -> int:
 
 
 def registered(url: str, rows: int, categorical: int = 0) -> str:
-    """Register rows × 10 correlated numbers and categories, sent as they are made; a copy's id."""
+    """Register rows × 10 correlated numbers and categories as a stream; return the id of a copy."""
     schema = pa.schema(
         [(f"x{number}", pa.float64()) for number in range(COLUMNS)]
         + [(f"c{number}", pa.string()) for number in range(categorical)]
@@ -224,7 +219,7 @@ def registered(url: str, rows: int, categorical: int = 0) -> str:
     with httpx2.Client(base_url=url, headers=HEADERS, timeout=300) as client:
         made = client.post(
             "/v1/datasets",
-            # Of one seed, tables of all sizes begin alike.
+            # Tables of one seed begin alike.
             params={"name": f"rows-{rows}-{categorical}", "allow_overlap": True},
             content=body(),
             headers={"content-type": ARROW},
@@ -236,7 +231,7 @@ def registered(url: str, rows: int, categorical: int = 0) -> str:
 
 
 def issued_later(url: str, copy: str) -> list[str]:
-    """Issue more copies of the data set at random levels; the last of a history of 300."""
+    """Issue copies at random levels until the history has 300; return the last."""
     rng = np.random.default_rng(5)
     with httpx2.Client(base_url=url, headers=HEADERS, timeout=300) as client:
         dataset = client.get(f"/v1/copies/{copy}").raise_for_status().json()["dataset"]
@@ -247,39 +242,6 @@ def issued_later(url: str, copy: str) -> list[str]:
             for variance in rng.uniform(0.25, 1.0, HISTORY_LENGTH - 1)
         ]
     return [answer.json()["id"] for answer in issued[-LAST:]]
-
-
-def environment(home: Path, **settings: str) -> dict[str, str]:
-    return {
-        "CORNERWAVE_HOME": str(home),
-        "CORNERWAVE_ADMIN_KEY": ADMIN_KEY,
-        **{f"CORNERWAVE_{name}": value for name, value in settings.items()},
-    }
-
-
-@contextmanager
-def served(home: Path, **settings: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A server process on a port of this machine, ended with the block."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "serve"],
-        env={**os.environ, **environment(home, PORT=str(port), **settings)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        while process.poll() is None:
-            try:
-                httpx2.get(f"{url}/health").raise_for_status()
-                break
-            except httpx2.TransportError:
-                time.sleep(0.05)
-        yield url, process
-    finally:
-        process.terminate()
-        process.wait()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What freezing costs: everything that the first copy of a data set needs, beside one pass of reading."""
+"""Cost of freezing, which precedes the first copy of a data set, against one pass of reading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.covering.runs import compile_runs
-from app.service.copies.freezing.freeze import Rows, measure_rows
+from app.service.datasets.protection.freeze import Rows, measure_rows
 from app.service.executor import Threads
 from app.service.resources import Resources
 from app.store.blobs.store import BlobStore
@@ -24,11 +24,11 @@ CATEGORIES = (3, 8, 20, 60, 200)
 MISSING = 0.05
 
 
-TELLING = {
-    "tell nothing of the numbers": 0.0,
-    "tell of the numbers": 1.0,
+EFFECTS = {
+    "independent": 0.0,
+    "dependent": 1.0,
 }
-"""Standard deviation of each category's effect on each number, beside numbers of about √10."""
+"""Standard deviation of each category's effect on each number; the numbers have about √10."""
 
 ROUNDS = 9
 
@@ -37,7 +37,7 @@ def main() -> None:
     compile_runs()
     with tempfile.TemporaryDirectory() as folder:
         store = BlobStore.at(folder, Vault(bytes(32)))
-        measured = [_measured(store, *kind) for kind in TELLING.items()]
+        measured = [_measured(store, *kind) for kind in EFFECTS.items()]
     record("freezing", *Measured.of(measured))
 
 
@@ -57,12 +57,12 @@ def _measured(store: BlobStore, kind: str, effect: float) -> Measured:
     took = interleaved({"reading": reading, "freezing": freezing}, repeats=ROUNDS)
     claim = (
         f"freezing {ROWS:,} × {NUMBERS} numbers with {MISSING:.0%} missing and {len(CATEGORIES)}"
-        f" categorical columns that {kind}, beside reading them once"
+        f" {kind} categorical columns, over reading them once"
     )
     ratio = Ratio(claim, took["freezing"] / took["reading"], 1.8)
     note = (
-        f"Where categories {kind}, one pass takes {took['reading']:.2f} s and freezing"
-        f" {took['freezing']:.2f} s: medians of {ROUNDS} rounds in turn."
+        f"With {kind} categories one pass takes {took['reading']:.2f} s and freezing"
+        f" {took['freezing']:.2f} s: medians of {ROUNDS} interleaved rounds."
     )
     return Measured([ratio], notes=[note])
 

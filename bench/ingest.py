@@ -1,29 +1,21 @@
 """Registering a large CSV over HTTP: time against plain pyarrow, and resident memory.
 
-The plain side is what one would write by hand: pyarrow reads the CSV in a stream and writes the same
-Parquet, row groups of 65,536 rows and doubles without a dictionary, and does nothing else. The
-service's side is a request to a running server: the body over a socket, every cell checked, kinds,
-moments and categories found, the rows encrypted and on disk, the data set committed.
-Each side runs in a process of its own, so that its peak of resident memory is its own. On neither
-side the start counts: a port is open seconds before the service behind it is there, and a small table
-is registered first.
+The plain side streams the CSV to the same Parquet layout with pyarrow and does nothing else. The service receives the body over a socket,
+checks every cell, infers types, computes moments and categories, encrypts and stores the rows and commits. Each side runs in its own process
+for its own peak memory. Start-up does not count; a small table is registered first.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
-import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import polars as pl
@@ -34,17 +26,17 @@ import pyarrow.parquet as pq
 from app.model import BLOCK_ROWS
 from app.store.blobs.store import row_blocks
 from bench.measure import Ratio, Series, record
+from bench.service import HEADERS, peak_bytes, serve
 
 ROWS, COLUMNS = 5_000_000, 10
 SIZES = (500_000, 1_500_000, ROWS)
 REPEATS = 3
 MEBIBYTE = 2**20
-KEY = "bench-administrator-key-0123456789abcdef"
 SENT_BYTES = 256 * 1024
 
 
 def write_csv(path: Path, rows: int) -> None:
-    """Standard normals in full precision, made and written in parts."""
+    """Write standard normals in full precision, in parts."""
     rng = np.random.default_rng(1)
     names = [f"c{j}" for j in range(COLUMNS)]
     with path.open("wb") as file:
@@ -54,7 +46,7 @@ def write_csv(path: Path, rows: int) -> None:
 
 
 def plain(source: Path, target: Path) -> None:
-    """Pyarrow from CSV to Parquet, with its own defaults but for the layout of the file."""
+    """Convert CSV to Parquet by pyarrow, with the service's layout."""
     reader = pa.csv.open_csv(source)
     with pq.ParquetWriter(target, reader.schema, use_dictionary=False) as writer:
         for block in row_blocks(iter(reader)):
@@ -62,7 +54,7 @@ def plain(source: Path, target: Path) -> None:
 
 
 def plain_seconds(source: Path, folder: Path) -> float:
-    """How long `plain` takes in a process of its own, its start and imports not counted."""
+    """Time `plain` in a process of its own, without start and imports."""
     code = (
         "import sys, time; from pathlib import Path; from bench.ingest import plain\n"
         "began = time.perf_counter(); plain(Path(sys.argv[1]), Path(sys.argv[2]))\n"
@@ -73,56 +65,24 @@ def plain_seconds(source: Path, folder: Path) -> float:
     return float(answer.stdout)
 
 
-@contextmanager
-def server(home: Path) -> Iterator[tuple[int, int]]:
-    """A fresh service on this machine: its port and process id."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("CORNERWAVE_")} | {
-        "CORNERWAVE_HOME": str(home),
-        "CORNERWAVE_PORT": str(port),
-        "CORNERWAVE_ADMIN_KEY": KEY,
-    }
-    command = [sys.executable, "-m", "app", "serve"]
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except ConnectionRefusedError:
-                if process.poll() is not None:
-                    raise RuntimeError("the service does not start") from None
-                time.sleep(0.05)
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def registered(source: Path, folder: Path) -> tuple[float, float]:
-    """Seconds of one registration, and the server's peak resident memory in MiB."""
+    """Return the seconds of one registration and the server's peak resident memory in MiB."""
     with (
         tempfile.TemporaryDirectory(dir=folder) as home,
-        server(Path(home)) as (port, process),
+        serve(Path(home)) as (url, process),
     ):
         first = Path(home) / "first.csv"
         write_csv(first, 1_000)
-        _register(port, first)
-        seconds = _register(port, source)
-        status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert peak is not None
-    return seconds, int(peak[1]) * 1024 / MEBIBYTE
+        _register(url, first)
+        seconds = _register(url, source)
+        return seconds, peak_bytes(process.pid) / MEBIBYTE
 
 
-def _register(port: int, source: Path) -> float:
-    """Seconds of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, blocksize=SENT_BYTES)
+def _register(url: str, source: Path) -> float:
+    """Return the seconds of one request."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, blocksize=SENT_BYTES)
     headers = {
-        "Authorization": f"Bearer {KEY}",
+        **HEADERS,
         "Content-Type": "text/csv",
         "Content-Length": str(source.stat().st_size),
     }

@@ -1,19 +1,19 @@
-"""How a benchmark measures and what it leaves behind.
+"""Timing, and the results of a benchmark.
 
-A script `bench/<name>.py` has a `main()` that prints what it measures as it goes and ends in one
-call of `record`. Every claim is a ratio whose two sides were measured in the same run.
+A script `bench/<name>.py` has a `main()` that prints as it goes and ends in one call of `record`. Both sides of a ratio are measured in
+the same run.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from bench.report import machine, replace_file
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -46,8 +46,16 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Table:
+    """Further figures, shown under the claims."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | float]]
+
+
+@dataclass(frozen=True)
 class Measured:
-    """What one part of a script has to say."""
+    """Results of one part of a script."""
 
     ratios: Sequence[Ratio]
     series: Sequence[Series] = ()
@@ -55,7 +63,7 @@ class Measured:
 
     @staticmethod
     def of(parts: Sequence[Measured]) -> tuple[list[Ratio], list[Series], list[str]]:
-        """All that several parts say, as `record` takes it."""
+        """Return the results of several parts as arguments of `record`."""
         return (
             [ratio for part in parts for ratio in part.ratios],
             [line for part in parts for line in part.series],
@@ -64,7 +72,7 @@ class Measured:
 
 
 def seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
-    """The median wall time of `work` over `repeats` runs, after nothing else."""
+    """Return the median wall time of `work`."""
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
@@ -74,7 +82,7 @@ def seconds(work: Callable[[], object], *, repeats: int = 3) -> float:
 
 
 def interleaved(works: dict[str, Callable[[], object]], *, repeats: int = 3) -> dict[str, float]:
-    """Median wall time of each, taken in turn so that a drift of the machine meets all alike."""
+    """Return the median wall time of each, run in turn so that drift of the machine affects all alike."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
@@ -83,31 +91,26 @@ def interleaved(works: dict[str, Callable[[], object]], *, repeats: int = 3) -> 
 
 
 def record(
-    name: str, ratios: Sequence[Ratio], series: Sequence[Series] = (), notes: Sequence[str] = ()
+    name: str,
+    ratios: Sequence[Ratio],
+    series: Sequence[Series] = (),
+    notes: Sequence[str] = (),
+    tables: Sequence[Table] = (),
 ) -> None:
-    """Print the claims and keep them in bench/results/<name>.json for docs/benchmarks.md."""
+    """Print the claims and save them in bench/results/<name>.json for docs/benchmarks.md."""
     for ratio in ratios:
         verdict = "holds" if ratio.holds else "DOES NOT HOLD"
         print(f"{ratio.claim}: {ratio.measured:.3g} ({ratio.sense} {ratio.bound:g}) {verdict}")
-    RESULTS.mkdir(exist_ok=True)
     result = {
         "machine": machine(),
         "ratios": [asdict(ratio) | {"holds": ratio.holds} for ratio in ratios],
         "series": [asdict(line) for line in series],
+        "tables": [asdict(table) for table in tables],
         "notes": list(notes),
     }
-    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    keep(RESULTS / f"{name}.json", result)
 
 
-def machine() -> str:
-    """Processor, cores, memory and Python, as the machine tells."""
-    cpu = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor() or "an unnamed processor",
-    )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}"
+def keep(file: Path, result: object) -> None:
+    """Save a result as JSON."""
+    replace_file(file, (json.dumps(result, indent=1) + "\n").encode())

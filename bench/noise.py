@@ -1,4 +1,4 @@
-"""The noise itself: compiled against defined, against multiple precision, against the normal."""
+"""The noise: compiled against its definition, against multiple precision, and against the normal."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def main() -> None:
         [*exactness(), *distribution(values)],
         notes=[
             f"{WORDS:.0e} words of one keystream, and the smallest and largest q of every segment.",
-            "Moments and tail counts are in standard errors of what a standard normal would give.",
+            "Standard errors are those of a standard normal.",
         ],
     )
 
 
 def pieces() -> Iterator[WordArray]:
-    """The words in pieces of 10⁶."""
+    """Yield the words in pieces of 10⁶."""
     for block in range(WORDS // 10**6):
         yield keystream_words(KEY, block, 0, 10**6)
 
 
 def kernel_normals(words: WordArray) -> FloatArray:
-    """Standard normals as the compiled functions make them."""
+    """Return standard normals as the compiled functions make them."""
     out = np.empty((1, len(words)))
     Compiled().path_tile(words.reshape(1, -1), 1.0, None, 0.0, None, 0.0, out)
     made_of_words: FloatArray = out[0]
@@ -59,7 +59,7 @@ def normals() -> FloatArray:
 
 
 def exactness() -> list[Ratio]:
-    """Words whose bits differ, the table made again, and the largest error."""
+    """Differing words, the recomputed table, and the largest error."""
     differing = sum(differences(words) for words in [*pieces(), border_words()])
     print(f"{differing} of {WORDS:.0e} words differ", flush=True)
     table = hashlib.sha256(made().astype("<f8").tobytes()).hexdigest()
@@ -67,12 +67,12 @@ def exactness() -> list[Ratio]:
     print(f"largest error {error:.3g}", flush=True)
     return [
         Ratio(
-            "words of 10⁸ and of all borders whose normal differs from the definition's",
+            "normals of 10⁸ words and all segment borders that differ from the definition",
             differing,
             0,
         ),
         Ratio(
-            "tables made again that differ from the committed one", table != normal_table.SHA256, 0
+            "recomputed tables that differ from the committed one", table != normal_table.SHA256, 0
         ),
         Ratio("largest error of a normal, in units of 10⁻¹⁴", error * 1e14, 5),
     ]
@@ -84,7 +84,7 @@ def differences(words: WordArray) -> int:
 
 
 def q_and_normal() -> tuple[list[float], list[float]]:
-    """40 places in every segment, its borders among them."""
+    """Return 40 points in every segment, its borders among them."""
     shares = np.linspace(0, 1, PER_SEGMENT)
     q = [low + (high - low) * shares for low, high in map(segment_bounds, range(SEGMENTS))]
     odd = np.floor(np.concatenate(q) * 2.0**54).astype(np.uint64)
@@ -94,13 +94,13 @@ def q_and_normal() -> tuple[list[float], list[float]]:
 
 
 def error_of(q: float, x: float) -> float:
-    """|x - x(q)|, by one step of Newton in 50 digits."""
+    """|x - x(q)|, by one Newton step in 50 digits."""
     with mpmath.workdps(DIGITS):
         return float(abs((tail(mpf(x)) - mpf(q)) / density(mpf(x))))
 
 
 def distribution(values: FloatArray) -> list[Ratio]:
-    """Moments, tails to six sigma and Anderson-Darling, all with nothing estimated."""
+    """Moments, tails to six sigma and Anderson-Darling, with no estimated parameter."""
     n = len(values)
     moments = {1: (0, 1), 2: (1, 2), 3: (0, 15), 4: (3, 96), 5: (0, 945), 6: (15, 10_170)}
     off = [
@@ -115,8 +115,10 @@ def distribution(values: FloatArray) -> list[Ratio]:
             print(f"beyond {sigma} sigma: {count} of {expected:.2f} expected")
     values.sort()
     return [
-        Ratio("furthest of six moments from the normal's, standard errors", max(off), 4),
-        Ratio("furthest of twelve tail counts to 6 sigma, standard errors", max(tails), 4),
+        Ratio("largest deviation of six moments, in standard errors", max(off), 4),
+        Ratio(
+            "largest deviation of twelve tail counts to 6 sigma, in standard errors", max(tails), 4
+        ),
         Ratio(
             "Anderson-Darling statistic of 10⁸ values (6 is exceeded once in 1,000 times)",
             anderson_darling(values),
@@ -126,7 +128,7 @@ def distribution(values: FloatArray) -> list[Ratio]:
 
 
 def anderson_darling(ordered: FloatArray) -> float:
-    """The statistic for the standard normal itself, in pieces."""
+    """The statistic for the standard normal, in pieces."""
     n, total = len(ordered), 0.0
     for start in range(0, n, 10**6):
         stop = min(start + 10**6, n)

@@ -1,8 +1,7 @@
-"""Make the table of polynomials behind the noise: `python -m bench.normal_table`.
+"""Generator of the polynomial table behind the noise: `python -m bench.normal_table`.
 
-The inverse of the normal's upper tail, x(q) with Q(x) = q, is interpolated on every segment at the
-six Chebyshev nodes of degree 6, in 50 digits, and each coefficient is rounded once to the nearest
-double. Nothing but mpmath's `erfc` and `exp` is used, so the same bytes come out everywhere.
+The inverse of the normal's upper tail, x(q) with Q(x) = q, is interpolated on every segment at the six Chebyshev nodes of degree 6, in 50
+digits. Each coefficient is rounded once to the nearest double. Only mpmath's `erfc` and `exp` are used, so the bytes are reproducible.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ DIGITS = 50
 
 
 def inverse_tail(q: mpf) -> mpf:
-    """x with Q(x) = q for 0 < q < ½, to all digits: Newton's steps from a double."""
+    """x with Q(x) = q for 0 < q < ½, to all digits, by Newton steps from a double."""
     x = mpf(-NormalDist().inv_cdf(float(q)))
     for _ in range(3):  # 16 digits, then 32, then 64
         x += (tail(x) - q) / density(x)
@@ -32,7 +31,7 @@ def inverse_tail(q: mpf) -> mpf:
 
 
 def tail(x: mpf) -> mpf:
-    """Q(x), the chance that a standard normal exceeds x."""
+    """Q(x), the probability that a standard normal exceeds x."""
     return mpmath.erfc(x / mpmath.sqrt(2)) / 2
 
 
@@ -49,7 +48,7 @@ def coefficients(segment: int) -> list[float]:
         count = DEGREE + 1
         nodes = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
         values = [inverse_tail(middle + half * node) for node in nodes]
-        # In t = (q - middle)/half all numbers are of one size, whatever the segment.
+        # t = (q - middle)/half has the same scale in every segment.
         powers = mpmath.matrix([[node**k for k in range(count)] for node in nodes])
         scaled = mpmath.lu_solve(powers, mpmath.matrix(values))
         return [float(scaled[k] / half**k) for k in range(count)]

@@ -1,4 +1,4 @@
-"""What a preview of seven levels and an audit cost, beside a random forest trained once on the same rows.
+"""Cost of a preview of seven levels and of an audit, against one random forest on the same rows.
 
 The table has the size of the adult census extract: 48,842 rows, 6 numbers and 9 categories.
 """
@@ -12,59 +12,46 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from app.settings import settings_from
 from bench.measure import Ratio, interleaved, record
+from bench.service import serve_in_process
 
 ROWS = 48_842
 CATEGORIES = (8, 16, 7, 14, 6, 5, 2, 41, 2)
 
 
 def main() -> None:
-    from fastapi.testclient import TestClient
     from sklearn.ensemble import RandomForestClassifier
 
-    from app.main import create_app
-
-    key = "bench-administrator-key-0123456789abcdef"
     table, numbers, codes = _table()
     sink = pa.BufferOutputStream()
     pyarrow.csv.write_csv(table, sink)
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {
-            "CORNERWAVE_DATABASE_URL": f"sqlite:///{Path(folder) / 'bench.sqlite'}",
-            "CORNERWAVE_HOME": folder,
-            "CORNERWAVE_ADMIN_KEY": key,
-            "CORNERWAVE_MASTER_KEY": "5a" * 32,
-            "CORNERWAVE_ALLOW_GENERATED_MASTER_KEY": "yes",
-        }
-        app = create_app(settings_from(environment))
-        with TestClient(app, headers={"Authorization": f"Bearer {key}"}) as client:
-            made = client.post(
-                "/v1/datasets", params={"name": "bench"}, content=sink.getvalue().to_pybytes()
-            )
-            dataset = f"/v1/datasets/{made.json()['id']}"
-            address = f"{dataset}/preview"
-            client.post(address, json={"privacies": [0.5]})  # what is imported once
+    with tempfile.TemporaryDirectory() as folder, serve_in_process(Path(folder)) as client:
+        made = client.post(
+            "/v1/datasets", params={"name": "bench"}, content=sink.getvalue().to_pybytes()
+        )
+        dataset = f"/v1/datasets/{made.json()['id']}"
+        address = f"{dataset}/preview"
+        client.post(address, json={"privacies": [0.5]})  # warm up
 
-            def preview() -> None:
-                answer = client.post(address, json={})
-                assert answer.status_code == 200, answer.text
+        def preview() -> None:
+            answer = client.post(address, json={})
+            assert answer.status_code == 200, answer.text
 
-            def audit() -> None:
-                answer = client.post(f"{dataset}/audits", json={"noise_variances": [1.0, 4.0]})
-                assert answer.status_code == 201, answer.text
+        def audit() -> None:
+            answer = client.post(f"{dataset}/audits", json={"noise_variances": [1.0, 4.0]})
+            assert answer.status_code == 201, answer.text
 
-            def forest() -> None:
-                features = np.hstack([numbers, codes[:, :-1]])
-                RandomForestClassifier(100, random_state=1).fit(features, codes[:, -1])
+        def forest() -> None:
+            features = np.hstack([numbers, codes[:, :-1]])
+            RandomForestClassifier(100, random_state=1).fit(features, codes[:, -1])
 
-            took = interleaved({"preview": preview, "audit": audit, "forest": forest})
-    claim = f"previewing 7 levels of {ROWS:,} × 15, beside a forest of 100 trees on the same rows"
+        took = interleaved({"preview": preview, "audit": audit, "forest": forest})
+    claim = f"previewing 7 levels of {ROWS:,} × 15, over a forest of 100 trees on the same rows"
     notes = [
         f"The preview took {took['preview']:.1f} s, an audit of two copies {took['audit']:.1f} s and the forest"
         f" {took['forest']:.1f} s, on one core each."
     ]
-    audited = "auditing 2 levels of the same, beside the same forest"
+    audited = "auditing 2 levels of the same, over the same forest"
     ratios = [
         Ratio(claim, took["preview"] / took["forest"], 4.0),
         Ratio(audited, took["audit"] / took["forest"], 1.0),

@@ -1,22 +1,19 @@
-"""Writing a copy as files: one process, one Dask worker, two, and two of which one is killed.
+"""Writing a copy as files: one process, one Dask worker, two, and two with one killed.
 
     python -m bench.scaling [--rows 20000000] [--columns 10] [--folder /dev/shm]
 
-Workers have one thread. Where they share one disk, it is the disk that is measured: a folder in memory
-leaves the work. The bytes of all runs are compared by their hashes; memory is the largest that
-a worker ever had (VmHWM), and what work costs is the time of the processor that it took, whatever else
-the machine did. The figures of docs/scaling.md are written by this script, between its two marks."""
+Workers have one thread. On a shared disk the disk is measured; a folder in memory avoids that. Files of all runs are compared by hash. Memory
+is the largest VmHWM of a worker, and cost is processor time, whatever else the machine does. The script writes its figures into docs/scaling.md.
+"""
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fastapi.testclient import TestClient
 
-from app.service.clusters import Cluster
+from app.service.copies.compilation import compile_now
+from app.service.dask_executor import Cluster
 from app.service.executor import Executor, Threads
 from app.store.database import tables
 from app.store.database.engine import writing
 from bench.measure import Ratio, record
+from bench.service import peak_bytes, processor_seconds
 from tests.api.conftest import Service
 from tests.clusters import RunningCluster, dask_cluster
 
@@ -80,7 +79,12 @@ def main() -> None:
     largest = max(one["largest worker MB"] for one in clusters)
     ratios = [
         Ratio("Two Dask workers against one, writing files", found["speed-up"], 1.8, "at least"),
-        Ratio("Runs with the bytes of one process, one worker killed", same, 1.0, "at least"),
+        Ratio(
+            "Share of runs with the bytes of one process, also with a worker killed",
+            same,
+            1.0,
+            "at least",
+        ),
         Ratio("Memory of a worker in units of 700 MB", largest / 700, 1.0),
     ]
     cost = found["core seconds per 10^9 values"]
@@ -89,7 +93,7 @@ def main() -> None:
 
 
 def _write_page(found: dict[str, Any]) -> None:
-    """Put the figures into the page, and what follows from them for larger copies."""
+    """Replace the figures in the page, with extrapolations to larger copies."""
     cost, width = found["core seconds per 10^9 values"], found["bytes per value"]
     runs = [name for name in found if "process" in name or "worker" in name]
     lines = [
@@ -146,11 +150,11 @@ def _copy(client: TestClient) -> str:
 def _run(
     service: Service, client: TestClient, copy: str, executor: Executor
 ) -> tuple[dict[str, Any], list[str]]:
-    """Seconds for all files, written anew, and their hashes."""
+    """Seconds for writing all files again, and their hashes."""
     resources = service.app.state.resources
     with writing(resources.engine) as connection:
         connection.execute(tables.released_files.delete())
-    object.__setattr__(resources, "spread", executor)
+    object.__setattr__(resources, "executor", executor)
     began = time.perf_counter()
     answer = client.post(f"/v1/copies/{copy}/files", json={})
     seconds = time.perf_counter() - began
@@ -167,13 +171,13 @@ def _on_cluster(
     running: RunningCluster,
     kill_after: float | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    executor = Cluster(running.address)
-    # Workers last for days: what each does once is no part of what is measured. Each has its turn.
-    list(executor.map(_made_ready, range(8 * len(running.workers))))
+    executor = Cluster(running.address, compile_now)
+    # Warm up every worker.
+    list(executor.map(_warm_up, range(8 * len(running.workers))))
     _run(service, client, copy, executor)
     stop = threading.Event()
     highest = dict.fromkeys([worker.pid for worker in running.workers], 0)
-    before = sum(map(_core_seconds, highest))
+    before = sum(map(processor_seconds, highest))
     alone = time.process_time()
     watching = threading.Thread(target=_watch, args=(highest, stop))
     watching.start()
@@ -181,19 +185,19 @@ def _on_cluster(
         threading.Timer(kill_after, running.workers[0].kill).start()
     try:
         measured, hashes = _run(service, client, copy, executor)
-        measured["core seconds"] = sum(map(_core_seconds, highest)) - before
+        measured["core seconds"] = sum(map(processor_seconds, highest)) - before
         measured["core seconds of the service"] = time.process_time() - alone
     finally:
         stop.set()
         watching.join()
         executor.close()
-    measured["largest worker MB"] = max(highest.values()) / 1e3
+    measured["largest worker MB"] = max(highest.values()) / 1e6
     return measured, hashes
 
 
-def _made_ready(_: int) -> None:
-    """A worker compiles before its first task; this has it import what it needs, too."""
-    import app.service.copies.released.writing  # noqa: F401
+def _warm_up(_: int) -> None:
+    """Import everything that a first task needs."""
+    import app.service.copies.files.file_writer  # noqa: F401
 
     time.sleep(0.2)
 
@@ -201,27 +205,7 @@ def _made_ready(_: int) -> None:
 def _watch(highest: dict[int, int], stop: threading.Event) -> None:
     while not stop.wait(0.5):
         for pid, before in list(highest.items()):
-            highest[pid] = max([before, *_memory(pid)])
-
-
-def _core_seconds(pid: int) -> float:
-    """What a process has had of the processors; nothing of one that is gone."""
-    try:
-        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _memory(pid: int) -> Iterator[int]:
-    """VmHWM in kB, while the process is there."""
-    try:
-        text = Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return
-    for line in io.StringIO(text):
-        if line.startswith("VmHWM"):
-            yield int(line.split()[1])
+            highest[pid] = max(before, peak_bytes(pid))
 
 
 if __name__ == "__main__":

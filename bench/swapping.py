@@ -1,4 +1,4 @@
-"""Swapping: time against the number of identifiable records, published method and optimum in one run."""
+"""Swapping: time against the number of identifiable records, for the published method and the optimum."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ IntArray = npt.NDArray[np.int64]
 
 CATEGORIES = 5
 COMPARED = (1_000, 5_000, 20_000)
-"""Sizes at which both methods run, in turn."""
+"""Sizes at which both methods run."""
 OPTIMAL_ONLY = (100_000, 1_000_000)
 
 
 def table(n: int, attributes: int, seed: int) -> tuple[IntArray, list[IntArray]]:
-    """A confidential attribute and others that lean on it; nearly every pattern occurs once.
+    """Return a confidential attribute and dependent ones; nearly every pattern is unique.
 
-    A tenth of the records comes in pairs that share pattern and value, so that V is not empty.
+    A tenth of the records are pairs that share pattern and value, so that V is not empty.
     """
     rng = np.random.default_rng(seed)
     hidden = rng.choice(CATEGORIES, n, p=[0.3, 0.25, 0.2, 0.15, 0.1])
@@ -37,7 +37,7 @@ def table(n: int, attributes: int, seed: int) -> tuple[IntArray, list[IntArray]]
 
 
 class Task:
-    """One swap of one table, to be timed; the last result is kept."""
+    """One swap to be timed; keeps its last result."""
 
     def __init__(self, n: int, method: Method, allowed_deviation: int = 0) -> None:
         self.hidden, self.known = table(n, 8, seed=n)
@@ -51,7 +51,7 @@ class Task:
 
 
 def compared(n: int) -> tuple[dict[str, float], float]:
-    """Seconds of both methods, and how far the optimum's Σ d lies above the published method's."""
+    """Seconds of both methods, and the optimum's Σ d less the published method's."""
     greedy, optimal = Task(n, "greedy"), Task(n, "optimal")
     times = interleaved({"greedy": greedy, "optimal": optimal}, repeats=3)
     published = greedy.result or greedy()
@@ -113,8 +113,8 @@ def main() -> None:
             Series(plot, "greedy (as published)", size, cost, sorted(greedy.items())),
         ],
         [
-            "Times are of the whole swap: identifiability, posterior, method and report counts.",
-            "The last ratio grants the optimum the marginal deviation of the published method.",
+            "Times include identifiability, posterior, method and report counts.",
+            "In the last ratio the optimum may use the published method's marginal deviation.",
             f"The script took {time.perf_counter() - began:.0f} s.",
         ],
     )

@@ -1,4 +1,4 @@
-"""What synthesis costs on a real table of mixed columns (adult), beside the fit of a Gaussian copula."""
+"""Cost of synthesis on a real table of mixed columns (adult), against the fit of a Gaussian copula."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from app.model import Limits
-from app.service.synthesis.making import make
+from app.service.synthesis.generation import make
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.arrays.mixed import encoded
-from app.tables.reading import read_table
+from app.tables.pipeline import TableSource, read_table
+from app.tables.stream import AUTOMATIC
 from bench.measure import Ratio, record
 from bench.synthesis_peers import fitted_copula, table_named
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 
 WISHES = Wishes(seed=1)
 SECONDS = {"stratified": 10, "its report": 10, "comparing all methods": 40}
@@ -26,7 +27,7 @@ SECONDS = {"stratified": 10, "its report": 10, "comparing all methods": 40}
 def main() -> None:
     limits = Limits()
     with (SHARED_DATA / "adult.csv").open("rb") as body:
-        table = read_table(body, "text/csv", None, limits, Path())
+        table = read_table(TableSource(body, "text/csv"), AUTOMATIC, limits, Path())
     original = encoded(table, table.column_names)
 
     def making() -> None:
@@ -56,7 +57,7 @@ def main() -> None:
             for name, most in SECONDS.items()
         ],
         notes=[
-            f"`copulas` fits the same table in {took['copulas']:.1f} s. Times of that: "
+            f"`copulas` fits the same table in {took['copulas']:.1f} s. As multiples of that: "
             + ", ".join(f"{name} {took[name] / took['copulas']:.2f}" for name in SECONDS)
             + "."
         ],

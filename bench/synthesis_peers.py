@@ -1,16 +1,13 @@
-"""Synthesis beside what a user would pick instead: quality, being told apart, models, membership.
+"""Synthesis against other generators: quality, two-sample area, model utility, membership.
 
-Each way is measured on each table on its own and kept in bench/results/synthesis_peers/, so that a run that
-was cut short goes on where it stopped; delete a file to measure its table again, or name one way
-(`python -m bench.synthesis_peers stratified`) to measure that alone again: every way starts from the same
-seeds and divisions. Of each table 70 % are synthesised from and 30 % are held out. The two ways that are close are
-measured with every seed, the others with the first: arfpy alone takes a quarter of an hour a seed.
+Each method is measured on each table and kept in bench/results/synthesis_peers/, so that an interrupted run continues. Delete a file to
+measure its table again, or name a method (`python -m bench.synthesis_peers stratified`) to measure it alone with the same seeds and divisions.
+70 % of a table are synthesised and 30 % are held out. The two closest methods are measured with every seed, the others with the first: arfpy
+takes a quarter of an hour per seed.
 
-Nothing is compared with the records it was made from except by the quality score: a release that repeats its
-originals would be favoured. One figure shows by how much, `area_by_originals`: trees that learnt to tell the
-release from its own originals are asked about fresh records of either kind. What resembles its originals
-leaves them nothing to learn, so CART in sequence can come out below chance where trees that learnt from
-other records tell it from the original well.
+Except for the quality score, nothing is compared with the originals, which would favour a release that repeats them. `area_by_originals` shows
+by how much: its judge learns from the originals and is tested on fresh records. A release close to its originals leaves it nothing to
+learn, so CART in sequence can score below chance there.
 """
 
 from __future__ import annotations
@@ -33,8 +30,8 @@ from app.numerics.synthesis.stratified.strata import default_least, told_apart
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import Target, train_on_each
 from app.numerics.utility.reappearance import membership_area, nearest_distances, units
-from bench.measure import RESULTS, Ratio, record
-from papers.finding import SHARED_DATA
+from bench.measure import RESULTS, Ratio, Table, keep, record
+from papers.experiment import SHARED_DATA
 
 KEPT = RESULTS / "synthesis_peers"
 MOST_RECORDS = 6_000
@@ -44,7 +41,7 @@ TABLES = {
     "wdbc": "class", "wbc": "class", "casc_census": "AGI", "adult": "income", "wine": "target",
     "diabetes": "target",
 }  # fmt: skip
-"""Each with the column that models predict."""
+"""Tables by name, with the column that models predict."""
 
 CODED = {"pima", "wbc", "wine"}
 """Tables whose target is a category written as a number."""
@@ -62,7 +59,7 @@ BOUNDS = (
 )
 Tables = tuple[MixedTable, MixedTable]
 Figures = dict[str, dict[str, float]]
-"""Of each way each measure."""
+"""Measures by method."""
 
 
 def stratified(table: MixedTable, rng: np.random.Generator) -> Tables:
@@ -83,9 +80,9 @@ def published(name: str) -> Callable[[MixedTable, np.random.Generator], Tables]:
 def fitted_copula(
     table: MixedTable, rng: np.random.Generator
 ) -> tuple[Any, list[NDArray[np.float64]]]:
-    """`copulas` with beta marginals, categories spread evenly over intervals: SDV's GaussianCopula.
+    """Fit `copulas` with beta marginals and categories spread over intervals, as SDV's GaussianCopula does.
 
-    The model, and the borders of each category column's intervals.
+    Return the model and the borders of each category column's intervals.
     """
     import pandas as pd
     from copulas.multivariate import GaussianMultivariate
@@ -105,7 +102,7 @@ def fitted_copula(
 
 
 def gaussian_copula(table: MixedTable, rng: np.random.Generator) -> Tables:
-    """Two tables from one fitted copula."""
+    """Sample two tables from one fitted copula."""
     model, ends = fitted_copula(table, rng)
     p = table.numeric.shape[1]
     made = []
@@ -120,10 +117,10 @@ def gaussian_copula(table: MixedTable, rng: np.random.Generator) -> Tables:
 
 
 def random_forest(table: MixedTable, rng: np.random.Generator) -> Tables:
-    """`arfpy`: adversarial random forests."""
+    """Adversarial random forests of `arfpy`."""
     from arfpy import arf
 
-    if not hasattr(np, "in1d"):  # which the package still calls by its old name
+    if not hasattr(np, "in1d"):  # used by arfpy under its old name
         np.in1d = np.isin  # type: ignore[attr-defined]
     np.random.seed(int(rng.integers(2**31)))
     model = arf.arf(x=_frame(table), verbose=False)
@@ -143,9 +140,9 @@ def random_forest(table: MixedTable, rng: np.random.Generator) -> Tables:
 
 
 def cart_in_sequence(table: MixedTable, rng: np.random.Generator) -> Tables:
-    """Each column from a tree on those before it, drawn among the originals of the leaf, at least five.
+    """Draw each column from a tree on those before it, among at least five originals of the leaf.
 
-    What synthpop does by default, written with scikit-learn's trees: no package for Python has the sequence.
+    The default of synthpop, with scikit-learn's trees: no Python package has the sequence.
     """
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -165,7 +162,7 @@ def cart_in_sequence(table: MixedTable, rng: np.random.Generator) -> Tables:
     return first, second
 
 
-WAYS: dict[str, Callable[[MixedTable, np.random.Generator], Tables]] = {
+GENERATORS: dict[str, Callable[[MixedTable, np.random.Generator], Tables]] = {
     "stratified": stratified,
     "hybrid": published("hybrid"),
     "lhs": published("lhs"),
@@ -173,28 +170,27 @@ WAYS: dict[str, Callable[[MixedTable, np.random.Generator], Tables]] = {
     "adversarial forest (arfpy)": random_forest,
     "CART in sequence": cart_in_sequence,
 }
-PEERS = tuple(WAYS)[1:]
+PEERS = tuple(GENERATORS)[1:]
 CLOSE = ("stratified", "CART in sequence")
 SLOWEST = "adversarial forest (arfpy)"
 
 
-def seeds_of(way: str) -> tuple[int, ...]:
-    return SEEDS if way in CLOSE else SEEDS[:1]
+def seeds_of(method: str) -> tuple[int, ...]:
+    return SEEDS if method in CLOSE else SEEDS[:1]
 
 
 def main() -> None:
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for way in sorted(WAYS, key=lambda way: way == SLOWEST):
+    for method in sorted(GENERATORS, key=lambda method: method == SLOWEST):
         for name in TABLES:
-            if not set(MEASURES) <= _kept(name).get(way, {}).keys():
-                _keep(name, way, measured(name, way))
+            if not set(MEASURES) <= _kept(name).get(method, {}).keys():
+                _keep(name, method, measured(name, method))
     summarise()
 
 
-def again(way: str, names: list[str]) -> None:
-    """Measures one way anew on tables (all when none is named); the figures of the others stay."""
+def again(method: str, names: list[str]) -> None:
+    """Measure one method again on some tables, or on all; other figures stay."""
     for name in names or TABLES:
-        _keep(name, way, measured(name, way))
+        _keep(name, method, measured(name, method))
     summarise()
 
 
@@ -204,69 +200,75 @@ def _kept(name: str) -> Figures:
     return found
 
 
-def _keep(name: str, way: str, found: dict[str, float]) -> None:
-    figures = _kept(name) | {way: found}
-    (KEPT / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+def _keep(name: str, method: str, found: dict[str, float]) -> None:
+    figures = _kept(name) | {method: found}
+    keep(KEPT / f"{name}.json", figures)
 
 
 def summarise() -> None:
-    """The claims and the table of figures, from what is kept."""
+    """Record the claims and tables from the saved figures."""
     found = {name: _kept(name) for name in sorted(TABLES)}
 
-    def mean(way: str, measure: str) -> float | None:
-        """None where a table was not measured so."""
-        values = [found[name].get(way, {}).get(measure, np.nan) for name in found]
+    def mean(method: str, measure: str) -> float | None:
+        """None where a table was not measured."""
+        values = [found[name].get(method, {}).get(measure, np.nan) for name in found]
         return None if np.isnan(values).any() else float(np.mean(values))
 
-    def told(value: float | None) -> str:
+    def shown(value: float | None) -> str:
         return "not measured" if value is None else f"{value:.3f}"
 
     ratios = []
     for measure, sense in CLAIMED.items():
         ours = mean("stratified", measure)
-        for way in PEERS:
-            theirs = mean(way, measure)
+        for method in PEERS:
+            theirs = mean(method, measure)
             if ours is not None and theirs is not None:
-                claim = f"{measure.replace('_', ' ')} over that of {way}"
+                claim = f"{measure.replace('_', ' ')} over that of {method}"
                 ratios.append(Ratio(claim, ours / theirs, 1.0, sense))
     for measure, bound, sense in BOUNDS:
         ours = mean("stratified", measure)
         if ours is not None:
             claim = f"{measure.replace('_', ' ')} of stratified"
             ratios.append(Ratio(claim, ours, bound, sense))
-    notes = [
-        f"Means over {len(found)} tables: {', '.join(found)}; each figure of {len(SEEDS)} divisions into used and "
-        f"held out records for {' and '.join(CLOSE)}, of the first of them for the others. Two-sample area: "
-        "boosted trees; forest area: the forest of the service's reports; both learn from held out records and "
-        "are asked about others. Area by originals: boosted trees that learnt from the very records that the "
-        "release was made from, which favours what resembles them.",
+    means = [
+        [method, *(shown(mean(method, measure)) for measure in MEASURES)] for method in GENERATORS
     ]
-    notes += [
-        f"{way}: "
-        + ", ".join(
-            f"{measure.replace('_', ' ')} {told(mean(way, measure))}" for measure in MEASURES
-        )
-        for way in WAYS
-    ]
-    notes += [
-        f"{name}, areas (two-sample, forest, by originals, membership): "
-        + ", ".join(
-            f"{way} "
-            + " ".join(f"{figures[area]:.2f}" if area in figures else "–" for area in AREAS)
-            for way, figures in found[name].items()
-        )
+    areas = [
+        [
+            name,
+            *(
+                " ".join(f"{figures[area]:.2f}" if area in figures else "–" for area in AREAS)
+                for figures in (found[name].get(method, {}) for method in GENERATORS)
+            ),
+        ]
         for name in found
     ]
-    record("synthesis_peers", ratios, notes=notes)
+    record(
+        "synthesis_peers",
+        ratios,
+        notes=[
+            f"Means over {len(found)} tables and {len(SEEDS)} divisions into used and held-out"
+            f" records for {' and '.join(CLOSE)}, one division for the others.",
+            "Judges: boosted trees (two sample area) and the forest of the service's reports (forest"
+            " area), trained and tested on held-out records.",
+            "Area by originals: boosted trees trained on the very originals, which favours releases"
+            " that resemble them.",
+            "Last table: two sample, forest, by originals, membership.",
+        ],
+        tables=[
+            Table(("method", *(measure.replace("_", " ") for measure in MEASURES)), means),
+            Table(("areas", *GENERATORS), areas),
+        ],
+    )
 
 
-def measured(name: str, way: str) -> dict[str, float]:
-    """The mean of every measure for one way on one table."""
-    import sklearn.ensemble  # noqa: F401  # what is loaded later escapes the limit of threads
+def measured(name: str, method: str) -> dict[str, float]:
+    """Return the mean of every measure for one method on one table."""
+    import sklearn.ensemble  # noqa: F401  # later imports escape the limit of threads
 
     table, target = table_named(name)
     runs = []
-    for seed in seeds_of(way):
+    for seed in seeds_of(method):
         rng = np.random.default_rng(seed)
         order = rng.permutation(table.records)[:MOST_RECORDS]
         cut = round(0.7 * order.size)
@@ -274,16 +276,16 @@ def measured(name: str, way: str) -> dict[str, float]:
         began = time.perf_counter()
         with warnings.catch_warnings(), threadpool_limits(limits=1):
             warnings.simplefilter("ignore")
-            first, second = WAYS[way](used, rng)
+            first, second = GENERATORS[method](used, rng)
             spent = time.perf_counter() - began
             runs.append(_measures(used, held_out, first, second, target, rng) | {"seconds": spent})
     found = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-    print(f"{name}, {way}: " + ", ".join(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
+    print(f"{name}, {method}: " + ", ".join(f"{k} {v:.3f}" for k, v in found.items()), flush=True)
     return found
 
 
 def table_named(name: str) -> tuple[MixedTable, Target]:
-    """A table without gaps: a missing category is a category, a record without a number is left out."""
+    """Load a table without gaps: a missing category is a category, records with a missing number are dropped."""
     import pandas as pd
     from sklearn import datasets
 
@@ -326,24 +328,24 @@ def _measures(
     scores = train_on_each(used, first, held_out, target, rng)
     return {
         "quality": _sdmetrics_quality(used, first),
-        "two_sample_area": _told_apart(held_out, first, second),
-        "forest_area": _told_apart_by_a_forest(held_out, first, second, rng),
-        "area_by_originals": _area_of_telling(used, first, held_out, second),
+        "two_sample_area": _two_sample_area(held_out, first, second),
+        "forest_area": _forest_area(held_out, first, second, rng),
+        "area_by_originals": _judge_area(used, first, held_out, second),
         "membership_area": membership_area(near, far),
         "model_utility": scores.trained_on_release / scores.trained_on_original,
     }
 
 
-def _told_apart(held_out: MixedTable, first: MixedTable, second: MixedTable) -> float:
-    """Boosted trees learn to tell `first` from held out records, and are asked about other held out ones and `second`.
+def _two_sample_area(held_out: MixedTable, first: MixedTable, second: MixedTable) -> float:
+    """Area of boosted trees that learn `first` against held-out records and are tested on others and `second`.
 
-    They learn from records of the kind that they are asked about, five times from four fifths of them.
+    Five-fold over the held-out records.
     """
     fifths = np.arange(held_out.records) % 5
     return float(
         np.mean(
             [
-                _area_of_telling(
+                _judge_area(
                     held_out.taken(np.flatnonzero(fifths != fifth)), made,
                     held_out.taken(np.flatnonzero(fifths == fifth)), other,
                 )
@@ -354,10 +356,10 @@ def _told_apart(held_out: MixedTable, first: MixedTable, second: MixedTable) -> 
     )  # fmt: skip
 
 
-def _area_of_telling(
+def _judge_area(
     real: MixedTable, made: MixedTable, other_real: MixedTable, other_made: MixedTable
 ) -> float:
-    """Area under the curve, on the other two tables, of boosted trees that learnt to tell `made` from `real`."""
+    """Area under the curve, on the other two tables, of boosted trees that separate `made` from `real`."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
 
@@ -371,10 +373,10 @@ def _area_of_telling(
     return float(roc_auc_score(asked[1], model.predict_proba(asked[0])[:, 1]))
 
 
-def _told_apart_by_a_forest(
+def _forest_area(
     held_out: MixedTable, first: MixedTable, second: MixedTable, rng: np.random.Generator
 ) -> float:
-    """The judge of the service's own reports, on records that its trees have not seen."""
+    """Area by the judge of the service's reports, on records its trees have not seen."""
     nobody = np.empty((0, 0))
     return float(
         np.mean(

@@ -1,10 +1,8 @@
-"""Whose copy is this? Fifty recipients of adult's numbers, and tables made of what they have.
+"""Tracing leaked tables: fifty recipients of the numbers of adult.
 
-Everything goes through the service: agreements that are traceable, copies in slots of their own, and
-`POST /v1/datasets/{id}/traces` on tables that leakers shuffled, rounded, perturbed and averaged. How many
-of the trials name exactly those who leaked is the claim. Pooling is tried by a ridge regression of the
-originals on all copies, fitted on one half of the rows and judged on the other, at the strength that is
-best for the attacker.
+Everything goes through the service: traceable agreements, copies in slots, and `POST /v1/datasets/{id}/traces` on tables that leakers
+shuffled, rounded, perturbed and averaged. The claim is the share of trials that name exactly the leakers. Pooling is attacked by a ridge
+regression of the originals on all copies, fitted on half of the rows and judged on the other, at its best strength.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ from numpy.typing import NDArray
 from app.main import create_app
 from app.settings import settings_from
 from bench.measure import Ratio, record
-from papers.finding import SHARED_DATA
+from bench.service import HEADERS, environment, finalize_agreement
+from papers.experiment import SHARED_DATA
 
 Matrix = NDArray[np.float64]
 Maker = Callable[[np.random.Generator, "World"], tuple[Matrix, set[int]]]
@@ -35,16 +35,15 @@ Maker = Callable[[np.random.Generator, "World"], tuple[Matrix, set[int]]]
 NAMES = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 RECIPIENTS, LEVEL_VARIANCE = 50, 0.25
 ADDED = 0.2
-"""Standard deviation of what a leaker adds, as a share of that of the copy's own noise."""
+"""Standard deviation of the leaker's noise, as a share of the copy's."""
 
 PARQUET = "application/vnd.apache.parquet"
-KEY = "tracing-administrator-key-0123456789abcdef"
 STRENGTHS = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 @dataclass
 class World:
-    """A data set, those who have it by traceable agreements, and what they have."""
+    """A data set, its recipients under traceable agreements, and their copies."""
 
     client: TestClient
     dataset: str
@@ -59,7 +58,7 @@ class World:
         return np.asarray((self.level - self.truth).std(axis=0))
 
     def named(self, found: Matrix) -> set[int]:
-        """The recipients that the service names, by their place."""
+        """Return the indices of the recipients that the service names."""
         answer = self.client.post(
             f"/v1/datasets/{self.dataset}/traces",
             content=_parquet(found),
@@ -72,7 +71,7 @@ class World:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Trials in which exactly the leakers were named, and those in which an innocent was."""
+    """Counts of trials that name exactly the leakers, and of those that name an innocent."""
 
     trials: int
     exact: int
@@ -100,13 +99,13 @@ def three_leakers(rng: np.random.Generator, world: World) -> tuple[Matrix, set[i
 
 
 def no_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
-    """The same people, perturbed by somebody else."""
+    """The same people, perturbed independently."""
     rows = world.truth[_rows(rng, world, 10_000)]
     return rows + world.noise * rng.normal(size=rows.shape), set()
 
 
 def tried(world: World, make: Maker, trials: int, seed: int) -> Outcome:
-    """So many trials, each with random numbers of its own."""
+    """Run trials, each with its own random numbers."""
     exact = innocent = 0
     for trial in range(trials):
         found, leakers = make(np.random.default_rng([seed, trial]), world)
@@ -117,7 +116,7 @@ def tried(world: World, make: Maker, trials: int, seed: int) -> Outcome:
 
 
 def pooling_gain(world: World) -> float:
-    """The largest share of what the best copy leaves of a column that all copies together take away."""
+    """Return the largest share of a column's residual variance that pooling removes from the best copy."""
     half = np.random.default_rng(5).permutation(len(world.truth)) < len(world.truth) // 2
     best = min(world.copies, key=lambda one: float(((one - world.truth) ** 2).mean(axis=0).sum()))
     alone = _left(best, world.truth, half)
@@ -127,20 +126,18 @@ def pooling_gain(world: World) -> float:
 
 @contextmanager
 def sharing(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[World]:
-    """The service with adult's numbers, and so many recipients who have copies in slots."""
+    """Run the service with the numbers of adult and recipients with copies in slots."""
     table = pc.read_csv(SHARED_DATA / "adult.csv").select(list(NAMES))
     truth = np.column_stack([table[name].to_numpy().astype(float) for name in NAMES])[:rows]
     with tempfile.TemporaryDirectory() as folder:
-        environment = {
-            "CORNERWAVE_HOME": folder,
-            "CORNERWAVE_ADMIN_KEY": KEY,
-            "CORNERWAVE_MAX_REQUESTS_PER_MINUTE": "1000000",
-            "CORNERWAVE_COPY_CACHE_BYTES": str(512 * 2**20),
-            "CORNERWAVE_JOB_THREADS": "0",
-        }
-        app = create_app(settings_from(environment))
-        headers = {"Authorization": f"Bearer {KEY}"}
-        client = TestClient(app, headers=headers)
+        chosen = environment(
+            Path(folder),
+            MAX_REQUESTS_PER_MINUTE="1000000",
+            COPY_CACHE_BYTES=str(512 * 2**20),
+            JOB_THREADS="0",
+        )
+        app = create_app(settings_from(chosen))
+        client = TestClient(app, headers=HEADERS)
         try:
             dataset = _registered(client, truth)
             held = [_recipient(client, dataset, number) for number in range(recipients)]
@@ -160,8 +157,8 @@ def main(trials: int = 100) -> None:
         gain = pooling_gain(world)
     innocent = sum(one.innocent for one in outcomes.values())
     ratios = [_exactly(make, outcome) for make, outcome in outcomes.items()]
-    ratios.append(Ratio("trials of all kinds in which an innocent is named", innocent, 0))
-    claim = f"what pooling {RECIPIENTS} copies takes off what the best leaves, out of sample"
+    ratios.append(Ratio("trials in which an innocent recipient is named", innocent, 0))
+    claim = f"error reduction by pooling {RECIPIENTS} copies over the best one, out of sample"
     ratios.append(Ratio(claim, gain, 0.005))
     record(
         "tracing",
@@ -174,8 +171,8 @@ def main(trials: int = 100) -> None:
 
 
 def _exactly(make: Maker, outcome: Outcome) -> Ratio:
-    said = " ".join((make.__doc__ or "").split()).rstrip(".")
-    claim = f"{said}: share of {outcome.trials} trials with exactly the leakers named"
+    kind = " ".join((make.__doc__ or "").split()).rstrip(".")
+    claim = f"{kind}: share of {outcome.trials} trials with exactly the leakers named"
     return Ratio(claim, outcome.exact / outcome.trials, 1.0, "at least")
 
 
@@ -184,14 +181,14 @@ def _rows(rng: np.random.Generator, world: World, count: int) -> NDArray[np.intp
 
 
 def _rounded(values: Matrix, digits: int = 3) -> Matrix:
-    """To so many significant digits."""
+    """Round to significant digits."""
     size = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
     unit = 10.0 ** (size - digits + 1)
     return np.asarray(np.rint(values / unit) * unit)
 
 
 def _left(known: Matrix, truth: Matrix, half: NDArray[np.bool_]) -> Matrix:
-    """What is left of each column's variance on one half, by the best ridge fitted on the other."""
+    """Residual variance of each column on one half, by the best ridge fitted on the other."""
     design = np.column_stack(
         [(known - known.mean(axis=0)) / known.std(axis=0), np.ones(len(known))]
     )
@@ -222,7 +219,7 @@ def _registered(client: TestClient, truth: Matrix) -> str:
 
 
 def _recipient(client: TestClient, dataset: str, number: int) -> tuple[str, TestClient]:
-    """A recipient with a traceable agreement in force; the administrator stands in for the owner."""
+    """Create a recipient with a traceable agreement in force; the administrator acts as owner."""
     made = client.post("/v1/principals", json={"name": f"recipient {number}"}).json()
     own = TestClient(client.app, headers={"Authorization": f"Bearer {made['key']}"})
     form = {
@@ -231,20 +228,12 @@ def _recipient(client: TestClient, dataset: str, number: int) -> tuple[str, Test
         "purpose": "research",
         "traceable": True,
     }
-    agreement = client.post("/v1/agreements", json=form).json()["id"]
-    for who, message in (
-        (own, "accept"),
-        (client, "agree"),
-        (own, "verify"),
-        (client, "finalize"),
-    ):
-        said = who.post(f"/v1/agreements/{agreement}/{message}", json={})
-        assert said.status_code == 200, said.text
+    finalize_agreement(client, own, form)
     return made["id"], own
 
 
 def _copy(client: TestClient, dataset: str) -> Matrix:
-    """The copy of the level that this principal gets."""
+    """Return the copy of the level that this client gets."""
     made: Any = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "near"}).json()
     rows = client.get(f"/v1/copies/{made['id']}/content", headers={"accept": PARQUET})
     table = pq.read_table(io.BytesIO(rows.content))

@@ -1,1 +1,1 @@
-"""The experiments of the papers, run again: `make papers` writes docs/papers/."""
+"""Reproduced experiments of the papers: `make papers` writes docs/papers/."""

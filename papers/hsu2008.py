@@ -1,8 +1,8 @@
-"""[hsu2008] again: tables 6 to 10, example 1 with figures 7 and 10, figure 8 and theorem 1."""
+"""Reproduction of [hsu2008]: tables 6 to 10, example 1 with figures 7 and 10, figure 8 and theorem 1."""
 
 from __future__ import annotations
 
-from papers.finding import Experiment
+from papers.experiment import Experiment
 from papers.hsu2008_leakage import figure_8
 from papers.hsu2008_parallelogram import example_1
 from papers.hsu2008_tables import tables_6_to_10
@@ -13,7 +13,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "example1",
-        "Example 1, figures 7 and 10: who fills the parallelogram",
+        "Example 1, figures 7 and 10: which methods fill the parallelogram",
         example_1,
         seed=20080824,
     ),

@@ -14,13 +14,13 @@ from app.numerics.synthesis.leakage import leakage, mass_function
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.tables import MixedTable
 from app.numerics.utility.reappearance import nearest_distances, units
-from papers.finding import Finding, Picture, Table, drawn
+from papers.experiment import Picture, Result, Table, render
 
 Values = NDArray[np.float64]
 
 
-def figure_8(quick: bool, seed: int) -> Finding:
-    """Leakage: the theory against enumeration, simulated permutations and PRIMP itself."""
+def figure_8(quick: bool, seed: int) -> Result:
+    """Leakage: theory against enumeration, simulated permutations and PRIMP itself."""
     permutations = 20_000 if quick else 100_000
     runs = 100 if quick else 2000
     rng = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def figure_8(quick: bool, seed: int) -> Finding:
                 ],
             )
         )
-    return Finding(
+    return Result(
         numbers=numbers,
         settings={"permutations": permutations, "runs of PRIMP": runs},
         tables=tables,
@@ -78,7 +78,7 @@ def figure_8(quick: bool, seed: int) -> Finding:
 
 
 def _enumerated(n: int, m: int) -> Values:
-    """P{N = k} by going through all permutations; the first may be taken as the identity."""
+    """P{N = k} by enumeration; the first permutation is fixed to the identity."""
     counts = Counter(
         sum(all(permutation[i] == i for permutation in chosen) for i in range(n))
         for chosen in itertools.product(itertools.permutations(range(n)), repeat=m - 1)
@@ -97,7 +97,7 @@ def _leaks_of_permutations(
 
 
 def _records_released(n: int, m: int, rng: np.random.Generator) -> int:
-    """How many records of a random table stand in PRIMP's output, to rounding."""
+    """Number of records of a random table in PRIMP's output, to rounding."""
     values = rng.exponential(size=(n, m)) @ rng.normal(size=(m, m))
     none = np.empty((n, 0), dtype=np.intp)
     original = MixedTable(values, none, ())
@@ -107,7 +107,7 @@ def _records_released(n: int, m: int, rng: np.random.Generator) -> int:
 
 
 def _as_printed(n: int, m: int, k: int) -> float:
-    """The mass function as the paper has it."""
+    """The mass function as printed in the paper."""
     total, term = 1.0, 1.0
     for taken in range(1, n - k + 1):
         term /= taken * float(n - taken + 1) ** (m - 2)
@@ -130,6 +130,6 @@ def _leakage_curves() -> Picture:
     for axes in (mean_axes, none_axes):
         axes.grid(alpha=0.3)
         axes.legend()
-    return drawn(
+    return render(
         "curves", "Figure 8: expected number of leaked records, probability of none", figure
     )

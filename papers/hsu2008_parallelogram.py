@@ -10,7 +10,7 @@ from scipy import spatial
 
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.moments import whitened
-from papers.finding import Finding, Picture, Table, drawn
+from papers.experiment import Picture, Result, Table, render
 
 Values = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ MIXING = np.array([[1.0, 1.0], [-1.0, 2.0]])
 """Example 1: a uniform square is rotated and sheared to a parallelogram."""
 
 
-def example_1(quick: bool, seed: int) -> Finding:
+def example_1(quick: bool, seed: int) -> Result:
     """Figures 7 and 10: which methods fill the parallelogram."""
     n, trials = 1000, 5 if quick else 20
     makers: dict[str, Callable[[Values, np.random.Generator], Values]] = {
@@ -50,7 +50,7 @@ def example_1(quick: bool, seed: int) -> Finding:
         for place, measure in enumerate(("energy", "two-sample", "outside"))
         for name in makers
     }
-    return Finding(
+    return Result(
         numbers=numbers | {"energy limit": float(limits[0]), "two-sample limit": float(limits[1])},
         settings={"records": n, "trials": trials},
         tables=[
@@ -86,10 +86,9 @@ def energy_distance(original: Values, released: Values) -> float:
 
 
 def two_sample_score(original: Values, released: Values, rng: np.random.Generator) -> float:
-    """Accuracy at telling `released` from `original` (n, d each): ½ when nothing gives them away.
+    """Accuracy of separating `released` from `original` (n, d each): ½ is chance.
 
-    Nearest-neighbour classification with five neighbours, five-fold. Classes of unlike size are cut
-    to the smaller one, so that ½ is the answer of chance.
+    Nearest-neighbour classification with five neighbours, five-fold. Classes of unequal size are cut to the smaller one.
     """
     from sklearn.model_selection import StratifiedKFold, cross_val_score
     from sklearn.neighbors import KNeighborsClassifier
@@ -110,17 +109,17 @@ def _parallelogram(n: int, rng: np.random.Generator) -> Values:
 
 
 def _unmixed(values: Values) -> Values:
-    """Back in the square, its sides of length 2·√3: variance 1."""
+    """Points in coordinates of the square, with sides 2·√3: variance 1."""
     return np.asarray(values @ np.linalg.inv(MIXING) * np.sqrt(12))
 
 
 def _shape(values: Values) -> Values:
-    """The sample in the square's coordinates, its mean and covariance taken out."""
+    """The sample in coordinates of the square, standardised."""
     return whitened(_unmixed(values))
 
 
 def _share_outside(values: Values) -> float:
-    """The share of points that are outside the parallelogram by more than 2 % of a side."""
+    """Share of points outside the parallelogram by more than 2 % of a side."""
     half_side = np.sqrt(3)
     return float((np.abs(_unmixed(values) - half_side) > 1.04 * half_side).any(axis=1).mean())
 
@@ -136,6 +135,6 @@ def _scatter(samples: Mapping[str, Values]) -> Picture:
         axes.plot(*corners.T, color="tab:orange", linewidth=1)
         axes.plot(*values.T, ".", markersize=2, color="tab:blue")
         axes.set_title(name)
-    return drawn(
+    return render(
         "scatter", "The parallelogram of example 1 (outline) and synthetic samples of it", figure
     )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from app.numerics.synthesis.methods import METHODS
 from app.numerics.utility.association import CORRELATIONS, relative_bias
-from papers.finding import SHARED_DATA, Cell, Finding, Table
+from papers.experiment import SHARED_DATA, Cell, Result, Table
 
 TABLE_OF = {"primp": 6, "hybrid": 7, "normal": 8, "lhs": 9, "cholesky": 10}
-"""Which table of the paper holds which method."""
+"""Table of the paper by method."""
 
 # (Pearson, Spearman, Kendall) by data set, as printed.
 PRINTED: Mapping[str, Mapping[int, tuple[float, float, float]]] = {
@@ -75,7 +75,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DataSet:
-    """One row of the paper's table 5 that is at hand."""
+    """A row of the paper's table 5 with data."""
 
     index: int
     name: str
@@ -83,7 +83,7 @@ class DataSet:
 
 
 def data_sets(seed: int) -> list[DataSet]:
-    """Those beside the checkout; iris and breast cancer come with scikit-learn in any case."""
+    """Return the available data sets; iris and breast cancer come with scikit-learn."""
     from sklearn.datasets import load_breast_cancer, load_iris
 
     found = [DataSet(4, "iris", load_iris().data)]
@@ -115,7 +115,7 @@ def _numbers(file: str, left_out: set[str]) -> Values:
     return np.array([[float(row[name]) for name in kept] for row in rows])
 
 
-def tables_6_to_10(quick: bool, seed: int) -> Finding:
+def tables_6_to_10(quick: bool, seed: int) -> Result:
     """Average relative bias of three correlation matrices over the trials, for five methods."""
     sets = [one for one in data_sets(seed) if not quick or one.index in (4, 12)]
     trials = {one.index: 20 if quick and len(one.values) > 1000 else 100 for one in sets}
@@ -137,7 +137,7 @@ def tables_6_to_10(quick: bool, seed: int) -> Finding:
                 converged[one.index] = rested / trials[one.index]
     numbers = {f"{name}/{index}/{method}": value for (method, index, name), value in biases.items()}
     numbers |= {f"converged/{index}": share for index, share in converged.items()}
-    return Finding(
+    return Result(
         numbers=numbers,
         settings={"trials": max(trials.values()), "data sets": len(sets)},
         tables=[

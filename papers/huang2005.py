@@ -1,11 +1,9 @@
-"""Figures 1 to 4 of huang2005: how correlations help an attacker, and how shaped noise stops it.
+"""Figures 1 to 4 of [huang2005]: correlations help an attacker, and shaped noise stops it.
 
-The paper fixes the eigenvalues of the data's covariance, draws normal data from it and compares
-root mean squared errors. It prints neither the noise variance nor the number of records. Noise of
-variance 25 and data of variance 100 fit the axes of figures 1 to 3. 1,000 records fit the left end of
-figure 4, where data and noise have the same shape and yet sample correlations differ by
-√(2/n) = 0.045. Figures 1 to 3 take 4,000: with 1,000 the covariance that BE-DR estimates costs it
-more than it gains over PCA-DR where the small eigenvalues are 1, which figure 3 reports.
+The paper fixes the eigenvalues of the covariance, draws normal data and compares root mean squared errors. It prints neither the noise
+variance nor the number of records. Noise of variance 25 and data of variance 100 fit the axes of figures 1 to 3. 1,000 records fit the left end
+of figure 4, where data and noise have the same shape and sample correlations still differ by √(2/n) = 0.045. Figures 1 to 3 use 4,000. With
+1,000 and small eigenvalues of 1, estimating the covariance costs BE-DR more than it gains over PCA-DR, which figure 3 reports.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from app.numerics.attacks.battery import Attack, Evidence, Options, reconstructi
 from app.numerics.attacks.closed_forms import correlation_dissimilarity
 from app.numerics.attacks.estimation import Observation
 from app.numerics.attacks.evidence import partial_knowledge
-from papers.finding import Cell, Experiment, Finding, Picture, Table, drawn
+from papers.experiment import Cell, Experiment, Picture, Result, Table, render
 
 RECORDS = 4000
 FEW_RECORDS = 1000
 DATA_VARIANCE = 100.0
 NOISE_VARIANCE = 25.0
 SMALL_EIGENVALUE = 6.0
-"""Eigenvalue of the directions that are not principal, in figures 1, 2 and 4."""
+"""Eigenvalue of the non-principal directions in figures 1, 2 and 4."""
 
 LABELS = {
     Attack.UDR: "UDR",
@@ -40,7 +38,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Curves:
-    """Errors of the schemes (rows as in `schemes`) at the points of an axis, averaged."""
+    """Mean errors of the schemes (rows as in `schemes`) along an axis."""
 
     axis: FloatArray
     schemes: Sequence[Attack]
@@ -52,7 +50,7 @@ class Curves:
 
 
 def eigenvalues_of(d: int, principal: int, small: float) -> FloatArray:
-    """`principal` equal large eigenvalues and small ones, with DATA_VARIANCE per attribute (eq. 12)."""
+    """`principal` large eigenvalues and small ones, with DATA_VARIANCE per attribute (eq. 12)."""
     large = (DATA_VARIANCE * d - small * (d - principal)) / principal
     return np.repeat([large, small], [principal, d - principal])
 
@@ -64,10 +62,9 @@ def errors_of(
     records: int,
     rng: np.random.Generator,
 ) -> tuple[list[float], float]:
-    """Root mean squared error of each scheme on one drawn table, and the dissimilarity it had.
+    """Root mean squared error of each scheme on one table, and its dissimilarity.
 
-    Data and noise share their directions, as in section 8.2; equal noise eigenvalues are
-    independent noise.
+    Data and noise share their directions, as in section 8.2; equal noise eigenvalues are independent noise.
     """
     d = len(eigenvalues)
     directions, _ = np.linalg.qr(rng.normal(size=(d, d)))
@@ -92,7 +89,7 @@ def averaged(
     repeats: int,
     seed: int,
 ) -> tuple[Curves, FloatArray]:
-    """Curves over the axis, each point the mean of `repeats` tables; and their dissimilarities."""
+    """Curves over the axis, each point the mean of `repeats` tables, and their dissimilarities."""
     rng = np.random.default_rng(seed)
     errors = np.empty((len(schemes), len(axis)))
     dissimilarities = np.empty(len(axis))
@@ -104,7 +101,7 @@ def averaged(
 
 
 def crossing(axis: FloatArray, curve: FloatArray, other: FloatArray) -> float:
-    """Where `curve` first rises above `other`, by interpolation; NaN if it never does."""
+    """Where `curve` first rises above `other`, by interpolation; NaN if never."""
     above = curve > other
     if above[0] or not above.any():
         return float(axis[0]) if above[0] else float("nan")
@@ -128,7 +125,7 @@ def picture(
     axes.set(xlabel=xlabel, ylabel="root mean squared error")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    return drawn(name, caption, figure)
+    return render(name, caption, figure)
 
 
 def table(caption: str, first: str, curves: Curves) -> Table:
@@ -139,7 +136,7 @@ def table(caption: str, first: str, curves: Curves) -> Table:
 
 
 def common_numbers(curves: Curves) -> dict[str, float]:
-    """What every figure is asked: how far BE-DR ever is above PCA-DR and SF, and each curve's shape."""
+    """Numbers of every figure: the excess of BE-DR over PCA-DR and SF, and the shape of each curve."""
     best = curves.of(Attack.BE_DR)
     excess = max(np.max(best - curves.of(scheme)) for scheme in (Attack.SF, Attack.PCA_DR))
     numbers = {"be-dr above pca-dr or sf": float(excess)}
@@ -168,8 +165,8 @@ def best_remark(numbers: dict[str, float]) -> str:
 SCHEMES = (Attack.UDR, Attack.SF, Attack.PCA_DR, Attack.BE_DR)
 
 
-def more_attributes(quick: bool, seed: int) -> Finding:
-    """Figure 1: five principal components among more and more attributes."""
+def more_attributes(quick: bool, seed: int) -> Result:
+    """Figure 1: five principal components among a growing number of attributes."""
     axis = (5, 30, 100) if quick else (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
     repeats = 1 if quick else 5
 
@@ -179,7 +176,7 @@ def more_attributes(quick: bool, seed: int) -> Finding:
     curves, _ = averaged(SCHEMES, axis, spectra, records=RECORDS, repeats=repeats, seed=seed)
     numbers = common_numbers(curves)
     caption = "Figure 1: error against the number of attributes, p = 5"
-    return Finding(
+    return Result(
         numbers,
         settings(repeats) | {"small eigenvalues": SMALL_EIGENVALUE},
         [table(caption, "attributes", curves)],
@@ -192,8 +189,8 @@ def more_attributes(quick: bool, seed: int) -> Finding:
     )
 
 
-def more_principal_components(quick: bool, seed: int) -> Finding:
-    """Figure 2: more and more principal components among 100 attributes."""
+def more_principal_components(quick: bool, seed: int) -> Result:
+    """Figure 2: a growing number of principal components among 100 attributes."""
     axis = (5, 40, 100) if quick else (2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
     repeats = 1 if quick else 4
 
@@ -203,7 +200,7 @@ def more_principal_components(quick: bool, seed: int) -> Finding:
     curves, _ = averaged(SCHEMES, axis, spectra, records=RECORDS, repeats=repeats, seed=seed)
     numbers = common_numbers(curves)
     caption = "Figure 2: error against the number of principal components, 100 attributes"
-    return Finding(
+    return Result(
         numbers,
         settings(repeats) | {"small eigenvalues": SMALL_EIGENVALUE},
         [table(caption, "principal components", curves)],
@@ -216,8 +213,8 @@ def more_principal_components(quick: bool, seed: int) -> Finding:
     )
 
 
-def larger_small_eigenvalues(quick: bool, seed: int) -> Finding:
-    """Figure 3: the eigenvalues that are not principal grow; λ = 400 as printed."""
+def larger_small_eigenvalues(quick: bool, seed: int) -> Result:
+    """Figure 3: growing non-principal eigenvalues; λ = 400 as printed."""
     axis = (1, 12, 20, 50) if quick else (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)
     repeats = 1 if quick else 4
 
@@ -233,7 +230,7 @@ def larger_small_eigenvalues(quick: bool, seed: int) -> Finding:
     few, _ = averaged(SCHEMES[2:], (1.0,), spectra, records=FEW_RECORDS, repeats=repeats, seed=seed)
     numbers["be-dr above pca-dr with few records"] = float(few.errors[1, 0] - few.errors[0, 0])
     caption = "Figure 3: error against the eigenvalues that are not principal"
-    return Finding(
+    return Result(
         numbers,
         settings(repeats) | {"principal eigenvalues": 400.0, "principal components": 20},
         [table(caption, "small eigenvalues", curves)],
@@ -244,14 +241,14 @@ def larger_small_eigenvalues(quick: bool, seed: int) -> Finding:
             f" {'never does' if np.isnan(numbers['be-dr crosses udr at']) else 'does too'}.",
             best_remark(numbers),
             f"With {FEW_RECORDS} records and small eigenvalues of 1, BE-DR less PCA-DR is"
-            f" {numbers['be-dr above pca-dr with few records']:+.3f}: an estimated covariance of 100"
-            " attributes has its price.",
+            f" {numbers['be-dr above pca-dr with few records']:+.3f}: the price of estimating a"
+            " covariance of 100 attributes.",
         ],
     )
 
 
-def noise_unlike_the_data(quick: bool, seed: int) -> Finding:
-    """Figure 4: the noise moves from the shape of the data to its opposite at equal power."""
+def noise_unlike_the_data(quick: bool, seed: int) -> Result:
+    """Figure 4: noise from the shape of the data to its opposite at equal power."""
     shares = (0.0, 0.5, 1.0, 1.5, 1.9) if quick else tuple(np.linspace(0, 1.9, 13))
     repeats = 1 if quick else 5
     schemes = (Attack.SF, Attack.PCA_DR, Attack.BE_DR)
@@ -259,7 +256,7 @@ def noise_unlike_the_data(quick: bool, seed: int) -> Finding:
     like_the_data = NOISE_VARIANCE / DATA_VARIANCE * eigenvalues
 
     def spectra(share: float) -> tuple[FloatArray, FloatArray]:
-        """0: shaped like the data; 1: independent; 2: the mirror image of the first."""
+        """0: the shape of the data; 1: independent; 2: mirror image of the first."""
         return eigenvalues, like_the_data + share * (NOISE_VARIANCE - like_the_data)
 
     curves, dissimilarities = averaged(
@@ -279,7 +276,7 @@ def noise_unlike_the_data(quick: bool, seed: int) -> Finding:
             np.interp(independent, dissimilarities, curves.of(scheme))
         )
     caption = "Figure 4: error against the correlation dissimilarity of data and noise"
-    return Finding(
+    return Result(
         numbers,
         settings(repeats, FEW_RECORDS)
         | {"principal components": 50, "small eigenvalues": SMALL_EIGENVALUE},

@@ -28,7 +28,7 @@ from app.numerics.swapping.problem import (
 )
 from app.numerics.swapping.published import swept_values
 from app.numerics.swapping.swap import AttributeSwap, Policy, swapped
-from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
+from papers.experiment import SHARED_DATA, Cell, Experiment, Picture, Result, Table, render
 
 IntArray = npt.NDArray[np.int64]
 
@@ -60,8 +60,7 @@ PUBLISHED_AFTER_PHASES = (4.0718, 2.4237)
 
 CENSUS_RECORDS = 25_049
 CENSUS_NUMERIC = ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
-# The sampling weight `fnlwgt` is no trait of a person; with it, no number of bins comes near the
-# published counts, without it five bins come within half a percent.
+# The sampling weight `fnlwgt` is excluded: with it no number of bins comes near the published counts, without it five bins come within 1 %.
 CENSUS_LEFT_OUT = ("fnlwgt",)
 CENSUS_BINS = 5
 CENSUS_COUNTS = {"identifiable": 18_278, "unique": 11_470}
@@ -85,14 +84,14 @@ def example() -> tuple[IntArray, list[IntArray], Identifiability, Problem]:
 
 
 def written(found: Identifiability) -> list[str]:
-    """The statuses as table 1 writes them: U, V1, V2 … or nothing."""
+    """The statuses as in table 1: U, V1, V2 … or empty."""
     return [
         "U" if status == UNIQUE else f"V{group + 1}" if status == COLLECTIVE else ""
         for status, group in zip(found.status, found.group, strict=True)
     ]
 
 
-def run_example(quick: bool, seed: int) -> Finding:
+def run_example(quick: bool, seed: int) -> Result:
     """Tables 1 and 3, and the optimum of the same example."""
     del quick  # the example has one size
     amount, _, found, problem = example()
@@ -130,7 +129,7 @@ def run_example(quick: bool, seed: int) -> Finding:
         for number, published in POSTERIORS.items()
     )
     agree = sum(ours == theirs for ours, theirs in zip(statuses, STATUSES, strict=True))
-    return Finding(
+    return Result(
         numbers={
             **sums,
             "gap": optimum.gap,
@@ -157,7 +156,7 @@ def run_example(quick: bool, seed: int) -> Finding:
 
 
 def _of_group(problem: Problem, values: IntArray, index: int) -> int:
-    """The new value of a record, or of the member of its group that was chosen instead of it."""
+    """The new value of a record, or of the member chosen from its group."""
     group = problem.group[index]
     alike = np.flatnonzero(problem.group == group) if group > 0 else np.array([index])
     moved = alike[problem.changed(values)[alike]]
@@ -173,8 +172,7 @@ def census(
 ) -> tuple[list[str], list[IntArray], IntArray, dict[str, IntArray]]:
     """Names and codes of the non-confidential attributes, income, and all columns as codes.
 
-    As in the paper, records of the lower income are dropped at random until `CENSUS_RECORDS` are
-    left; a smaller table is a random part of that.
+    As in the paper, records of the lower income are dropped at random until `CENSUS_RECORDS` are left.
     """
     with (SHARED_DATA / "adult.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -197,8 +195,8 @@ def census(
     return names, [codes[name] for name in names], codes["income"], codes
 
 
-def run_census(quick: bool, seed: int) -> Finding:
-    """Table 4, Census: how many records are identifiable, and what a tree makes of each method."""
+def run_census(quick: bool, seed: int) -> Result:
+    """Table 4, Census: identifiable records, and the tree error of each method."""
     records = 4_000 if quick else CENSUS_RECORDS
     names, attributes, income, _ = census(records, seed)
     swaps: dict[str, tuple[AttributeSwap, float]] = {}
@@ -261,7 +259,7 @@ def run_census(quick: bool, seed: int) -> Finding:
          "deviation", "mean I-divergence", "vanished combinations", "seconds"],
         rows,
     )  # fmt: skip
-    return Finding(
+    return Result(
         numbers=numbers,
         settings={
             "records": records,
@@ -279,7 +277,7 @@ def _census_remarks(numbers: dict[str, float]) -> list[str]:
     greedy, loose = numbers["objective_greedy"], numbers["objective_optimal_at_greedys_deviation"]
     below = "at or below" if loose <= greedy + 1e-9 else "ABOVE"
     return [
-        f"The published method keeps the marginal of U and of V apart; with two categories V leaves it "
+        f"The published method keeps the marginal of U and of V apart. With two categories V leaves it "
         f"off by {numbers['deviation_greedy']:.0f} records, the optimum by "
         f"{numbers['deviation_optimal']:.0f}. Allowed the same deviation, the optimum's Σ d is "
         f"{loose:.2f}, {below} the published method's {greedy:.2f}.",
@@ -288,8 +286,8 @@ def _census_remarks(numbers: dict[str, float]) -> list[str]:
         f"The random method costs {numbers['error_random'] - numbers['error_optimal']:.1f} points of "
         "tree error more than the optimum.",
         "The I-divergence is averaged over the attributes of which no combination with income vanished.",
-        "The tree is scikit-learn's with leaves of at least 10 records, not C4.5: compare the methods "
-        "with each other, and the leaves not at all.",
+        "The tree is scikit-learn's with leaves of at least 10 records, not C4.5. Compare methods "
+        "with each other, not numbers of leaves.",
     ]
 
 
@@ -301,7 +299,7 @@ def _timed(
     return swap, time.perf_counter() - began
 
 
-def run_proportions(quick: bool, seed: int) -> Finding:
+def run_proportions(quick: bool, seed: int) -> Result:
     """Σ d against the proportion, on a confidential attribute of six categories (not in the paper)."""
     records = 1_500 if quick else 8_000
     proportions = (0.1, 0.5, 0.9) if quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -326,7 +324,7 @@ def run_proportions(quick: bool, seed: int) -> Finding:
              best.objective, best.gap or 0.0, greedy.deviation, best.deviation]
         )  # fmt: skip
     verdict = "at or below" if worst <= 1e-9 else "NOT everywhere below"
-    return Finding(
+    return Result(
         numbers={
             "largest_excess_over_greedy": float(worst),
             "largest_gap": max(float(row[5]) for row in rows),
@@ -356,7 +354,7 @@ def _lines(proportions: Sequence[float], lines: dict[str, list[float]]) -> Pictu
     axes.set(xlabel="proportion of unique records changed", ylabel="Σ d")
     axes.grid(alpha=0.3)
     axes.legend()
-    return drawn("cost", "Cost of the swap by method and proportion", figure)
+    return render("cost", "Cost of the swap by method and proportion", figure)
 
 
 EXPERIMENTS = (

@@ -1,4 +1,4 @@
-"""li2012 again: the worked example, utility at equal noise (fig. 4), and the run time (fig. 5)."""
+"""Reproduction of [li2012]: the worked example, utility at equal noise (fig. 4), and the run time (fig. 5)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.numerics.copies.path import (
 )
 from app.numerics.copies.perturbation import perturbed
 from app.numerics.covariances import covariance_factor
-from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
+from papers.experiment import SHARED_DATA, Cell, Experiment, Picture, Result, Table, render
 from papers.li2012_adversaries import ADVERSARY_EXPERIMENTS
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ PAPER_SECONDS = 0.37
 # Sections 4.2.1, 4.2.2 and 4.3: X = [9, 11] of mean 10 and variance 1, levels 1 and 4.
 
 
-def worked_example(quick: bool, seed: int) -> Finding:
-    """The errors of Alice, of Bob, and of both together, by formula and by simulation."""
+def worked_example(quick: bool, seed: int) -> Result:
+    """Errors of Alice, Bob and both together, by formula and by simulation."""
     rounds = 20_000 if quick else 1_000_000
     rng = np.random.default_rng(seed)
     schemes = {
@@ -61,7 +61,7 @@ def worked_example(quick: bool, seed: int) -> Finding:
         numbers[f"{name}, simulated"] = simulated
         rows.append([name, in_paper, exact, simulated])
     gain = numbers["Alice alone (v = 1)"] - numbers["both, corner-wave noise"]
-    return Finding(
+    return Result(
         numbers=numbers,
         settings={"simulated pairs": rounds},
         tables=[
@@ -96,14 +96,14 @@ def example_errors(
 # Figure 4: classifiers on copies of the same level, made the two ways.
 
 
-def utility_on_iris(quick: bool, seed: int) -> Finding:
+def utility_on_iris(quick: bool, seed: int) -> Result:
     from sklearn.datasets import load_iris
 
     X, labels = load_iris(return_X_y=True)
     return utility(X, labels, quick, seed, repeats=40)
 
 
-def utility_on_wbc(quick: bool, seed: int) -> Finding:
+def utility_on_wbc(quick: bool, seed: int) -> Result:
     with (SHARED_DATA / "wbc.csv").open(encoding="utf-8") as file:
         complete = [row for row in list(csv.reader(file))[1:] if "?" not in row]
     table = np.array(complete, dtype=np.float64)
@@ -112,7 +112,7 @@ def utility_on_wbc(quick: bool, seed: int) -> Finding:
 
 def utility(
     X: FloatArray, labels: NDArray[np.int64], quick: bool, seed: int, *, repeats: int
-) -> Finding:
+) -> Result:
     """10-fold accuracy of a decision tree and an RBF-SVM on copies at 20 levels in [0.25, 1]."""
     levels, repeats = (2, 1) if quick else (20, repeats)
     rng = np.random.default_rng(seed)
@@ -164,7 +164,7 @@ def utility_finding(
     accuracy: dict[tuple[str, str], FloatArray],
     original: dict[str, float],
     rows: int,
-) -> Finding:
+) -> Result:
     numbers: dict[str, float] = {}
     table: list[list[Cell]] = []
     remarks = []
@@ -190,7 +190,7 @@ def utility_finding(
                 f"{classifier}: the two ways differ by {difference:+.4f}, {verdict} twice the"
                 f" standard error of {spread:.4f} over {len(by_repeat)} repeats."
             )
-    return Finding(
+    return Result(
         numbers=numbers,
         settings={"rows": rows, "levels": len(variances), "repeats": len(by_repeat), "folds": 10},
         tables=[
@@ -217,14 +217,14 @@ def utility_picture(variances: list[float], accuracy: dict[tuple[str, str], Floa
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("accuracy, 10-fold")
     panels[0].legend()
-    return drawn("accuracy", "Accuracy against noise variance, two ways of adding noise.", figure)
+    return render("accuracy", "Accuracy against noise variance, two ways of adding noise.", figure)
 
 
 # Experiment 2 and figure 5: the time of algorithm 3.
 
 
-def run_time(quick: bool, seed: int) -> Finding:
-    """Seconds to make M - L new copies of n values when L are there, beside independent noise."""
+def run_time(quick: bool, seed: int) -> Result:
+    """Seconds for M - L new copies of n values given L, beside independent noise."""
     n, repeats = (10_000, 1) if quick else (100_000, 9)
     rng = np.random.default_rng(seed)
     X = rng.gamma(1.2, 15.0, size=(1, n))
@@ -242,7 +242,7 @@ def run_time(quick: bool, seed: int) -> Finding:
     here = dict(points["ours, L = ⌊M/4⌋"])[30]
     independent = dict(points["independent, L = ⌊M/4⌋"])[30]
     ratio = here / independent
-    return Finding(
+    return Result(
         numbers={
             "seconds": here,
             "seconds, independent": independent,
@@ -280,7 +280,7 @@ def timed(work: Callable[[], object], repeats: int) -> float:
 
 
 def corner_wave_copies(X: FloatArray, variances: list[float], issued: int) -> list[FloatArray]:
-    """Algorithm 3: the copies after the first `issued`, whose noise is at hand as in the paper."""
+    """Algorithm 3: the copies after the first `issued`, whose noise is kept as in the paper."""
     history = bridges(variances)
     keys = example_keys(len(variances))
     variance = np.array([float(X.var())])
@@ -299,7 +299,7 @@ def corner_wave_copies(X: FloatArray, variances: list[float], issued: int) -> li
 
 
 def independent_copies(X: FloatArray, variances: list[float], issued: int) -> list[FloatArray]:
-    """As many copies with noise of the same recipe that ignores what was issued."""
+    """As many copies with independent noise of the same recipe."""
     keys = example_keys(len(variances))
     variance = np.array([float(X.var())])
     copies = []
@@ -330,7 +330,7 @@ def run_time_picture(points: dict[str, list[tuple[int, float]]]) -> Picture:
     axes.set(xlabel="copies in total, M", ylabel="seconds for M - L copies", ylim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-    return drawn("run-time", "Run time against the number of copies.", figure)
+    return render("run-time", "Run time against the number of copies.", figure)
 
 
 EXPERIMENTS = (

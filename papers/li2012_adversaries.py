@@ -1,12 +1,11 @@
-"""Figures 2 and 3 of li2012: what adversaries get from many copies, on adult's age and hours.
+"""Figures 2 and 3 of [li2012]: reconstruction from many copies, on adult's age and hours.
 
-The paper's CENSUS age and income are not public; adult's two columns stand in for them. Noise
-variances are uniform in [0.25, 1] as printed, 30 copies, one after the other.
+The paper's CENSUS age and income are not public; two columns of adult stand in for them. Noise variances are uniform in [0.25, 1] as printed,
+with 30 copies in sequence.
 
-How the adversaries with partial knowledge use their samples is not printed in full. Two readings
-are run. One estimates the mean and K alone and uses the known noise variances for the rest: in
-eq. 6 such a K cancels, and only the mean's error is left. The other estimates the covariance of all
-copies together from the samples: this one shows what figure 2 shows, curves that flatten and rise.
+The use of samples by adversaries with partial knowledge is not printed in full, so two readings are run. One estimates only the mean and K: in
+eq. 6 that K cancels, and only the error of the mean is left. The other estimates the covariance of all copies together, and reproduces figure
+2: curves that flatten and rise.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from app.numerics.attacks.evidence import (
 )
 from app.numerics.copies.path import coefficient_rows, independent_coefficients, shaped_noise
 from app.numerics.covariances import covariance_factor
-from papers.finding import SHARED_DATA, Cell, Experiment, Finding, Picture, Table, drawn
+from papers.experiment import SHARED_DATA, Cell, Experiment, Picture, Result, Table, render
 
 COLUMNS = ("age", "hours_per_week")
 COPIES = 30
@@ -68,7 +67,7 @@ def adult(quick: bool) -> FloatArray:
 
 
 def released(original: FloatArray, scheme: str, seed: int) -> Released:
-    """COPIES copies; both schemes meet the same noise variances."""
+    """COPIES copies; both schemes share the noise variances."""
     rng = np.random.default_rng(seed)
     variances = rng.uniform(0.25, 1, COPIES)
     normals = rng.normal(size=(COPIES, *original.shape))
@@ -78,12 +77,12 @@ def released(original: FloatArray, scheme: str, seed: int) -> Released:
 
 
 def perfect_adversary(release: Released, m: int) -> FloatArray:
-    """The LLSE from the first m copies with the true mean and covariance, n × d."""
+    """LLSE from the first m copies with the true mean and covariance, n × d."""
     return informed_estimate(release, m, perfect_knowledge(release.original))
 
 
 def informed_estimate(release: Released, m: int, knowledge: Knowledge) -> FloatArray:
-    """The LLSE from the first m copies, all noise taken to be shaped like `knowledge`."""
+    """LLSE from the first m copies, all noise shaped like `knowledge`."""
     copies, between = release.first(m)
     weights, variance = pooling_weights(between)
     noise = variance * knowledge.covariance
@@ -104,7 +103,7 @@ def sampled_knowledge(release: Released, m: int, samples: int) -> Knowledge:
 def sampling_adversary(release: Released, m: int, samples: int) -> FloatArray:
     """Eq. 6 with the covariance of all m copies estimated from their first rows, n × d.
 
-    No structure is used, hence an (md)³ solve and m²d² numbers to estimate.
+    Without structure: an (md)³ solve and m²d² numbers to estimate.
     """
     known = sampled_knowledge(release, m, samples)
     n, d = release.original.shape
@@ -122,7 +121,7 @@ def normalised(release: Released, estimate: FloatArray) -> FloatArray:
     return share
 
 
-def error_against_copies(quick: bool, seed: int) -> Finding:
+def error_against_copies(quick: bool, seed: int) -> Result:
     """Figure 2."""
     original = adult(quick)
     counts = (1, 2, 5, 10, 15, 20, 25, 30) if quick else tuple(range(1, COPIES + 1))
@@ -160,7 +159,7 @@ def error_against_copies(quick: bool, seed: int) -> Finding:
         for i, m in enumerate(counts)
         if m in (1, 2, *SHOWN)
     ]
-    return Finding(
+    return Result(
         numbers,
         {"records": len(original), "copies": COPIES, "columns": " and ".join(COLUMNS)},
         [Table("Figure 2: normalised error on age", header, rows)],
@@ -180,7 +179,7 @@ def formula(scheme: str, variances: FloatArray) -> FloatArray:
 
 
 def single(release: Released, position: int) -> FloatArray:
-    """The normalised error of a perfect adversary who has one copy only."""
+    """Normalised error of a perfect adversary with one copy."""
     knowledge = perfect_knowledge(release.original)
     noise = release.variances[position] * knowledge.covariance
     seen = release.copies[position]
@@ -218,8 +217,8 @@ def remarks_2(numbers: dict[str, float]) -> list[str]:
         f" the least perturbed one by at most {numbers['gain of pooling corner-wave copies']:.1g}.",
         f"With 400 samples and no structure the error is {low:.3f} at its lowest and {last:.3f} at"
         f" thirty copies: the curve {'turns up' if last > low else 'does not turn up'}.",
-        f"With 400 samples and the noise variances used it is {used:.3f} at thirty copies, against"
-        f" {independent:.3f} with perfect knowledge: the covariance cancels, little knowledge is enough.",
+        f"With 400 samples and known noise variances it is {used:.3f} at thirty copies, against"
+        f" {independent:.3f} with perfect knowledge: the covariance cancels.",
     ]
 
 
@@ -252,11 +251,11 @@ def picture_2(
     bottom.set(xlabel="number of copies", ylabel="noise variance")
     for axes in (top, bottom):
         axes.grid(alpha=0.3)
-    return drawn(name.replace("_", "-"), f"Figure 2: error against copies, {name}", figure)
+    return render(name.replace("_", "-"), f"Figure 2: error against copies, {name}", figure)
 
 
-def distribution_of_errors(quick: bool, seed: int) -> Finding:
-    """Figure 3: how the errors of the cells are distributed, with perfect knowledge."""
+def distribution_of_errors(quick: bool, seed: int) -> Result:
+    """Figure 3: distribution of the errors of the cells, with perfect knowledge."""
     original = adult(quick)
     misses = {
         (scheme, m): np.abs(perfect_adversary(release, m) - original)
@@ -276,7 +275,7 @@ def distribution_of_errors(quick: bool, seed: int) -> Finding:
         rows.append([scheme, m, *cells])
     medians = [numbers[f"independent, {m} copies: median miss of age"] for m in SHOWN]
     held = [numbers[f"corner-wave, {m} copies: median miss of age"] for m in SHOWN]
-    return Finding(
+    return Result(
         numbers,
         {"records": len(original), "columns": " and ".join(COLUMNS)},
         [
@@ -292,9 +291,9 @@ def distribution_of_errors(quick: bool, seed: int) -> Finding:
         ],
         [picture_3(attribute, name, misses) for attribute, name in enumerate(COLUMNS)],
         [
-            f"From 5 to 30 copies the median miss of an age goes from {medians[0]:.2f} to"
-            f" {medians[-1]:.2f} years under independent noise, from {held[0]:.2f} to {held[-1]:.2f} under"
-            " corner-wave noise, where it follows the least perturbed copy."
+            f"From 5 to 30 copies the median error of an age goes from {medians[0]:.2f} to"
+            f" {medians[-1]:.2f} years under independent noise. Under corner-wave noise it goes from"
+            f" {held[0]:.2f} to {held[-1]:.2f}, following the least perturbed copy."
         ],
     )
 
@@ -318,7 +317,7 @@ def picture_3(attribute: int, name: str, misses: dict[tuple[str, int], FloatArra
     for axes in (histogram, cumulative):
         axes.grid(alpha=0.3)
     caption = f"Figure 3: histogram and cumulative histogram of errors, {name}"
-    return drawn(name.replace("_", "-"), caption, figure)
+    return render(name.replace("_", "-"), caption, figure)
 
 
 ADVERSARY_EXPERIMENTS = (

@@ -1,11 +1,8 @@
-"""Figures 1 to 5 of wu2003, and the measures of its sections 3.3 and 4.2.
-
-`wu2003_setting` states what the paper leaves open; the experiments are in the two modules beside it.
-"""
+"""Figures 1 to 5 of [wu2003], and the measures of its sections 3.3 and 4.2."""
 
 from __future__ import annotations
 
-from papers.finding import Experiment
+from papers.experiment import Experiment
 from papers.wu2003_added_noise import figure_1, figure_2, figure_3, spectra
 from papers.wu2003_one_step import figure_4, figure_5, measures
 

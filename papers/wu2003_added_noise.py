@@ -1,4 +1,4 @@
-"""Figures 1 to 3 of wu2003 and its section 3.3: undoing added noise."""
+"""Figures 1 to 3 and section 3.3 of [wu2003]: deconvolution of additive noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.numerics.deconvolution.em import em_on_bins, em_on_records
 from app.numerics.deconvolution.fourier import DirectEstimate, clear_period, direct_estimate
 from app.numerics.deconvolution.iteration import Stopping
 from app.numerics.deconvolution.noise import Noise, Normal, Uniform
-from papers.finding import Finding, Table
+from papers.experiment import Result, Table
 from papers.wu2003_losses import variation_distance
 from papers.wu2003_setting import DENSITY, NOISE, SUPPORT, Floats, bimodal, l1, lines, shares_of
 
@@ -18,7 +18,7 @@ def harmonics_named(direct: DirectEstimate) -> str:
     return ", ".join(str(damped.harmonic) for damped in direct.damped) or "none"
 
 
-def figure_1(quick: bool, seed: int) -> Finding:
+def figure_1(quick: bool, seed: int) -> Result:
     """Direct estimate, EM on records, and EM started from the direct estimate."""
     n, iterations, harmonics = (20_000, 100, 12) if quick else (500_000, 100, 12)
     rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def figure_1(quick: bool, seed: int) -> Finding:
     errors = {name: l1(estimate, truth) for name, estimate in estimates.items()}
     at_30, at_longer, by_em, by_both, by_best = errors.values()
     comparable = at_30 <= 2 * by_em
-    return Finding(
+    return Result(
         numbers={
             "l1_direct": at_30,
             "l1_direct_clear_period": at_longer,
@@ -103,13 +103,13 @@ def figure_1(quick: bool, seed: int) -> Finding:
             f"{at_longer / by_em:.1f} times EM's"
             + (", which agrees." if at_longer <= 2 * by_em else ", which does not."),
             f"EM started from the direct estimate ends {'closer' if by_both < by_em else 'further off'} than from "
-            f"the uniform after {iterations} iterations ({by_both:.3f} against {by_em:.3f}); from the one on the "
+            f"the uniform after {iterations} iterations ({by_both:.3f} against {by_em:.3f}). From the one on a "
             f"period of {period:.4g} it ends {'closer' if by_best < by_em else 'further off'} ({by_best:.3f}).",
         ],
     )
 
 
-def figure_2(quick: bool, seed: int) -> Finding:
+def figure_2(quick: bool, seed: int) -> Result:
     """The same stopping rule from a uniform start and from the direct estimate."""
     n, rounds, harmonics = (20_000, 2, 10) if quick else (100_000, 10, 10)
     edges = uniform_edges(*SUPPORT, 50)
@@ -140,7 +140,7 @@ def figure_2(quick: bool, seed: int) -> Finding:
     spent = {name: float(np.mean(values)) for name, values in iterations.items()}
     error = {name: float(np.mean(values)) for name, values in errors.items()}
     uniform, at_30, at_longer = spent
-    return Finding(
+    return Result(
         numbers={
             "iterations_uniform": spent[uniform],
             "iterations_direct": spent[at_30],
@@ -156,7 +156,7 @@ def figure_2(quick: bool, seed: int) -> Finding:
             "bins": 50,
             "harmonics": harmonics,
             "rounds": rounds,
-            "stop when an iteration adds less to the log-likelihood than": 0.5,
+            "least gain in log-likelihood": 0.5,
         },
         tables=[
             Table(
@@ -177,18 +177,18 @@ def figure_2(quick: bool, seed: int) -> Finding:
             )
         ],
         remarks=[
-            f"From the direct estimate on a period of {period:.4g} EM stops after "
-            f"{spent[at_longer] / spent[uniform]:.2f} of the iterations from the uniform (paper: 50/92 = 0.54), with "
-            f"{'less' if error[at_longer] < error[uniform] else 'more'} error "
-            f"({error[at_longer]:.3f} against {error[uniform]:.3f}; the paper finds less).",
+            f"From the direct estimate on a period of {period:.4g} EM takes "
+            f"{spent[at_longer] / spent[uniform]:.2f} of the iterations from the uniform (paper: 50/92 = 0.54). The error is "
+            f"{'smaller' if error[at_longer] < error[uniform] else 'larger'} "
+            f"({error[at_longer]:.3f} against {error[uniform]:.3f}; smaller in the paper).",
             f"On a period of 30 the start lacks the damped harmonics: {spent[at_30] / spent[uniform]:.2f} of the "
             f"iterations, L1 {error[at_30]:.3f}.",
         ],
     )
 
 
-def figure_3(quick: bool, seed: int) -> Finding:
-    """Ringing of EM on a uniform X under normal noise, and two ways to tame it."""
+def figure_3(quick: bool, seed: int) -> Result:
+    """Ringing of EM on a uniform X under normal noise, and two ways to reduce it."""
     n = 20_000 if quick else 100_000
     rng = np.random.default_rng(seed)
     noise = Normal(1.0)
@@ -218,7 +218,7 @@ def figure_3(quick: bool, seed: int) -> Finding:
     }
     error = {name: l1(estimate.probabilities, truth) for name, estimate in estimates.items()}
     plain, regularised, stopped = ringing
-    return Finding(
+    return Result(
         numbers={
             "ringing_em": ringing[plain],
             "ringing_regularised": ringing[regularised],
@@ -260,8 +260,8 @@ def figure_3(quick: bool, seed: int) -> Finding:
     )
 
 
-def spectra(quick: bool, seed: int) -> Finding:
-    """Section 3.3: which noise is harder to undo depends on the spectrum of X."""
+def spectra(quick: bool, seed: int) -> Result:
+    """Section 3.3: the spectrum of X decides which noise is harder to remove."""
     n = 20_000 if quick else 100_000
     rng = np.random.default_rng(seed)
     edges = uniform_edges(-20, 20, 80)
@@ -279,7 +279,7 @@ def spectra(quick: bool, seed: int) -> Finding:
         for shape, x in draws.items()
         for name, noise in noises.items()
     }
-    return Finding(
+    return Result(
         numbers={f"X {shape}, Y {name}": value for (shape, name), value in loss.items()},
         settings={
             "n": n,
@@ -296,8 +296,8 @@ def spectra(quick: bool, seed: int) -> Finding:
             )
         ],
         remarks=[
-            f"For uniform X the normal noise costs {loss['uniform', 'normal'] / loss['uniform', 'uniform']:.1f} times "
-            f"as much as the uniform, for normal X {loss['normal', 'normal'] / loss['normal', 'uniform']:.1f} times: "
-            "the normal's spectrum falls faster than the uniform X needs."
+            f"Normal noise costs {loss['uniform', 'normal'] / loss['uniform', 'uniform']:.1f} times as much as "
+            f"uniform noise for uniform X, {loss['normal', 'normal'] / loss['normal', 'uniform']:.1f} times for normal X. "
+            "Its spectrum falls faster than uniform X needs."
         ],
     )

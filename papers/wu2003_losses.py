@@ -1,9 +1,9 @@
-"""Information loss by both definitions of [wu2003, section 5], and curves of it beside the privacy loss.
+"""Information loss by both definitions of [wu2003, section 5], and its curves beside the privacy loss.
 
 | definition | compares the estimate with |
 | --- | --- |
-| of the earlier work that the paper cites | the distribution of X: not zero without noise |
-| of the paper | the histogram of the very x: what the noise alone cost |
+| earlier work cited by the paper | the distribution of X: not zero without noise |
+| the paper | the histogram of the x themselves: the cost of the noise alone |
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from app.numerics.indicator.perturbations import Perturbation
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Both sides of one setting: what a record leaks, and what the estimate from n records lost."""
+    """Leakage of a record, and loss of the estimate from n records, in one setting."""
 
     perturbation: Perturbation
     bins: int

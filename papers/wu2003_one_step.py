@@ -1,4 +1,4 @@
-"""Figures 4 and 5 of wu2003 and its section 4.2: the one-step scheme."""
+"""Figures 4 and 5 and section 4.2 of [wu2003]: the one-step scheme."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.numerics.indicator.scheme import (
     perturbed_vectors,
     totals_of,
 )
-from papers.finding import Finding, Table, drawn
+from papers.experiment import Result, Table, render
 from papers.wu2003_losses import (
     CurvePoint,
     loss_from_distribution,
@@ -33,10 +33,10 @@ from papers.wu2003_losses import (
 from papers.wu2003_setting import DENSITY, SUPPORT, Floats, bimodal, lines, shares_of
 
 HEAVY = "c/(1+abs w)²"
-"""The third W of the paper, written without the bar that ends a cell of a Markdown table."""
+"""The third W of the paper, without the bar that would end a Markdown cell."""
 
 
-def figure_4(quick: bool, seed: int) -> Finding:
+def figure_4(quick: bool, seed: int) -> Result:
     """The one-step estimate from 10,000 vectors of 30 bins."""
     del quick  # small as it is
     n, bins, perturbation = 10_000, 30, DiscreteNormal(1.0, gamma=0.5)
@@ -51,7 +51,7 @@ def figure_4(quick: bool, seed: int) -> Finding:
     loss = float(variation_distance(truth, estimate.shares))
     expected = expected_one_step_loss(perturbation, truth, n)
     within = np.abs(estimate.unbiased - truth) < 1.96 * estimate.standard_errors_of_respondents
-    return Finding(
+    return Result(
         numbers={
             "information_loss": loss,
             "expected_loss": expected,
@@ -89,7 +89,7 @@ def bins_of_figure_5() -> tuple[Floats, Floats]:
 def one_step_losses(
     perturbation: Perturbation, n: int, rounds: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """Information loss by both definitions and that of plain column means, over rounds of n records."""
+    """Information loss by both definitions, and of plain column means, over rounds of n records."""
     edges, density = bins_of_figure_5()
     bins = density.size
     truths, estimates, plain = [], [], []
@@ -112,8 +112,8 @@ def one_step_losses(
     )
 
 
-def figure_5(quick: bool, seed: int) -> Finding:
-    """Information loss against n, for several σ, and for the W that has no mean."""
+def figure_5(quick: bool, seed: int) -> Result:
+    """Information loss against n, for several σ and for the W without a mean."""
     from matplotlib.figure import Figure
 
     sizes = [2000, 8000, 32_000] if quick else [1000, 4000, 16_000, 64_000, 256_000]
@@ -129,7 +129,7 @@ def figure_5(quick: bool, seed: int) -> Finding:
     }
 
     def slope(values: list[float]) -> float:
-        """Over the three largest n: at small n the loss is held down by the cut at zero."""
+        """Over the three largest n: at small n clipping at zero reduces the loss."""
         return float(np.polyfit(np.log(sizes[-3:]), np.log(values[-3:]), 1)[0])
 
     slopes = {name: slope([loss[0] for loss in family]) for name, family in losses.items()}
@@ -150,7 +150,7 @@ def figure_5(quick: bool, seed: int) -> Finding:
     )
     axes.grid(alpha=0.3)
     axes.legend()
-    return Finding(
+    return Result(
         numbers={
             **{f"slope {name}": value for name, value in slopes.items()},
             "slope of plain means without a mean": slope(heavy),
@@ -180,20 +180,24 @@ def figure_5(quick: bool, seed: int) -> Finding:
                 ],
             )
         ],
-        pictures=[drawn("loss", "Information loss against n", figure)],
+        pictures=[render("loss", "Information loss against n", figure)],
         remarks=[
             "The loss falls as n to the power "
             + ", ".join(f"{slopes[name]:.2f} ({name})" for name in normals)
-            + " over the three largest n. It is -0.5 once every bin's share is well above its standard error; "
-            "before, cutting at zero holds the loss down, which the formula knows.",
-            f"For {HEAVY}, which has no mean, plain column means go as n to the power {slope(heavy):.2f}"
-            + (": they do not settle, against the paper's footnote" if slope(heavy) > -0.25 else "")
-            + f". Means of entries cut to a few steps go as n to the power {slopes[HEAVY]:.2f}.",
+            + " over the three largest n. It is -0.5 once every bin's share is well above its standard error. "
+            "Before, clipping at zero reduces the loss, as in the formula.",
+            f"{HEAVY} has no mean. Plain column means go as n to the power {slope(heavy):.2f}"
+            + (
+                ", so they do not converge, against the paper's footnote"
+                if slope(heavy) > -0.25
+                else ""
+            )
+            + f". Means of clipped entries go as n to the power {slopes[HEAVY]:.2f}.",
         ],
     )
 
 
-def measures(quick: bool, seed: int) -> Finding:
+def measures(quick: bool, seed: int) -> Result:
     """Section 4.2: mutual information and right guesses over γ, σ and the number of bins."""
     from matplotlib.figure import Figure
 
@@ -238,7 +242,7 @@ def measures(quick: bool, seed: int) -> Finding:
     mle = [p.privacy.right_by_mle.value for p in curves["bins, 1/(S₃k³)"]]
     by_map = [p.privacy.right_by_map.value for p in curves["bins, geometric a = 2"]]
     by_sigma = [p.privacy.mutual_information_bits.value for p in curves["σ (γ = 1)"]]
-    return Finding(
+    return Result(
         numbers={
             "mle_right_few_bins": mle[0],
             "mle_right_many_bins": mle[-1],
@@ -274,9 +278,9 @@ def measures(quick: bool, seed: int) -> Finding:
             )
             for name, points in curves.items()
         ],
-        pictures=[drawn("curves", "Privacy and information loss of the one-step scheme", figure)],
+        pictures=[render("curves", "Privacy and information loss of the one-step scheme", figure)],
         remarks=[
-            f"With more bins the right guesses fall, as the paper proves: MLE under 1/(S₃k³) from {mle[0]:.2f} to "
+            f"With more bins guesses are right less often, as the paper proves. MLE under 1/(S₃k³) falls from {mle[0]:.2f} to "
             f"{mle[-1]:.3f}, MAP under the geometric from {by_map[0]:.2f} to {by_map[-1]:.3f}."
         ],
     )

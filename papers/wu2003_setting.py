@@ -1,8 +1,7 @@
-"""The setting of wu2003's experiments that the paper leaves open, and how its figures are drawn.
+"""Choices that [wu2003] leaves open, and the style of its figures.
 
-The paper gives neither its bimodal density nor its support. Here X is 0.55·N(9, 2²) + 0.45·N(20, 2.5²) cut to
-[0, 30], and the support of the estimates is [0, 30], where uniform noise of width 20 has no spectrum at
-every third harmonic.
+The paper gives neither its bimodal density nor its support. Here X is 0.55·N(9, 2²) + 0.45·N(20, 2.5²) clipped to [0, 30]. Estimates use the
+support [0, 30], where uniform noise of width 20 has no spectrum at every third harmonic.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.numerics.deconvolution.noise import Uniform
-from papers.finding import Picture, drawn
+from papers.experiment import Picture, render
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,7 +22,7 @@ DENSITY = "0.55 N(9, 2²) + 0.45 N(20, 2.5²) cut to [0, 30]"
 
 
 def bimodal(rng: np.random.Generator, n: int) -> Floats:
-    """n draws of X; what the normals throw outside [0, 30] (1 in 10⁵) is drawn to its end."""
+    """n draws of X; values outside [0, 30] (1 in 10⁵) are clipped."""
     x = np.where(rng.random(n) < 0.55, rng.normal(9, 2, n), rng.normal(20, 2.5, n))
     return np.clip(x, *SUPPORT)
 
@@ -56,4 +55,4 @@ def lines(
     axes.set(xlabel="x", ylabel=ylabel, title=caption)
     axes.grid(alpha=0.3)
     axes.legend()
-    return drawn(name, caption, figure)
+    return render(name, caption, figure)

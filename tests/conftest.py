@@ -107,9 +107,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         servers.end_run(run)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Longest modules come first: at the end of a run no worker then waits for another."""
-    durations.longest_first(items)
+    if hasattr(config, "workerinput"):
+        durations.longest_first(items)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 
 from tests import durations
-from trials.stage.forking import run
+from trials.environment.fork_server import run
 
 Through = Callable[[dict[str, Any]], None]
 """What becomes the command in a fork: `run`, or something that prepares the process and calls it."""

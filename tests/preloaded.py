@@ -1,5 +1,5 @@
 """What the process that forks services has loaded before the first fork (tests/forked.py)."""
 
-from trials.stage.forking import load
+from trials.environment.fork_server import load
 
 load()

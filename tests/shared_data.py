@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 
 SHARED = SHARED_DATA.parent
 Test = TypeVar("Test", bound=Callable[..., None])

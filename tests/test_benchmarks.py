@@ -1,4 +1,4 @@
-"""`make bench`: claims are ratios with a verdict, and the page is made of what was measured."""
+"""`make bench`: verdicts of its ratios, and its page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from app.service.context import seed_or_new
-from app.tables.media import named_source
+from app.tables.media import declared_format
 from bench import __main__ as benchmarks
 from bench import measure, walks
 from bench.measure import Ratio, Series
+from bench.report import machine
 
 
 @pytest.fixture
@@ -36,12 +37,12 @@ def test_the_page_shows_what_holds_and_what_does_not(
     ratios = [Ratio("fast enough", 1.23, 1.4), Ratio("too slow", 3.0, 2.0)]
     series = [Series("Time", "ours", "rows", "seconds", [(10, 1.0), (100, 10.0)])]
     measure.record("copies", ratios, series, ["A note."])
-    benchmarks.write_page()
+    benchmarks.write_benchmarks_page()
     page = (folder / "benchmarks.md").read_text()
     assert "| fast enough | 1.23 | at most 1.4 | yes |" in page
     assert "| too slow | 3 | at most 2 | **no** |" in page
     assert "A note." in page
-    assert f"Measured on {measure.machine()}." in page
+    assert f"Measured on {machine()}." in page
     assert (folder / "benchmarks" / "copies-time.png").read_bytes().startswith(b"\x89PNG")
     assert "DOES NOT HOLD" in capsys.readouterr().out
 
@@ -52,13 +53,13 @@ def test_every_result_kept_is_of_a_script_that_exists() -> None:
         assert json.loads(result.read_text(encoding="utf-8"))["ratios"]
 
 
-def test_a_walk_has_the_threads_that_a_request_waits_for_and_no_timer() -> None:
+def test_a_walk_includes_worker_threads_and_no_background_thread() -> None:
     before = threading.getprofile()
     threading.setprofile(walks._profile)
     try:
-        with walks.walked() as way:
+        with walks.executed_modules() as way:
             for thread in (
-                threading.Thread(target=named_source, args=["text/csv"], name="release_0"),
+                threading.Thread(target=declared_format, args=["text/csv"], name="release_0"),
                 threading.Timer(0, seed_or_new, [None]),
                 threading.Thread(target=seed_or_new, args=[None], name="compiling"),
             ):

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from app import cli, main
 from app.store.database.engine import open_engine, writing
 from app.store.database.migrations import current_revision, migrate
 from tests.api.conftest import MASTER_KEY, Service
 from tests.api.copies.copy_tables import mixed_table, register
-from tests.forked import run_command
+from tests.forked import fork_server, run_command
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -158,3 +159,22 @@ def test_back_up_restore_and_verify_by_command(tmp_path: Path, sqlite_database: 
     broken = cornerwave("verify", **new)
     assert broken.returncode == 1
     assert f"blob {blob.stem}: is gone" in broken.stdout
+
+
+def create_failing_worker(errors: Path) -> None:
+    """Create the app of a worker process where that fails with a message of its own."""
+
+    def fail(_: object) -> None:
+        raise RuntimeError("a secret value")
+
+    main.create_app = fail  # type: ignore[assignment]
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
+    cli.create_worker()
+
+
+def test_a_worker_that_cannot_be_created_logs_no_message_of_an_error(tmp_path: Path) -> None:
+    worker = fork_server().call(create_failing_worker, tmp_path / "errors")
+    assert worker.wait() == 1
+    (line,) = (tmp_path / "errors").read_text().splitlines()
+    assert json.loads(line)["message"] == "stopped"
+    assert "secret" not in line

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from app.model import BLOCK_ROWS, Kind, Limits
 from app.store.blobs.store import BLOCK_BYTES
-from app.tables import reading, writing
-from app.tables.bodies import encoding
+from app.tables import pipeline, writer
+from app.tables.bodies import streams
 from app.tables.columns import NEARLY_UNIQUE_SHARE
 from app.tables.detection import personal
-from app.tables.dialect.spelling import MISSING_NUMBERS
-from app.tables.formats import archive, arrow_message, csv, json
+from app.tables.dialect.number_syntax import MISSING_NUMBERS
+from app.tables.formats import archive, arrow_message, csv, json, parquet_pages
 from app.tables.media import MediaType
-from app.tables.values import cells, plain
+from app.tables.values import normalisation
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "tables.md").read_text(encoding="utf-8")
 MEBIBYTE = 2**20
@@ -30,13 +30,14 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"no row longer than {csv.BLOCK_BYTES // MEBIBYTE} MiB",
         f"the first block ({csv.BLOCK_BYTES // MEBIBYTE} MiB)",
         f"at most {arrow_message.BATCH_BYTES // MEBIBYTE} MiB, also when unpacked",
+        f"a page of at most {parquet_pages.PAGE_BYTES // MEBIBYTE} MiB when unpacked",
         f"at most {json.JSON_BYTES // MEBIBYTE} MiB; written up to"
-        f" {writing.JSON_BYTES // MEBIBYTE} MiB",
+        f" {writer.JSON_BYTES // MEBIBYTE} MiB",
         f"`CORNERWAVE_MAX_UPLOAD_BYTES`, {limits.upload_bytes // 2**30} GiB",
-        f"beyond {encoding.FREE_BYTES // MEBIBYTE} MiB",
-        f"at most {encoding.RATIO} times the bytes that were sent",
+        f"beyond {streams.FREE_BYTES // MEBIBYTE} MiB",
+        f"at most {streams.RATIO} times the bytes that were sent",
         f"a workbook or archive at most {archive.ARCHIVE_BYTES // MEBIBYTE} MiB",
-        f"longer than {cells.LONGEST_NAME} characters",
+        f"longer than {normalisation.LONGEST_NAME} characters",
         f"more than {limits.columns:,} columns",
         f"more than {limits.categories:,} different values",
         f"text of {personal.FEWEST} or more values of which at least"
@@ -44,8 +45,8 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     ]
     told += [
         f"Any {BLOCK_ROWS:,} consecutive rows may take at most {BLOCK_BYTES // 2**30} GiB",
-        f"the texts of one column in them {plain.TEXT_BYTES // MEBIBYTE} MiB",
-        f"may take {reading.WHOLE_BYTES // 2**30} GiB and {limits.stateless_rows:,} rows",
+        f"the texts of one column in them {normalisation.TEXT_BYTES // MEBIBYTE} MiB",
+        f"may take {pipeline.WHOLE_BYTES // 2**30} GiB and {limits.stateless_rows:,} rows",
     ]
     page = " ".join(PAGE.split())
     assert [sentence for sentence in told if sentence not in page] == []

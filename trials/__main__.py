@@ -15,10 +15,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from trials.campaign import TRIALS, Surroundings
-from trials.page import write_page
+from trials.campaign import TRIALS, TrialContext
+from trials.errors import InvariantViolation
+from trials.page import write_trials_page
 from trials.state import State
-from trials.verdicts import Broken
 
 ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / "trials" / "counts.json"
@@ -37,23 +37,23 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.names) - TRIALS.keys():
         parser.error(f"no such trial: {', '.join(sorted(unknown))}")
-    state = State.kept_in(options.state)
+    state = State.load(options.state)
     console = Console()
-    broken = False
+    violated = False
     # A kill of a process loses nothing that was written: what waits for a disk can be spared.
     place = MEMORY if MEMORY.is_dir() else None
     for name in () if options.page_only else (options.names or TRIALS):
         with tempfile.TemporaryDirectory(prefix="cornerwave-trials-", dir=place) as folder:
             try:
-                TRIALS[name](Surroundings(state, Path(folder), options.share, console))
-            except Broken as found:
-                broken = True
-                state.find(name, str(found))
+                TRIALS[name](TrialContext(state, Path(folder), options.share, console))
+            except InvariantViolation as violation:
+                violated = True
+                state.add_finding(name, str(violation))
 
-                console.print(f"[red]{name}: {found}")
-    write_page(state, options.page)
+                console.print(f"[red]{name}: {violation}")
+    write_trials_page(state, options.page)
     console.print(f"wrote {options.page}")
-    sys.exit(1 if broken else 0)
+    sys.exit(1 if violated else 0)
 
 
 if __name__ == "__main__":

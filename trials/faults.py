@@ -1,9 +1,7 @@
-"""Faults around the service, while a crowd works: of its database, its Redis, its disk, the network,
-the clock.
+"""Fault injection under load: database, Redis, disk, network, clock.
 
-Each fault is a block: inside it is there, afterwards it is mended. Then everything in `trials.checks`
-must hold. What principals may be answered meanwhile is said with the fault: an outage is a 503 or a 507,
-never a 500, and a Redis that fails is nothing at all.
+Each fault is a context manager. After it, `trials.invariants` must hold. An outage may be answered with 503 or 507, never with
+500; a Redis failure must not show at all.
 """
 
 from __future__ import annotations
@@ -17,22 +15,22 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 
 from tests.store.caches.lying_redis import LIES, Liar, lying_redis
-from trials.checks import check
-from trials.crowd import Crowd
-from trials.kills import installed
+from trials.environment.fault_injection import FaultInjector
+from trials.environment.installation import Forker, Installation
+from trials.environment.servers import Server, server
+from trials.environment.tcp_proxy import tcp_proxy
+from trials.invariants import check_invariants
+from trials.kills import temporary_installation
 from trials.ledger import Ledger
-from trials.stage.installation import Forker, Installation
-from trials.stage.network import wire_to
-from trials.stage.preload import Wishes
-from trials.stage.servers import Server, server
+from trials.workload import Workload
 
 LONGEST = 1.5
-"""Seconds that a fault lasts, at most."""
+"""Longest fault in seconds."""
 
 DAY = 24 * 3600
 OUTAGE = frozenset({503, 507})
 
-Tell = Callable[[Counter[str]], None]
+Report = Callable[[Counter[str]], None]
 
 
 def fault_repeatedly(
@@ -41,192 +39,206 @@ def fault_repeatedly(
     *,
     times: int,
     seed: int,
-    excused: frozenset[int] = frozenset(),
+    tolerated: frozenset[int] = frozenset(),
     urls: Callable[[], list[str]] | None = None,
-    tell: Tell = lambda _: None,
+    report: Report = lambda _: None,
 ) -> Counter[str]:
-    """The same fault so many times, with a look at everything after each."""
-    chance, ledger, total = random.Random(seed), Ledger(), Counter[str]()
-    with Crowd(ledger, urls or installation.urls, seed=seed, excused=excused) as crowd:
-        crowd.settle(installation.urls()[0])
+    """Inject a fault several times under load, checking all invariants after each."""
+    rng, ledger, total = random.Random(seed), Ledger(), Counter[str]()
+    with Workload(ledger, urls or installation.urls, seed=seed, tolerated=tolerated) as workload:
+        workload.prepare(installation.urls()[0])
         for number in range(1, times + 1):
-            crowd.resume()
-            time.sleep(chance.uniform(0, LONGEST / 3))
-            with fault(chance):
-                time.sleep(chance.uniform(LONGEST / 5, LONGEST))
-            crowd.pause()
+            workload.resume()
+            time.sleep(rng.uniform(0, LONGEST / 3))
+            with fault(rng):
+                time.sleep(rng.uniform(LONGEST / 5, LONGEST))
+            workload.pause()
             for process in installation.processes:
                 installation.wait_until_ready(process)
-            # A start sweeps: what uploads left that could not tell how they ended.
+            # A start cleans up after uploads that could not.
             installation.kill(installation.processes[0])
             installation.start()
-            done = ledger.told() + Counter({"times": 1})
-            done["copies compared"] += check(
+            done = ledger.drain_outcomes() + Counter({"times": 1})
+            done["copies compared"] += check_invariants(
                 installation, ledger, installation.processes[-1].url, fully=number == times
             )
             total += done
-            tell(done)
+            report(done)
     return total
 
 
-# The faults
+# Faults
 
 
 @contextmanager
-def stopped(of: Server, number: int) -> Iterator[None]:
-    """The server ends by this signal, and starts again on its port."""
-    of.end(number)
+def server_stopped(server: Server, number: int) -> Iterator[None]:
+    """Stop the server by a signal and restart it on its port."""
+    server.end(number)
     try:
         yield
     finally:
-        of.begin()
+        server.begin()
 
 
 @contextmanager
-def paused(of: Server) -> Iterator[None]:
-    of.process.send_signal(signal.SIGSTOP)
+def server_paused(server: Server) -> Iterator[None]:
+    server.process.send_signal(signal.SIGSTOP)
     try:
         yield
     finally:
-        of.process.send_signal(signal.SIGCONT)
+        server.process.send_signal(signal.SIGCONT)
 
 
 @contextmanager
-def lying(liar: Liar, chance: random.Random) -> Iterator[None]:
-    """From now on it answers something else; it never tells the truth."""
-    liar.answer = chance.choice(list(LIES.values()))
+def redis_lying(liar: Liar, rng: random.Random) -> Iterator[None]:
+    """Make Redis answer something wrong from now on."""
+    liar.answer = rng.choice(list(LIES.values()))
     yield
 
 
 @contextmanager
-def full(wishes: Wishes, chance: random.Random) -> Iterator[None]:
-    """So many writes of a million find no room."""
-    wishes.fail_writes(chance.choice([10_000, 50_000, 200_000, 1_000_000]))
+def disk_full(injector: FaultInjector, rng: random.Random) -> Iterator[None]:
+    """Make a number of writes per million fail with ENOSPC."""
+    injector.fail_writes(rng.choice([10_000, 50_000, 200_000, 1_000_000]))
     try:
         yield
     finally:
-        wishes.fail_writes(0)
+        injector.fail_writes(0)
 
 
 @contextmanager
-def moved(wishes: Wishes, chance: random.Random) -> Iterator[None]:
-    """The clock jumps, forth or back, and stays there until it jumps again."""
-    wishes.move_clock(chance.choice([-1, 1]) * chance.choice([90, 3600, DAY, 30 * DAY, 400 * DAY]))
+def clock_moved(injector: FaultInjector, rng: random.Random) -> Iterator[None]:
+    """Move the clock; it stays moved until the next jump."""
+    injector.move_clock(rng.choice([-1, 1]) * rng.choice([90, 3600, DAY, 30 * DAY, 400 * DAY]))
     yield
 
 
-# Where each of them is tried
+# Trials of each fault
 
 
-def of_postgres(number: int) -> Callable[..., Counter[str]]:
-    """PostgreSQL ended by a signal, under two processes."""
+def postgres_fault(number: int) -> Callable[..., Counter[str]]:
+    """PostgreSQL stopped by a signal, under two processes."""
 
-    def run(folder: Path, forker: Forker, times: int, seed: int, tell: Tell) -> Counter[str]:
+    def run(folder: Path, forker: Forker, times: int, seed: int, report: Report) -> Counter[str]:
         with server("postgres") as database, ExitStack() as opened:
             installation = opened.enter_context(
-                installed(folder, forker, database.url, {"DATABASE_TIMEOUT_SECONDS": "9"})
+                temporary_installation(
+                    folder, forker, database.url, {"DATABASE_TIMEOUT_SECONDS": "9"}
+                )
             )
             for _ in range(2):
                 installation.start()
             return fault_repeatedly(
                 installation,
-                lambda _: stopped(database, number),
+                lambda _: server_stopped(database, number),
                 times=times,
                 seed=seed,
-                excused=OUTAGE,
-                tell=tell,
+                tolerated=OUTAGE,
+                report=report,
             )
 
     return run
 
 
-def of_redis(
+def redis_fault(
     fault: Callable[[Server], AbstractContextManager[None]],
 ) -> Callable[..., Counter[str]]:
-    """A Redis that fails, under a service that asks it for every block."""
+    """A Redis failure under a service that needs it for every block."""
 
-    def run(folder: Path, forker: Forker, times: int, seed: int, tell: Tell) -> Counter[str]:
+    def run(folder: Path, forker: Forker, times: int, seed: int, report: Report) -> Counter[str]:
         with server("redis") as redis:
             settings = {"REDIS_URL": redis.url, "NOISE_CACHE_BYTES": "1", "COPY_CACHE_BYTES": "1"}
-            with installed(folder, forker, None, settings) as installation:
+            with temporary_installation(folder, forker, None, settings) as installation:
                 installation.start()
                 return fault_repeatedly(
-                    installation, lambda _: fault(redis), times=times, seed=seed, tell=tell
+                    installation, lambda _: fault(redis), times=times, seed=seed, report=report
                 )
 
     return run
 
 
-def lies(folder: Path, forker: Forker, times: int, seed: int, tell: Tell) -> Counter[str]:
+def lying_redis_trial(
+    folder: Path, forker: Forker, times: int, seed: int, report: Report
+) -> Counter[str]:
     """A Redis that answers something wrong."""
     with lying_redis(b"+OK\r\n") as liar:
         settings = {"REDIS_URL": liar.url, "NOISE_CACHE_BYTES": "1", "COPY_CACHE_BYTES": "1"}
-        with installed(folder, forker, None, settings) as installation:
+        with temporary_installation(folder, forker, None, settings) as installation:
             installation.start()
             return fault_repeatedly(
-                installation, lambda chance: lying(liar, chance), times=times, seed=seed, tell=tell
+                installation,
+                lambda rng: redis_lying(liar, rng),
+                times=times,
+                seed=seed,
+                report=report,
             )
 
 
-def network(folder: Path, forker: Forker, times: int, seed: int, tell: Tell) -> Counter[str]:
-    """Connections reset between a proxy and the service."""
-    with installed(folder, forker, None) as installation, ExitStack() as opened:
-        wire = opened.enter_context(wire_to(installation.start().url))
+def network_fault(
+    folder: Path, forker: Forker, times: int, seed: int, report: Report
+) -> Counter[str]:
+    """Connection resets between client and service."""
+    with temporary_installation(folder, forker, None) as installation, ExitStack() as opened:
+        proxy = opened.enter_context(tcp_proxy(installation.start().url))
 
         @contextmanager
         def cut(_: random.Random) -> Iterator[None]:
-            wire.target = installation.processes[-1].url
-            wire.cut()
+            proxy.target = installation.processes[-1].url
+            proxy.cut()
             try:
                 yield
             finally:
-                wire.mend()
+                proxy.restore()
 
         def urls() -> list[str]:
-            wire.target = installation.processes[-1].url
-            return [wire.url]
+            proxy.target = installation.processes[-1].url
+            return [proxy.url]
 
-        total = fault_repeatedly(installation, cut, times=times, seed=seed, urls=urls, tell=tell)
-        cuts = Counter({"connections cut": wire.cuts})
-        tell(cuts)
+        total = fault_repeatedly(
+            installation, cut, times=times, seed=seed, urls=urls, report=report
+        )
+        cuts = Counter({"connections cut": proxy.cuts})
+        report(cuts)
         return total + cuts
 
 
-def preloaded(
-    fault: Callable[[Wishes, random.Random], AbstractContextManager[None]],
-    excused: frozenset[int],
+def preloaded_fault(
+    fault: Callable[[FaultInjector, random.Random], AbstractContextManager[None]],
+    tolerated: frozenset[int],
 ) -> Callable[..., Counter[str]]:
-    """What a library between the service and its system brings about."""
+    """Faults injected by a preloaded library."""
 
-    def run(folder: Path, forker: Forker, times: int, seed: int, tell: Tell) -> Counter[str]:
+    def run(folder: Path, forker: Forker, times: int, seed: int, report: Report) -> Counter[str]:
         del forker
         folder.mkdir(parents=True)
-        with closing(Wishes(folder)) as wishes, ExitStack() as opened:
-            faulty = opened.enter_context(closing(Forker(wishes.environment)))
-            installation = opened.enter_context(installed(folder / "installation", faulty, None))
+        with closing(FaultInjector(folder)) as injector, ExitStack() as opened:
+            faulty = opened.enter_context(closing(Forker(injector.environment)))
+            installation = opened.enter_context(
+                temporary_installation(folder / "installation", faulty, None)
+            )
             installation.start()
             total = fault_repeatedly(
                 installation,
-                lambda chance: fault(wishes, chance),
+                lambda rng: fault(injector, rng),
                 times=times,
                 seed=seed,
-                excused=excused,
-                tell=tell,
+                tolerated=tolerated,
+                report=report,
             )
-            failed = Counter({"writes that failed": wishes.failed})
-        tell(failed)
+            failed = Counter({"writes that failed": injector.failed})
+        report(failed)
         return total + failed
 
     return run
 
 
 FAULTS: dict[str, Callable[..., Counter[str]]] = {
-    "PostgreSQL stopped fast": of_postgres(signal.SIGINT),
-    "PostgreSQL killed": of_postgres(signal.SIGKILL),
-    "Redis killed": of_redis(lambda redis: stopped(redis, signal.SIGKILL)),
-    "Redis paused": of_redis(paused),
-    "Redis lying": lies,
-    "disk full at random writes": preloaded(full, OUTAGE),
-    "network cut": network,
-    "clock moved": preloaded(moved, frozenset()),
+    "PostgreSQL stopped fast": postgres_fault(signal.SIGINT),
+    "PostgreSQL killed": postgres_fault(signal.SIGKILL),
+    "Redis killed": redis_fault(lambda redis: server_stopped(redis, signal.SIGKILL)),
+    "Redis paused": redis_fault(server_paused),
+    "Redis lying": lying_redis_trial,
+    "disk full at random writes": preloaded_fault(disk_full, OUTAGE),
+    "network cut": network_fault,
+    "clock moved": preloaded_fault(clock_moved, frozenset()),
 }

@@ -1,8 +1,7 @@
-"""SIGKILL at random moments, from outside, over and over.
+"""SIGKILL at random moments, from outside.
 
-Each installation meets a number of kills, one after the other, and is then thrown away. A kill hits a
-process that serves a crowd, or one that is just starting. Everything in `trials.checks` is looked at
-after each of them.
+Each installation takes a number of kills and is then discarded. A kill hits a process under load or one that is starting.
+`trials.invariants` are checked after each.
 """
 
 from __future__ import annotations
@@ -17,37 +16,37 @@ from pathlib import Path
 
 from app.store.blobs.folder import ASIDE
 from tests.databases import fresh_database
-from trials.checks import check
-from trials.crowd import Crowd
+from trials.environment.installation import Forker, Installation
+from trials.invariants import check_invariants
 from trials.ledger import Ledger
-from trials.stage.installation import Forker, Installation
+from trials.workload import Workload
 
 ROUNDS = 20
-"""Of one installation; each is a kill or several, a start, and a look at everything."""
+"""Rounds per installation: one or more kills, a start, and a check."""
 
 FULLY = 5
-"""In one round of so many, and in the last, also what nobody touched is compared to the last bit."""
+"""Every so many rounds, and in the last, untouched copies are compared too."""
 
 WHOLE_STARTS = 50
-"""One start of so many is made from nothing, imports and all."""
+"""One start in so many is not forked."""
 
 ALSO_STARTING = 0.25
-"""How often a process is killed that has just been started, before another that serves."""
+"""Probability of also killing a process that is starting."""
 
 ALL_AT_ONCE = 0.25
-"""How often every process is killed at the same moment, as by a loss of power."""
+"""Probability of killing all processes at once, as in a power failure."""
 
 LONGEST, LEAST = 3.0, 0.05
-"""Bounds, in seconds, of how long the crowd works before a kill at most."""
+"""Bounds in seconds of the workload before a kill."""
 
 
 @contextmanager
-def installed(
+def temporary_installation(
     folder: Path, forker: Forker, postgres: str | None, settings: dict[str, str] | None = None
 ) -> Iterator[Installation]:
-    """A new installation, on SQLite or on a new database of the server; gone afterwards.
+    """Create an installation on SQLite or a new PostgreSQL database, and delete it afterwards.
 
-    It stays for a look when a promise was broken.
+    It is kept when an invariant was violated.
     """
     chosen = dict(settings or {})
     if postgres is None:
@@ -74,60 +73,59 @@ def kill_repeatedly(
     processes: int,
     rounds: int,
     seed: int,
-    tell: Callable[[Counter[str]], None] = lambda _: None,
+    report: Callable[[Counter[str]], None] = lambda _: None,
 ) -> Counter[str]:
-    """So many rounds with a new installation; Broken where a promise is.
-
-    What is counted is returned, and told round by round.
-    """
-    chance = random.Random(seed)
+    """Run rounds on a new installation and return the counts, also reported per round."""
+    rng = random.Random(seed)
     ledger, total = Ledger(), Counter[str]()
-    with installed(folder, forker, postgres) as installation:
+    with temporary_installation(folder, forker, postgres) as installation:
         for _ in range(processes):
             installation.start()
-        with Crowd(ledger, installation.urls, seed=seed) as crowd:
-            crowd.settle(installation.urls()[0])
+        with Workload(ledger, installation.urls, seed=seed) as workload:
+            workload.prepare(installation.urls()[0])
             longest = 0.3
             for number in range(1, rounds + 1):
-                done = kill_once(installation, crowd, chance, longest)
-                # On a machine of any speed, some kills fall before anything was acknowledged.
+                done = kill_once(installation, workload, rng, longest)
+                # Adapt to the machine: some kills must come before anything was acknowledged.
                 longest = min(LONGEST, max(LEAST, longest * (0.8 if ledger.answers() else 1.5)))
                 fully = number % FULLY == 0 or number == rounds
                 url = installation.processes[-1].url
-                done["copies compared"] += check(installation, ledger, url, fully=fully)
-                done += Counter({"rounds": 1, "looked at fully": int(fully)}) + ledger.told()
+                done["copies compared"] += check_invariants(installation, ledger, url, fully=fully)
+                done += (
+                    Counter({"rounds": 1, "looked at fully": int(fully)}) + ledger.drain_outcomes()
+                )
                 total += done
-                tell(done)
+                report(done)
         aside = len(list((installation.home / "blobs" / ASIDE).glob("*")))
         last = Counter({"installations": 1, "uploads set aside": aside})
-        tell(last)
+        report(last)
     return total + last
 
 
 def kill_once(
-    installation: Installation, crowd: Crowd, chance: random.Random, longest: float
+    installation: Installation, workload: Workload, rng: random.Random, longest: float
 ) -> Counter[str]:
-    """One process is killed, or all at once; others take their place, and the crowd pauses."""
+    """Kill one process or all, start replacements, and pause the workload."""
     done = Counter[str]()
-    crowd.resume()
-    time.sleep(chance.uniform(0, longest))
-    if chance.random() < ALSO_STARTING:
-        # One more, killed before it has served much: in its start, its sweep, its first requests.
+    workload.resume()
+    time.sleep(rng.uniform(0, longest))
+    if rng.random() < ALSO_STARTING:
+        # Kill a new process during its start, its clean-up or its first requests.
         newcomer = installation.begin()
-        newcomer.ready = True  # to the crowd: its port answers early, or not at all
-        time.sleep(chance.uniform(0, longest))
+        newcomer.ready = True  # the workload may already use its port
+        time.sleep(rng.uniform(0, longest))
         installation.kill(newcomer)
         done += Counter({"kills": 1, "kills while starting": 1})
     running = list(installation.processes)
-    victims = running if chance.random() < ALL_AT_ONCE else [chance.choice(running)]
+    victims = running if rng.random() < ALL_AT_ONCE else [rng.choice(running)]
     for victim in victims:
         installation.kill(victim)
         done["kills"] += 1
-    if chance.random() < 0.5:
-        crowd.pause()  # else the next process starts, and sweeps, while others are at work
+    if rng.random() < 0.5:
+        workload.pause()  # else the next process starts and cleans up under load
     for _ in victims:
-        whole = chance.randrange(WHOLE_STARTS) == 0
+        whole = rng.randrange(WHOLE_STARTS) == 0
         installation.start(whole=whole)
         done["starts from nothing"] += whole
-    crowd.pause()
+    workload.pause()
     return done

@@ -1,7 +1,6 @@
-"""What the service acknowledged, as its principals wrote it down; and what they cannot know.
+"""Expected state of the service, as its clients recorded it.
 
-An answer that came is a promise. One that did not come leaves two possibilities, each of them whole:
-the deed was done, or it was not.
+An acknowledged operation must persist. An unanswered one may have happened or not, but only as a whole.
 """
 
 from __future__ import annotations
@@ -13,28 +12,28 @@ from dataclasses import dataclass, field
 
 @dataclass
 class KnownDataset:
-    """A data set that was acknowledged."""
+    """An acknowledged data set."""
 
     id: str
     rows: int
-    perhaps: list[int] = field(default_factory=list)
-    """Rows of appends without an answer."""
+    uncertain: list[int] = field(default_factory=list)
+    """Rows of unanswered appends."""
 
 
 @dataclass
 class KnownCopy:
-    """A copy that was acknowledged; `rows` are asked for ever after, whatever is appended."""
+    """An acknowledged copy; its first `rows` rows must never change."""
 
     id: str
     dataset: str
     rows: int
     digests: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the bytes, by media type, as of the first whole download."""
+    """SHA-256 of the first whole download, by media type."""
 
 
 @dataclass
 class KnownPrincipal:
-    """A recipient; its key is None while nobody can say which one is the newest."""
+    """A recipient; its key is None while the newest one is unknown."""
 
     id: str
     key: str | None
@@ -43,42 +42,42 @@ class KnownPrincipal:
 
 @dataclass
 class Ledger:
-    """All of it, for many threads."""
+    """Expected state shared by the client threads."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     datasets: dict[str, KnownDataset] = field(default_factory=dict)
     copies: dict[str, KnownCopy] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
-    """Copies that were issued or downloaded since all was last looked at."""
+    """Copies issued or downloaded since the last check."""
 
     principals: dict[str, KnownPrincipal] = field(default_factory=dict)
-    perhaps_registered: dict[str, int] = field(default_factory=dict)
-    """Rows of registrations without an answer, by name."""
+    uncertain_registrations: dict[str, int] = field(default_factory=dict)
+    """Rows of unanswered registrations, by name."""
 
     fragments: list[tuple[str, str, bytes]] = field(default_factory=list)
-    """Downloads that were cut off: copy, media type, the bytes that had come."""
+    """Interrupted downloads: copy, media type, received bytes."""
 
-    deeds: Counter[str] = field(default_factory=Counter)
-    """How many answers came, and how many did not, by deed and status."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Counts of answered and interrupted operations, by operation and status."""
 
-    surprises: list[str] = field(default_factory=list)
-    """Answers that no fault excuses."""
+    unexpected: list[str] = field(default_factory=list)
+    """Answers that no fault explains."""
 
-    def count(self, deed: str, outcome: object) -> None:
+    def count(self, operation: str, outcome: object) -> None:
         with self.lock:
-            self.deeds[f"{deed} {outcome}"] += 1
+            self.outcomes[f"{operation} {outcome}"] += 1
 
-    def surprise(self, sentence: str) -> None:
+    def add_unexpected(self, sentence: str) -> None:
         with self.lock:
-            self.surprises.append(sentence)
+            self.unexpected.append(sentence)
 
     def answers(self) -> int:
-        """How many of the deeds were answered."""
+        """Count the answered operations."""
         with self.lock:
-            return sum(n for deed, n in self.deeds.items() if not deed.endswith("cut"))
+            return sum(n for operation, n in self.outcomes.items() if not operation.endswith("cut"))
 
-    def told(self) -> Counter[str]:
-        """The deeds since this was last asked."""
+    def drain_outcomes(self) -> Counter[str]:
+        """Return the counts since the last call and reset them."""
         with self.lock:
-            told, self.deeds = self.deeds, Counter()
-        return told
+            drained, self.outcomes = self.outcomes, Counter()
+        return drained

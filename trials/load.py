@@ -1,7 +1,6 @@
-"""Many principals at once for a long time: how long each route takes, and whether memory stays flat.
+"""Load test: latency per route and memory over time.
 
-Each principal asks, waits for the answer and thinks for about a second, so that 200 of them ask for
-about 200 answers a second at most.
+Each client thinks for about a second between two requests, so 200 clients make at most about 200 requests a second.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from typing import Any
 
 import httpx2
 
-from trials.crowd import ADMIN, CSV, PLAIN, table
-from trials.stage.installation import Process
-from trials.verdicts import expect
+from trials.environment.installation import Process
+from trials.errors import expect
+from trials.workload import ADMIN, CSV, TLS_CONTEXT, table
 
 THINK_SECONDS = (0.5, 1.5)
 SAMPLE_SECONDS = 2.0
@@ -27,15 +26,15 @@ SHED = 503
 
 
 @dataclass
-class Measured:
-    """Seconds by route, statuses, and the resident memory over time."""
+class LoadResult:
+    """Latencies by route, status counts, and resident memory over time."""
 
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     statuses: Counter[str] = field(default_factory=Counter)
     resident: list[int] = field(default_factory=list)
 
     def figures(self) -> dict[str, Any]:
-        """p50 and p99 by route in milliseconds, and the memory in each quarter of the time."""
+        """Return p50 and p99 per route in milliseconds, and the median memory in each quarter of the time."""
         routes = {
             route: {
                 "answers": len(took),
@@ -61,58 +60,58 @@ def quantile(values: list[float], share: float) -> float:
 
 def load(
     process: Process,
-    present: Mapping[str, str],
+    ids: Mapping[str, str],
     *,
     clients: int,
     seconds: float,
-    tell: Callable[[Counter[str]], None] = lambda _: None,
-) -> Measured:
-    """So many clients for so long; Broken when one is answered wrongly."""
-    measured = Measured()
-    asyncio.run(_load(process, present, clients, seconds, measured, tell))
+    report: Callable[[Counter[str]], None] = lambda _: None,
+) -> LoadResult:
+    """Run the clients for some seconds; an unexpected status is a violation."""
+    result = LoadResult()
+    asyncio.run(_load(process, ids, clients, seconds, result, report))
     wrong = {
         what: number
-        for what, number in measured.statuses.items()
+        for what, number in result.statuses.items()
         if int(what.rsplit(" ", 1)[1]) not in (200, 201, 409, 422, SHED)
     }
     expect(not wrong, f"under load: {wrong}")
-    return measured
+    return result
 
 
 async def _load(
     process: Process,
-    present: Mapping[str, str],
+    ids: Mapping[str, str],
     clients: int,
     seconds: float,
-    measured: Measured,
-    tell: Callable[[Counter[str]], None],
+    result: LoadResult,
+    report: Callable[[Counter[str]], None],
 ) -> None:
     until = time.monotonic() + seconds
     limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
     async with (
         httpx2.AsyncClient(
-            base_url=process.url, headers=ADMIN, timeout=120, verify=PLAIN, limits=limits
+            base_url=process.url, headers=ADMIN, timeout=120, verify=TLS_CONTEXT, limits=limits
         ) as client,
         asyncio.TaskGroup() as tasks,
     ):
         for number in range(clients):
-            tasks.create_task(_client(client, present, number, until, measured))
+            tasks.create_task(_client(client, ids, number, until, result))
         while time.monotonic() < until:
             await asyncio.sleep(min(SAMPLE_SECONDS, seconds / 8))
-            measured.resident.append(process.resident_bytes())
-            tell(Counter({"samples": 1}))
+            result.resident.append(process.resident_bytes())
+            report(Counter({"samples": 1}))
 
 
 async def _client(
     client: httpx2.AsyncClient,
-    present: Mapping[str, str],
+    ids: Mapping[str, str],
     number: int,
     until: float,
-    measured: Measured,
+    result: LoadResult,
 ) -> None:
-    chance = random.Random(number)
-    address = f"/v1/datasets/{present['dataset_id']}"
-    copy = f"/v1/copies/{present['copy_id']}"
+    rng = random.Random(number)
+    address = f"/v1/datasets/{ids['dataset_id']}"
+    copy = f"/v1/copies/{ids['copy_id']}"
     wants: list[tuple[str, int, Callable[[], Any]]] = [
         ("GET /health", 2, lambda: client.get("/health")),
         ("GET /v1/datasets", 4, lambda: client.get("/v1/datasets")),
@@ -129,7 +128,7 @@ async def _client(
             1,
             lambda: client.post(
                 f"{address}/rows?allow_overlap=true",
-                content=table(chance, 2).encode(),
+                content=table(rng, 2).encode(),
                 headers={"Content-Type": CSV},
             ),
         ),
@@ -138,17 +137,17 @@ async def _client(
             1,
             lambda: client.post(
                 "/v1/identifiability",
-                content=table(chance, 30).encode(),
+                content=table(rng, 30).encode(),
                 headers={"Content-Type": CSV},
             ),
         ),
     ]
-    await asyncio.sleep(chance.uniform(0, THINK_SECONDS[1]))
+    await asyncio.sleep(rng.uniform(0, THINK_SECONDS[1]))
     while time.monotonic() < until:
-        route, _, context = chance.choices(wants, [weight for _, weight, _ in wants])[0]
+        route, _, ask = rng.choices(wants, [weight for _, weight, _ in wants])[0]
         began = time.monotonic()
-        answer = await context()
+        answer = await ask()
         if answer.status_code != SHED:
-            measured.seconds[route].append(time.monotonic() - began)
-        measured.statuses[f"{route} {answer.status_code}"] += 1
-        await asyncio.sleep(chance.uniform(*THINK_SECONDS))
+            result.seconds[route].append(time.monotonic() - began)
+        result.statuses[f"{route} {answer.status_code}"] += 1
+        await asyncio.sleep(rng.uniform(*THINK_SECONDS))

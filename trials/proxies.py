@@ -1,17 +1,17 @@
-"""The example configurations of docs/operations, run in front of a service on loopback.
+"""The example configurations of docs/operations, tested in front of a service on loopback.
 
-nginx and Caddy are used as the system has them; one that is not installed is left out, and said. Of each
-example only what the place demands is changed: the addresses, the certificate, the limit of bodies.
+The installed nginx and Caddy are used; a missing one is skipped and reported. Only addresses, certificate and body limit of an
+example are changed.
 
-| promise | how it is looked at |
+| requirement | check |
 |---|---|
-| a body goes through as it comes | a refusal arrives while the body is unfinished; no file of the proxy's holds it |
-| a download goes through as it is taken | a reader that stops holds up the service; no file of the proxy's holds it |
-| a download that breaks off is seen to | the service is killed meanwhile: the reader gets an error, not an end |
-| events of a job come one by one | one is there before the job has ended |
-| limits are told | 413 for a body beyond the limit, 408 for one whose sender fell silent |
-| nobody chooses an address | calls without a key, each with another X-Forwarded-For, run into one limit |
-| metrics are not for the world | asked for through the proxy from an address that is not ours |
+| uploads stream | a refusal arrives while the body is unfinished; no file of the proxy holds it |
+| downloads stream | a slow client holds up the service; no file of the proxy holds the download |
+| a broken download is an error | the service is killed meanwhile: the client gets an error, not an end |
+| job events stream | one arrives before the job has ended |
+| limits are reported | 413 for a body over the limit, 408 for a silent client |
+| X-Forwarded-For is not trusted | requests without a key share one rate limit whatever the header says |
+| metrics are private | requested through the proxy from a foreign address |
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.binaries import free_port
-from trials.crowd import ADMIN, COLUMNS, CSV, table
-from trials.kills import installed
-from trials.stage.installation import ROOT, Forker, Installation
-from trials.verdicts import Broken, expect
+from trials.environment.installation import ROOT, Forker, Installation
+from trials.errors import InvariantViolation, expect
+from trials.kills import temporary_installation
+from trials.workload import ADMIN, COLUMNS, CSV, table
 
 EXAMPLES = ROOT / "docs" / "operations"
 NAME = "cornerwave.example"
 LIMIT_BYTES = 32 * 2**20
-"""Of a body: small, so that one beyond it need not have gigabytes."""
+"""Body limit, small so that exceeding it does not take gigabytes."""
 
 ROWS = 150_000
 BODY_SECONDS = 2
 RATE = 300
-"""Requests a minute of one address; those with the administrator's key are as many."""
+"""Requests a minute per address and for the administrator's key."""
 
 CADDY = (2, 8)
-"""The first that breaks off an answer whose service broke off (its change 5952)."""
+"""First version that breaks off an answer whose service broke off (its change 5952)."""
 
 START_SECONDS = 30.0
-Tell = Callable[[Counter[str]], None]
+Report = Callable[[Counter[str]], None]
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """One that runs, by its port, and the folder in which all that it writes lies."""
+    """A running proxy, its port, and the folder with all its files."""
 
     name: str
     port: int
@@ -76,49 +76,57 @@ class Proxy:
 
 
 def installed_proxies() -> list[str]:
-    """Which of the two this machine has."""
+    """List the proxies installed here."""
     return [name for name in ("nginx", "caddy") if shutil.which(name)]
 
 
-def try_proxy(name: str, folder: Path, forker: Forker, tell: Tell) -> None:
-    """Every promise once; Broken where one is not kept."""
+def try_proxy(name: str, folder: Path, forker: Forker, report: Report) -> None:
+    """Check every requirement once."""
     settings = {
         "TRUSTED_PROXIES": "127.0.0.1",
         "MAX_UPLOAD_BYTES": str(LIMIT_BYTES),
         "BODY_SECONDS": str(BODY_SECONDS),
         "MAX_REQUESTS_PER_MINUTE": str(RATE),
-        # What a reader that stops leaves to be made is little, as it is for a copy of gigabytes.
+        # A small buffer stands for a copy of gigabytes.
         "DOWNLOAD_BYTES": str(2**20),
     }
     with ExitStack() as opened:
-        opened.enter_context(_resolved())
-        installation = opened.enter_context(installed(folder / "service", forker, None, settings))
+        opened.enter_context(_local_dns())
+        installation = opened.enter_context(
+            temporary_installation(folder / "service", forker, None, settings)
+        )
         process = installation.start()
         proxy = opened.enter_context(running_proxy(name, folder / name, process.url))
-        copy = furnished(proxy)
+        copy = register_large_table(proxy)
         for promise in (
             bodies_stream,
-            limits_are_told,
-            events_come_one_by_one,
-            metrics_are_not_for_the_world,
+            limits_are_reported,
+            events_stream,
+            metrics_are_private,
             lambda proxy: downloads_stream(proxy, copy),
-            nobody_chooses_an_address,
+            forwarded_address_is_not_trusted,
         ):
             promise(proxy)
-            tell(Counter({"promises": 1}))
-        seen = a_broken_download_is_seen(proxy, copy, installation)
+            report(Counter({"promises": 1}))
+        detected = broken_download_is_detected(proxy, copy, installation)
         expect(
-            seen or is_old_caddy(name),
+            detected or is_old_caddy(name),
             f"{name}: a download that broke off came to an end as if it were whole",
         )
-        tell(
-            Counter({"promises": int(seen), "broken and ended as whole": int(not seen), "times": 1})
+        report(
+            Counter(
+                {
+                    "promises": int(detected),
+                    "broken and ended as whole": int(not detected),
+                    "times": 1,
+                }
+            )
         )
     shutil.rmtree(folder)
 
 
 def version_of(name: str) -> str:
-    """What the proxy says of itself: numbers, as in 1.22.1."""
+    """Return the version that the proxy reports, such as 1.22.1."""
     said = subprocess.run(
         [name, "-v" if name == "nginx" else "version"], check=True, capture_output=True, text=True
     )
@@ -127,26 +135,26 @@ def version_of(name: str) -> str:
 
 
 def is_old_caddy(name: str) -> bool:
-    """Whether it is one that is known to end broken downloads as if they were whole."""
+    """Tell whether broken downloads are known to end as if complete."""
     return name == "caddy" and tuple(map(int, version_of(name).split(".")[:2])) < CADDY
 
 
-# The promises
+# Requirements
 
 
-def furnished(proxy: Proxy) -> str:
-    """A copy of a large table, registered through the proxy."""
+def register_large_table(proxy: Proxy) -> str:
+    """Register a large table through the proxy and return a copy."""
     body = table(random.Random(1), ROWS).encode()
     path = f"/v1/datasets?name=large&columns={COLUMNS}".replace('"', "%22").replace(" ", "")
-    made = asked(proxy, "POST", path, body, {"Content-Type": CSV})
+    made = request_json(proxy, "POST", path, body, {"Content-Type": CSV})
     dataset = f"/v1/datasets/{made['id']}"
     wanted = json.dumps({"noise_variance": 1}).encode()
     json_body = {"Content-Type": "application/json"}
-    return str(asked(proxy, "POST", f"{dataset}/copies", wanted, json_body)["id"])
+    return str(request_json(proxy, "POST", f"{dataset}/copies", wanted, json_body)["id"])
 
 
 def bodies_stream(proxy: Proxy) -> None:
-    """Somebody without a right is told so while the body is still to come."""
+    """An unauthenticated upload is refused before its body is complete."""
     connection = proxy.connection()
     connection.putrequest("POST", "/v1/datasets?name=never")
     connection.putheader("Authorization", "Bearer cw_never_was_a_key")
@@ -157,11 +165,11 @@ def bodies_stream(proxy: Proxy) -> None:
     status = connection.getresponse().status
     connection.close()
     expect(status == 401, f"{proxy.name}: an unfinished body was answered with {status}, not 401")
-    nothing_is_kept(proxy)
+    nothing_is_buffered(proxy)
 
 
-def limits_are_told(proxy: Proxy) -> None:
-    """A body beyond the limit is a 413, one that falls silent a 408."""
+def limits_are_reported(proxy: Proxy) -> None:
+    """A body over the limit gets 413, a silent client 408."""
     connection = proxy.connection()
     connection.putrequest("POST", "/v1/datasets?name=never")
     for name, value in {**ADMIN, "Content-Type": CSV, "Content-Length": str(2**30)}.items():
@@ -174,33 +182,33 @@ def limits_are_told(proxy: Proxy) -> None:
             connection.send(row)
             sent += len(row)
     except OSError:
-        pass  # it has been answered, and the connection closed
-    status = answer_of(connection)
+        pass  # answered, and the connection closed
+    status = status_of(connection)
     expect(status == 413, f"{proxy.name}: a body beyond the limit was answered with {status}")
     connection = proxy.connection()
     connection.putrequest("POST", "/v1/datasets?name=never")
     for name, value in {**ADMIN, "Content-Type": CSV, "Content-Length": "1000000"}.items():
         connection.putheader(name, value)
     connection.endheaders(b"age,income\n1,2\n")
-    # Caddy passes an answer on when the next byte comes; the service has let go of it by then.
+    # Caddy forwards an answer with the next byte; the service has dropped the connection by then.
     time.sleep(3 * BODY_SECONDS)
     with suppress(OSError):
         connection.send(b"3,4\n")
-    status = answer_of(connection)
+    status = status_of(connection)
     expect(status == 408, f"{proxy.name}: a body that fell silent was answered with {status}")
 
 
-def events_come_one_by_one(proxy: Proxy) -> None:
-    """A job tells of itself while it is under way."""
+def events_stream(proxy: Proxy) -> None:
+    """A job reports progress while it runs."""
     body = table(random.Random(4), 5_000).encode()
     headers = {"Content-Type": CSV, "Prefer": "respond-async"}
-    job = asked(proxy, "POST", "/v1/synthesis/compare?seed=1", body, headers)
+    job = request_json(proxy, "POST", "/v1/synthesis/compare?seed=1", body, headers)
     connection = proxy.connection()
     connection.request("GET", f"/v1/jobs/{job['id']}/events", headers=ADMIN)
     answer = connection.getresponse()
     first = answer.readline() + answer.readline()
-    state = asked(proxy, "GET", f"/v1/jobs/{job['id']}", b"", {})["state"]
-    asked(proxy, "DELETE", f"/v1/jobs/{job['id']}", b"", {})
+    state = request_json(proxy, "GET", f"/v1/jobs/{job['id']}", b"", {})["state"]
+    request_json(proxy, "DELETE", f"/v1/jobs/{job['id']}", b"", {})
     rest = answer.read()
     connection.close()
     expect(b"event: progress" in first, f"{proxy.name}: the first event is {first[:80]!r}")
@@ -208,7 +216,7 @@ def events_come_one_by_one(proxy: Proxy) -> None:
     expect(state in ("queued", "running"), f"{proxy.name}: events came when the job was {state}")
 
 
-def metrics_are_not_for_the_world(proxy: Proxy) -> None:
+def metrics_are_private(proxy: Proxy) -> None:
     connection = proxy.connection("127.0.0.2")
     connection.request("GET", "/metrics")
     status = connection.getresponse().status
@@ -217,24 +225,24 @@ def metrics_are_not_for_the_world(proxy: Proxy) -> None:
 
 
 def downloads_stream(proxy: Proxy, copy: str) -> None:
-    """A reader that stops holds up the service, and the proxy keeps nothing; then all comes."""
+    """A slow client holds up the service, and the proxy buffers nothing; then all arrives."""
     connection = proxy.connection()
     connection.request("GET", f"/v1/copies/{copy}/content", headers={**ADMIN, "Accept": CSV})
     answer = connection.getresponse()
     expect(answer.status == 200, f"{proxy.name}: a download was answered with {answer.status}")
     begun = answer.read(1000)
     time.sleep(2)
-    nothing_is_kept(proxy)
+    nothing_is_buffered(proxy)
     lines = (begun + answer.read()).count(b"\n")
     expect(lines == ROWS + 1, f"{proxy.name}: a download of {ROWS} rows had {lines} lines")
     connection.close()
 
 
-def nobody_chooses_an_address(proxy: Proxy) -> None:
-    """What a principal writes into X-Forwarded-For is not believed, behind the proxy or past it."""
+def forwarded_address_is_not_trusted(proxy: Proxy) -> None:
+    """A client's X-Forwarded-For is not trusted, through the proxy or without it."""
     statuses = Counter[int]()
     connection = proxy.connection("127.0.0.3")
-    # Two minutes may share the calls, and each of them allows for RATE.
+    # The requests may span two minutes, each of which allows RATE.
     for number in range(2 * RATE + 20):
         claimed = {"X-Forwarded-For": f"10.{number % 250}.{number // 250}.7"}
         connection.request("GET", "/v1/datasets", headers=claimed)
@@ -244,9 +252,9 @@ def nobody_chooses_an_address(proxy: Proxy) -> None:
         if statuses[429] > 0:
             break
     connection.close()
-    expect(statuses[429] > 0, f"{proxy.name}: addresses could be chosen: {dict(statuses)}")
+    expect(statuses[429] > 0, f"{proxy.name}: X-Forwarded-For is trusted: {dict(statuses)}")
     expect(statuses[401] > RATE // 2, f"{proxy.name}: calls were counted twice: {dict(statuses)}")
-    # Another address has a count of its own: the service knows who is behind the proxy.
+    # Another address has its own limit: the service knows the client address.
     connection = proxy.connection("127.0.0.4")
     connection.request("GET", "/v1/datasets")
     status = connection.getresponse().status
@@ -254,8 +262,8 @@ def nobody_chooses_an_address(proxy: Proxy) -> None:
     expect(status == 401, f"{proxy.name}: another address was answered with {status}, not 401")
 
 
-def a_broken_download_is_seen(proxy: Proxy, copy: str, installation: Installation) -> bool:
-    """The service is killed in the middle: whether the reader hears that this was not all."""
+def broken_download_is_detected(proxy: Proxy, copy: str, installation: Installation) -> bool:
+    """Kill the service during a download; return whether the client sees an error."""
     connection = proxy.connection()
     connection.request("GET", f"/v1/copies/{copy}/content", headers={**ADMIN, "Accept": CSV})
     answer = connection.getresponse()
@@ -271,16 +279,16 @@ def a_broken_download_is_seen(proxy: Proxy, copy: str, installation: Installatio
     return False
 
 
-def nothing_is_kept(proxy: Proxy) -> None:
+def nothing_is_buffered(proxy: Proxy) -> None:
     kept = [path for path in proxy.home.rglob("*") if path.is_file()]
     large = [path.name for path in kept if path.stat().st_size > 64 * 1024]
     expect(not large, f"{proxy.name} has files of what passed through: {large[:3]}")
 
 
-def asked(
+def request_json(
     proxy: Proxy, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> dict[str, str]:
-    """The answer to the administrator, which must be a good one."""
+    """Return the JSON of the administrator's request, which must succeed."""
     connection = proxy.connection()
     connection.request(method, path, body or None, {**ADMIN, **headers})
     answer = connection.getresponse()
@@ -293,7 +301,7 @@ def asked(
     return found
 
 
-def answer_of(connection: http.client.HTTPSConnection) -> int | str:
+def status_of(connection: http.client.HTTPSConnection) -> int | str:
     try:
         return connection.getresponse().status
     except (http.client.HTTPException, OSError) as gone:
@@ -302,12 +310,12 @@ def answer_of(connection: http.client.HTTPSConnection) -> int | str:
         connection.close()
 
 
-# The proxies
+# Proxies
 
 
 @contextmanager
 def running_proxy(name: str, home: Path, service: str) -> Iterator[Proxy]:
-    """The proxy with its example configuration, in front of the service at that URL."""
+    """Run the proxy with its example configuration in front of the service."""
     home.mkdir(parents=True)
     home.chmod(0o755)
     port, target = free_port(), urlsplit(service).netloc
@@ -332,7 +340,7 @@ def running_proxy(name: str, home: Path, service: str) -> Iterator[Proxy]:
 
 def _nginx(home: Path, port: int, target: str, chain: Path, key: Path) -> list[str]:
     example = (EXAMPLES / "nginx.conf").read_text(encoding="utf-8")
-    server = _changed(
+    server = replace_all(
         example,
         {
             "server 127.0.0.1:8000;": f"server {target};",
@@ -355,7 +363,7 @@ def _nginx(home: Path, port: int, target: str, chain: Path, key: Path) -> list[s
 
 def _caddy(home: Path, port: int, target: str, chain: Path, key: Path) -> list[str]:
     example = (EXAMPLES / "Caddyfile").read_text(encoding="utf-8")
-    site = _changed(
+    site = replace_all(
         example,
         {
             f"{NAME} {{\n": f"{NAME}:{port} {{\n\tbind 127.0.0.1\n\ttls {chain} {key}\n",
@@ -368,10 +376,10 @@ def _caddy(home: Path, port: int, target: str, chain: Path, key: Path) -> list[s
     return ["caddy", "run", "--config", str(whole), "--adapter", "caddyfile"]
 
 
-def _changed(example: str, changes: dict[str, str]) -> str:
+def replace_all(example: str, changes: dict[str, str]) -> str:
     for old, new in changes.items():
         if old not in example:
-            raise Broken(f"the example no longer says {old.strip()!r}")
+            raise InvariantViolation(f"the example no longer says {old.strip()!r}")
         example = example.replace(old, new)
     return example
 
@@ -385,12 +393,12 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
             time.sleep(0.05)
         else:
             return
-    raise Broken(f"a proxy did not start: {log.read_text(errors='replace')[-500:]}")
+    raise InvariantViolation(f"a proxy did not start: {log.read_text(errors='replace')[-500:]}")
 
 
 @contextmanager
-def _resolved() -> Iterator[None]:
-    """The name of the examples is ours, while the block runs."""
+def _local_dns() -> Iterator[None]:
+    """Resolve the examples' host name to loopback during the block."""
     known = socket.getaddrinfo
 
     def found(host: object, *more: object, **named: object) -> object:
@@ -404,7 +412,7 @@ def _resolved() -> Iterator[None]:
 
 
 def certificate(home: Path) -> tuple[Path, Path]:
-    """A certificate for the name of the examples, signed by itself, and its key."""
+    """Create a self-signed certificate for the examples' host name, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
     now = datetime.now(UTC)

@@ -13,8 +13,8 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.numerics.arrays import FloatArray
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.demonstration import making
-from app.service.demonstration.pooling import Attacked, Pooled, pool_copies
+from app.service.demonstration import setup
+from app.service.demonstration.pooled_copies import Attacked, Pooled, pool_copies
 
 router = APIRouter(prefix="/portal/demonstration", route_class=Page, include_in_schema=False)
 
@@ -35,8 +35,8 @@ def show_demonstration(
         request,
         "demonstration.html",
         title="Demonstration",
-        shown=making.find_demonstration(resources, context),
-        recipients=len(making.TRUST),
+        shown=setup.find_demonstration(resources, context),
+        recipients=len(setup.TRUST),
         noise=noise,
     )
 
@@ -44,14 +44,14 @@ def show_demonstration(
 @router.post("")
 def make_demonstration(resources: ResourcesDep, context: ContextDep) -> Response:
     """Make it."""
-    making.make_demonstration(resources, context)
+    setup.make_demonstration(resources, context)
     return RedirectResponse("/portal/demonstration?done=made", 303)
 
 
 @router.post("/remove")
 def remove_demonstration(resources: ResourcesDep, context: ContextDep) -> Response:
     """Remove it."""
-    making.remove_demonstration(resources, context)
+    setup.remove_demonstration(resources, context)
     return RedirectResponse("/portal/demonstration?done=removed", 303)
 
 

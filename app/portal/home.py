@@ -160,7 +160,7 @@ def browser_of(request: Request) -> str:
 
 
 def _by_provider(request: Request) -> bool:
-    return request.app.state.provider is not None
+    return request.app.state.identity_provider is not None
 
 
 def _address(request: Request) -> str:
@@ -174,29 +174,31 @@ Text = Annotated[str, Query(max_length=4_000)]
 
 
 @provider_router.get("")
-def depart(
+def begin_sign_in(
     request: Request, resources: ResourcesDep, after: Annotated[str, Query(alias="next")] = ""
 ) -> Response:
     """Send the browser to the provider."""
-    sent = identity.depart(resources, _provider(request), _back(request), own_address(after))
-    response = RedirectResponse(sent.address, 303)
-    kept_for = identity.ON_THE_WAY_SECONDS
-    set_cookie(request, response, COOKIE, sent.kept, path=PATH, max_age=kept_for)
+    begun = identity.begin_sign_in(
+        resources, _provider(request), _redirect_uri(request), own_address(after)
+    )
+    response = RedirectResponse(begun.url, 303)
+    lifetime = identity.SIGN_IN_SECONDS
+    set_cookie(request, response, COOKIE, begun.sealed_state, path=PATH, max_age=lifetime)
     return response
 
 
 @provider_router.get("/back")
-def come_back(
+def complete_sign_in(
     request: Request,
     resources: ResourcesDep,
     state: Text = "",
     code: Text = "",
     error: Text = "",
 ) -> Response:
-    """Take whom the provider sent back."""
+    """Sign in the browser that the provider sent back."""
     if error or not code:
         raise Unauthenticated("The identity provider did not let you in, or you changed your mind.")
-    new, after = identity.come_back(
+    new, after = identity.complete_sign_in(
         resources,
         _provider(request),
         cookie_of(request, COOKIE),
@@ -210,13 +212,13 @@ def come_back(
     return response
 
 
-def _provider(request: Request) -> identity.Provider:
-    provider: identity.Provider | None = request.app.state.provider
+def _provider(request: Request) -> identity.IdentityProvider:
+    provider: identity.IdentityProvider | None = request.app.state.identity_provider
     if provider is None:
         raise NotFound("No identity provider is configured here.")
     return provider
 
 
-def _back(request: Request) -> str:
+def _redirect_uri(request: Request) -> str:
     """Our address as the provider knows it."""
     return f"{base_of(request)}{PATH}/back"

@@ -21,8 +21,8 @@ from starlette.concurrency import run_in_threadpool
 from app.api.transport.dependencies import request_id_of
 from app.errors import ForeignForm, TooLarge, Unauthenticated
 from app.model import Session
+from app.service.authentication import count_request
 from app.service.context import RequestContext
-from app.service.permission import count_request
 from app.service.resources import Resources
 from app.service.sharing.sessions import NewSession, known_session
 

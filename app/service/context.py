@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Column, Dataset, Grant, Kind, Principal, Role
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import moment
-from app.store.database.registered import datasets, levels
 from app.store.database.sharing import agreements, grants
 
 LARGEST_SEED = 2**53 - 1

@@ -1,5 +1,5 @@
 """Work that falls into many tasks of one kind, done by several at a time: on threads of this process,
-or on a cluster (`clusters.py`).
+or on a cluster (`dask_executor.py`).
 
 A task is a plain value and says all that the work needs; a function of a module does it. So the same
 tasks have the same outcome wherever they are done.
@@ -68,32 +68,32 @@ class Threads:
 
     def __init__(self, threads: int = THREADS) -> None:
         self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="spread")
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="executor")
 
     def map(
         self, work: Callable[[Task], Made], tasks: Iterable[Task], look: Look = go_on
     ) -> Generator[Made, None, None]:
-        """As of `Spread`."""
-        uow: deque[Future[Made]] = deque()
+        """As of `Executor`."""
+        in_flight: deque[Future[Made]] = deque()
         left = iter(tasks)
         given_up = threading.Event()
         try:
             while True:
-                while len(uow) < self._threads and (task := next(left, None)) is not None:
-                    uow.append(self._pool.submit(_while_wanted, given_up, work, task))
-                if not uow:
+                while len(in_flight) < self._threads and (task := next(left, None)) is not None:
+                    in_flight.append(self._pool.submit(_while_wanted, given_up, work, task))
+                if not in_flight:
                     return
-                while not wait([uow[0]], LOOK_SECONDS).done:
+                while not wait([in_flight[0]], LOOK_SECONDS).done:
                     look()
-                yield uow.popleft().result()
+                yield in_flight.popleft().result()
         finally:
             given_up.set()
-            for future in uow:
+            for future in in_flight:
                 if not future.cancel():
                     future.exception()
 
     def close(self) -> None:
-        """As of `Spread`."""
+        """As of `Executor`."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

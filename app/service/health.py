@@ -29,8 +29,8 @@ from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from app.errors import Busy, StorageFull, Unavailable
 from app.service.resources import Resources
 from app.store.database import installation
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading, writing
-from app.store.database.registered import datasets
 from app.store.vault import SealBroken
 
 FULL = {errno.ENOSPC, errno.EDQUOT}

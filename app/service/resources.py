@@ -12,21 +12,22 @@ import pyarrow as pa
 from sqlalchemy import Engine
 
 from app.model import Limits
-from app.service.copies.making.scheduling import Downloads
+from app.service.download_scheduler import Downloads
+from app.service.events import Subscribers
 from app.service.executor import Executor
-from app.service.jobs.job_types import Jobs
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
 from app.store.caches.circuit_breaker import CircuitBreaker
 from app.store.caches.hot_blocks import Checksums, HotBlocks
 from app.store.caches.noise_cache import NoiseCache
-from app.store.caches.rates import RateCounter
-from app.store.sources import ImportRoots
+from app.store.caches.rate_counter import RateCounter
+from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.chain import Chain
+    from app.service.copies.history_chain import Chain
     from app.service.distributions.copy_summary import CopySummary
+    from app.service.jobs.job_types import Jobs
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ class EventCount:
 class Resources:
     """The database, the blobs, the master key at work, Redis if there is one, caches and limits.
 
-    `probing` is the same database, with little patience and a connection for each look at it.
+    where:
+        probing       the same database with a short timeout, for health checks
+        subscribers   who is called when a domain event is published
+        result_types  types of results that are kept, each with its name in the database
     """
 
     engine: Engine
@@ -84,4 +88,6 @@ class Resources:
     outside: Outside
     limits: Limits
     spool_dir: Path
+    subscribers: Subscribers = field(default_factory=dict)
+    result_types: Mapping[type, str] = field(default_factory=dict)
     overlaps_across_owners: EventCount = field(default_factory=EventCount)

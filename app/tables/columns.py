@@ -1,11 +1,7 @@
-"""What one pass over a column shows, and what kind it is by that: inferred with a reason for the owner to read, or as the
-owner said.
+"""Column profiles, and the kinds inferred from them or set by the owner.
 
-When in doubt a column tells people apart and is never released; nothing is ever passed through
-unless the owner says so.
-
-What is looked at may hold data values: it goes to the owner in the answer, and is never logged, kept
-or put into an error.
+When in doubt a column is an identifier and never released; none is passed through unless the owner says so. A profile
+may hold data values: it goes to the owner in the answer, and is never logged, kept or put into an error.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -21,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidParameter
-from app.model import Column, ColumnWish, Kind, Storage
+from app.model import Column, ColumnOverrides, Kind, Storage
 from app.tables.detection.personal import (
     FEWEST,
     TIMES_NOTE,
-    holding_people,
-    holding_times,
-    named_for_people,
-    numbering_people,
+    are_times,
+    reason_by_integers,
+    reason_by_name,
+    reason_by_values,
 )
 from app.tables.stream import TableColumn, category_text
 from app.tables.values.units import PLAIN
@@ -36,22 +32,21 @@ from app.tables.values.units import PLAIN
 T = TypeVar("T")
 
 FIRST_VALUES, LATER_VALUES, MOST_VALUES = 1_000, 8, 2_000
-"""The sample: so many from the beginning, then so many of every batch, up to so many."""
+"""Sample: values from the beginning, then of every later batch, at most."""
 
 EXAMPLES = FREQUENT = 5
 
 DISCRETE = 20
-"""Numbers with no more different values than this may be categories, and are counted."""
+"""Numbers with at most this many different values may be categories, and are counted."""
 
 COMPARED_ROWS, COMPARED_COLUMNS = 20_000, 500
-"""Of more columns only so many are compared."""
 
 NEARLY_UNIQUE_SHARE = 0.9
 
 
 @dataclass(frozen=True, repr=False)
-class ColumnLook:
-    """What was seen of a column.
+class ColumnProfile:
+    """Statistics of a column's values in one pass.
 
     where:
         distinct           how many different values, None when more than are counted
@@ -82,8 +77,8 @@ class ColumnLook:
         return tuple(self.counts.most_common(FREQUENT))
 
 
-class LookedAt:
-    """Looks at the batches of one column as they pass."""
+class ColumnProfiler:
+    """Profile of one column, made batch by batch."""
 
     def __init__(self, column: TableColumn, categories: int, *, counted: bool = False) -> None:
         self.name = column.name
@@ -99,8 +94,8 @@ class LookedAt:
         self._last: float | None = None
         self._rose = self._fell = True
 
-    def see(self, values: pa.Array) -> None:
-        """Take note of a batch."""
+    def add(self, values: pa.Array) -> None:
+        """Take in a batch."""
         self._missing += values.null_count
         present = values.drop_null() if values.null_count else values
         if len(present) == 0:
@@ -108,17 +103,17 @@ class LookedAt:
         self._take(present)
         self._values += len(present)
         if self._number:
-            self._see_numbers(present)
+            self._add_numbers(present)
         self._count(present)
 
-    def look(self) -> ColumnLook:
-        """What was seen."""
+    def profile(self) -> ColumnProfile:
+        """The profile of all batches so far."""
         if self._number:
             distinct = None if self._different is None else len(self._different)
         else:
             distinct = None if self._counts is None else len(self._counts)
         seen = self._number and self._values > 0
-        return ColumnLook(
+        return ColumnProfile(
             values=self._values,
             missing=self._missing,
             distinct=distinct,
@@ -137,12 +132,12 @@ class LookedAt:
             taken = present.slice(0, wanted).to_pylist()
             self._sample += map(_written, taken) if self._number else taken
 
-    def _see_numbers(self, present: pa.Array) -> None:
+    def _add_numbers(self, present: pa.Array) -> None:
         bounds = pc.min_max(present)
         self._low = min(self._low, bounds["min"].as_py())
         self._high = max(self._high, bounds["max"].as_py())
         if self._rose or self._fell:
-            self._see_steps(present)
+            self._add_steps(present)
         if self._different is not None:
             found = pc.unique(present)
             if len(found) <= self._allowed:
@@ -150,7 +145,7 @@ class LookedAt:
             if max(len(found), len(self._different)) > self._allowed:
                 self._different = None
 
-    def _see_steps(self, present: pa.Array) -> None:
+    def _add_steps(self, present: pa.Array) -> None:
         numbers = present.to_numpy(zero_copy_only=False)
         steps = numbers[1:] - numbers[:-1]
         if self._last is not None:
@@ -173,15 +168,15 @@ class LookedAt:
 
 
 def _written(number: float) -> str:
-    """A number with all its digits and without a fraction that it has not."""
+    """A number with all its digits; integers without a fraction."""
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
 def repeating_columns(batch: pa.RecordBatch) -> dict[str, str]:
-    """Column → the first one before it that it repeats, under whatever names its values have.
+    """Return for each column the first one before it that it repeats one to one.
 
-    A dictionary numbers values in order of appearance, so columns that are one to one have the same
-    numbers. Columns of which every value differs all have the same ones: these must be equal.
+    A dictionary numbers values in order of appearance, so such columns have the same numbers. Columns of which every
+    value differs all have the same ones: these must be equal.
     """
     rows = batch.slice(0, COMPARED_ROWS)
     first: dict[bytes, str] = {}
@@ -203,197 +198,145 @@ def repeating_columns(batch: pa.RecordBatch) -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What one pass over a column found.
-
-    where:
-        values    how many cells are present
-        distinct  how many different values there are, None when more than are counted
-        look      what else was seen of them, where it was looked at
-        column    what its reader said of it
-    """
-
-    name: str
-    storage: Storage
-    values: int
-    missing: int
-    integer: bool = False
-    distinct: int | None = None
-    look: ColumnLook | None = None
-    column: TableColumn | None = None
-
-    @property
-    def date(self) -> bool:
-        return self.column is not None and self.column.date
-
-    @property
-    def unit(self) -> str | None:
-        """The sign of its numbers; those that came only after the reader's first look have none."""
-        if self.storage is not Storage.NUMBER or self.date or not self.values:
-            return None
-        seen = None if self.column is None else self.column.unit
-        return PLAIN if seen is None else seen
-
-
-def facts_of(column: TableColumn, look: ColumnLook, *, integer: bool) -> Facts:
-    """What is known of a column that was looked at; `integer` says whether all its numbers are."""
-    return Facts(
+def inferred_column(
+    column: TableColumn,
+    profile: ColumnProfile,
+    overrides: ColumnOverrides | None,
+    categories: int,
+    *,
+    integer: bool,
+) -> Column:
+    """Return the column with its kind, inferred unless overridden; `integer` where all its numbers are integers."""
+    kind, because = _inferred(column, profile, categories, integer=integer)
+    number = column.storage is Storage.NUMBER
+    if kind is Kind.CATEGORICAL and number and overrides is not None:
+        kind = Kind.NUMERIC  # bounds and rounding are for numbers
+    # Numbers that came only after the first block have a unit that nobody saw.
+    has_unit = number and not column.date and profile.values > 0
+    found = Column(
         column.name,
-        column.storage,
-        values=look.values,
-        missing=look.missing,
-        integer=integer,
-        distinct=look.distinct,
-        look=look,
-        column=column,
-    )
-
-
-def column_of(facts: Facts, wish: ColumnWish | None, categories: int) -> Column:
-    """The column, by the caller's wish where there is one, else by inference."""
-    kind, because = _inferred(facts, categories)
-    if kind is Kind.CATEGORICAL and facts.storage is Storage.NUMBER and wish is not None:
-        kind = Kind.NUMERIC  # bounds and rounding are said of numbers
-    column = Column(
-        facts.name,
         kind,
-        facts.storage,
+        column.storage,
         because,
-        missing=facts.missing,
-        integer=facts.integer,
-        unit=facts.unit,
+        missing=profile.missing,
+        integer=integer,
+        unit=(column.unit or PLAIN) if has_unit else None,
     )
-    return column if wish is None else as_wished(column, wish)
+    return found if overrides is None else with_overrides(found, overrides)
 
 
-def as_wished(column: Column, wish: ColumnWish) -> Column:
-    """The column with the caller's wishes; InvalidParameter for one that its values do not allow."""
-    kind = wish.kind or column.kind
+def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
+    """Return the column as its owner wants it; InvalidParameter where its values do not allow that."""
+    kind = overrides.kind or column.kind
+    name = column.name
     if kind.noised and column.storage is not Storage.NUMBER:
         raise InvalidParameter(
-            f"Column {column.name!r} holds text and cannot be {kind.value}.", column=column.name
+            f"Column {name!r} holds text and cannot be {kind.value}.", column=name
         )
-    if kind is not Kind.NUMERIC:  # what was said of the number that it was goes with it
+    if kind is not Kind.NUMERIC:
         column = replace(column, round_to_integer=False, lower=None, upper=None)
-    wanted = replace(
-        column,
-        kind=kind,
-        because=column.because if wish.kind is None else "The owner said so.",
-        round_to_integer=_chosen(wish.round_to_integer, column.round_to_integer),
-        lower=_bound(wish.lower, column.lower, -math.inf),
-        upper=_bound(wish.upper, column.upper, math.inf),
-    )
-    bounded = wanted.round_to_integer or wanted.lower is not None or wanted.upper is not None
-    if bounded and kind is not Kind.NUMERIC:
-        raise InvalidParameter(
-            f"Column {column.name!r} is not numeric: it has no bounds and is not rounded",
-            column=column.name,
+    rounded = _chosen(overrides.round_to_integer, column.round_to_integer)
+    lower = _bound(overrides.lower, column.lower, -math.inf)
+    upper = _bound(overrides.upper, column.upper, math.inf)
+    low = -math.inf if lower is None else lower
+    high = math.inf if upper is None else upper
+    bounds = [bound for bound in (lower, upper) if bound is not None]
+    if (rounded or bounds) and kind is not Kind.NUMERIC:
+        wrong = f"Column {name!r} is not numeric: it has no bounds and is not rounded"
+    elif not all(map(math.isfinite, bounds)):
+        wrong = (
+            f"The bounds of column {name!r} must be finite numbers; leave out the one that is not"
+            " meant."
         )
-    if not all(math.isfinite(bound) for bound in (wanted.lower or 0.0, wanted.upper or 0.0)):
-        raise InvalidParameter(
-            f"The bounds of column {column.name!r} must be finite numbers; leave out the one that"
-            " is not meant.",
-            column=column.name,
+    elif low > high:
+        wrong = f"The lower bound of column {name!r} is above its upper bound"
+    elif rounded and len(bounds) == 2 and math.ceil(low) > math.floor(high):
+        wrong = f"No integer lies within the bounds of column {name!r}"
+    else:
+        because = column.because if overrides.kind is None else "The owner said so."
+        return replace(
+            column,
+            kind=kind,
+            because=because,
+            round_to_integer=rounded,
+            lower=lower,
+            upper=upper,
         )
-    if wanted.lower is not None and wanted.upper is not None and wanted.lower > wanted.upper:
-        raise InvalidParameter(
-            f"The lower bound of column {column.name!r} is above its upper bound",
-            column=column.name,
-        )
-    if wanted.round_to_integer and _no_integer_between(wanted.lower, wanted.upper):
-        raise InvalidParameter(
-            f"No integer lies within the bounds of column {column.name!r}", column=column.name
-        )
-    return wanted
+    raise InvalidParameter(wrong, column=name)
 
 
-def _bound(wished: float | None, had: float | None, free: float) -> float | None:
-    return None if wished == free else _chosen(wished, had)
+def _bound(override: float | None, present: float | None, free: float) -> float | None:
+    return None if override == free else _chosen(override, present)
 
 
-def _no_integer_between(lower: float | None, upper: float | None) -> bool:
-    return lower is not None and upper is not None and math.ceil(lower) > math.floor(upper)
+def _chosen(override: T | None, present: T) -> T:
+    return present if override is None else override
 
 
-def wished_storage(wishes: Mapping[str, ColumnWish]) -> dict[str, Storage]:
-    """How columns must be read for their wished kinds: codes as they are written, numbers as numbers.
-
-    A column to be passed through is kept in whichever way its values suggest.
-    """
-    needed = {name: wish.storage or _storage_for(wish.kind) for name, wish in wishes.items()}
+def storage_overrides(overrides: Mapping[str, ColumnOverrides]) -> dict[str, Storage]:
+    """Return how columns must be read for their kinds: codes as they are written, numbers as numbers."""
+    needed = {name: one.storage or STORAGE_FOR.get(one.kind) for name, one in overrides.items()}
     return {name: storage for name, storage in needed.items() if storage is not None}
 
 
-def _storage_for(kind: Kind | None) -> Storage | None:
-    match kind:
-        case Kind.NUMERIC:
-            return Storage.NUMBER
-        # Dates come as texts, which are made days afterwards.
-        case Kind.DATE | Kind.CATEGORICAL | Kind.IDENTIFIER:
-            return Storage.TEXT
-        case _:
-            return None
+STORAGE_FOR: dict[Kind | None, Storage] = {
+    Kind.NUMERIC: Storage.NUMBER,
+    Kind.DATE: Storage.TEXT,  # made days once they are read
+    Kind.CATEGORICAL: Storage.TEXT,
+    Kind.IDENTIFIER: Storage.TEXT,
+}
 
 
-def refuse_unknown(wishes: Mapping[str, ColumnWish], names: tuple[str, ...]) -> None:
-    """InvalidParameter for a wish about a column that is not there."""
-    for name in wishes:
-        if name not in names:
+def refuse_unknown_columns(names: Iterable[str], known: Collection[str]) -> None:
+    """InvalidParameter for a column that is not there."""
+    for name in names:
+        if name not in known:
             raise InvalidParameter(f"There is no column {name!r}", column=name)
 
 
-def _inferred_of_numbers(facts: Facts, note: str) -> tuple[Kind, str]:
-    """Numeric, unless a few values are met twice or more on average: these rounding brings back."""
-    distinct = facts.distinct
-    if distinct is None or not 2 <= distinct <= min(DISCRETE, facts.values // 2):
+def _inferred(
+    column: TableColumn, profile: ColumnProfile, categories: int, *, integer: bool
+) -> tuple[Kind, str]:
+    """The kind, and why."""
+    if profile.values == 0:
+        return Kind.IDENTIFIER, "It has no values; say what it is if it will have some."
+    reason = reason_by_name(column.name)
+    if reason is None and not column.date:
+        if column.storage is Storage.TEXT:
+            reason = reason_by_values(profile.sample)
+        elif integer and profile.smallest is not None and profile.largest is not None:
+            span = profile.largest - profile.smallest
+            reason = reason_by_integers(profile.sample, profile.values, span, steps=profile.steps)
+    if reason is not None:
+        return Kind.IDENTIFIER, reason
+    if column.date:
+        return Kind.DATE, "It holds dates: its noise is in days, and it leaves as dates."
+    note = f" {column.note}" if column.note else ""
+    if column.storage is Storage.NUMBER:
+        return _inferred_of_numbers(profile, note)
+    return _inferred_of_texts(profile, categories, note)
+
+
+def _inferred_of_numbers(profile: ColumnProfile, note: str) -> tuple[Kind, str]:
+    """Numeric, unless a few values occur twice or more on average: rounding would bring these back."""
+    distinct = profile.distinct
+    if distinct is None or not 2 <= distinct <= min(DISCRETE, profile.values // 2):
         return Kind.NUMERIC, f"It holds numbers.{note}"
     return (
         Kind.CATEGORICAL,
-        f"It holds {distinct} different numbers only: noise on so few could be rounded away. Say"
-        f" numeric to have noise added all the same.{note}",
+        f"It holds {distinct} different numbers only: noise on so few could be rounded away."
+        f" Say numeric to have noise added all the same.{note}",
     )
 
 
-def _inferred(facts: Facts, categories: int) -> tuple[Kind, str]:
-    if facts.values == 0:
-        return Kind.IDENTIFIER, "It has no values; say what it is if it will have some."
-    if (reason := named_for_people(facts.name) or _told_apart(facts)) is not None:
-        return Kind.IDENTIFIER, reason
-    note = f" {facts.column.note}" if facts.column is not None and facts.column.note else ""
-    if facts.date:
-        return Kind.DATE, "It holds dates: its noise is in days, and it leaves as dates."
-    if facts.storage is Storage.NUMBER:
-        return _inferred_of_numbers(facts, note)
-    timed = facts.look is not None and holding_times(facts.look.sample)
-    times = f" {TIMES_NOTE}" if timed else ""
-    if (reason := _different(facts, categories)) is not None:
-        return Kind.IDENTIFIER, f"{reason}{times}"
-    return Kind.CATEGORICAL, f"It holds text with {facts.distinct} different values.{note}{times}"
-
-
-def _different(facts: Facts, categories: int) -> str | None:
-    """Why so many texts differ that they tell people apart."""
-    if facts.distinct is None:
-        return f"It has more than {categories} different values, so it tells people apart."
-    if facts.values >= FEWEST and facts.distinct >= NEARLY_UNIQUE_SHARE * facts.values:
-        return "Nearly all its values are different, so it tells people apart."
-    return None
-
-
-def _told_apart(facts: Facts) -> str | None:
-    """Why the values say that the column tells people apart."""
-    look = facts.look
-    if look is None or facts.date:
-        return None
-    if facts.storage is Storage.TEXT:
-        return holding_people(look.sample)
-    if not facts.integer or look.smallest is None or look.largest is None:
-        return None
-    return numbering_people(
-        look.sample, look.values, look.largest - look.smallest, steps=look.steps
-    )
-
-
-def _chosen(wish: T | None, present: T) -> T:
-    return present if wish is None else wish
+def _inferred_of_texts(profile: ColumnProfile, categories: int, note: str) -> tuple[Kind, str]:
+    """Categorical, unless so many values differ that they identify people."""
+    distinct = profile.distinct
+    times = f" {TIMES_NOTE}" if are_times(profile.sample) else ""
+    if distinct is None:
+        different = f"It has more than {categories} different values, so it tells people apart."
+        return Kind.IDENTIFIER, f"{different}{times}"
+    if profile.values >= FEWEST and distinct >= NEARLY_UNIQUE_SHARE * profile.values:
+        different = "Nearly all its values are different, so it tells people apart."
+        return Kind.IDENTIFIER, f"{different}{times}"
+    return Kind.CATEGORICAL, f"It holds text with {distinct} different values.{note}{times}"

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidParameter
 from app.model import Kind, Limits, Storage
-from app.tables.columns import LookedAt, column_of, facts_of
+from app.tables.columns import ColumnProfiler, inferred_column
 from app.tables.stream import TableColumn
 from app.tables.values.dates import CAME_AS_DATE
 
@@ -24,12 +24,12 @@ def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
             Storage.NUMBER if number else Storage.TEXT,
             date=field.metadata == CAME_AS_DATE,
         )
-        looked = LookedAt(column, limits.categories)
+        profiler = ColumnProfiler(column, limits.categories)
         for chunk in values.chunks:
-            looked.see(chunk)
+            profiler.add(chunk)
         whole = number and pc.all(pc.equal(values, pc.floor(values))).as_py() is not False
-        inferred = column_of(
-            facts_of(column, looked.look(), integer=whole), None, limits.categories
+        inferred = inferred_column(
+            column, profiler.profile(), None, limits.categories, integer=whole
         )
         if inferred.kind is Kind.IDENTIFIER and values.null_count < len(values):
             found[field.name] = inferred.because

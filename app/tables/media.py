@@ -12,10 +12,10 @@ from email.message import Message
 from enum import StrEnum
 
 from app.errors import UnsupportedMediaType
-from app.tables.stream import Header, ReadingWishes
+from app.tables.stream import Header, ReadOptions
 
 
-class Source(StrEnum):
+class FileFormat(StrEnum):
     """A format, by the name that `read_as` has for it."""
 
     CSV = "csv"
@@ -46,22 +46,22 @@ class MediaType(StrEnum):
     XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
-SOURCES: dict[str, Source | None] = {
-    MediaType.CSV: Source.CSV,
-    MediaType.PARQUET: Source.PARQUET,
-    MediaType.ARROW: Source.ARROW,
-    MediaType.JSON: Source.JSON,
-    "text/tab-separated-values": Source.CSV,
-    "application/csv": Source.CSV,
-    "text/plain": Source.CSV,
-    "application/vnd.apache.arrow.file": Source.ARROW_FILE,
-    MediaType.XLSX: Source.XLSX,
-    "application/vnd.oasis.opendocument.spreadsheet": Source.ODS,
+CONTENT_TYPES: dict[str, FileFormat | None] = {
+    MediaType.CSV: FileFormat.CSV,
+    MediaType.PARQUET: FileFormat.PARQUET,
+    MediaType.ARROW: FileFormat.ARROW,
+    MediaType.JSON: FileFormat.JSON,
+    "text/tab-separated-values": FileFormat.CSV,
+    "application/csv": FileFormat.CSV,
+    "text/plain": FileFormat.CSV,
+    "application/vnd.apache.arrow.file": FileFormat.ARROW_FILE,
+    MediaType.XLSX: FileFormat.XLSX,
+    "application/vnd.oasis.opendocument.spreadsheet": FileFormat.ODS,
     # Browsers on machines with Excel say this of a CSV, too; the first bytes tell.
     "application/vnd.ms-excel": None,
-    "application/gzip": Source.GZIP,
-    "application/zip": Source.ZIP,
-    "application/x-zip-compressed": Source.ZIP,
+    "application/gzip": FileFormat.GZIP,
+    "application/zip": FileFormat.ZIP,
+    "application/x-zip-compressed": FileFormat.ZIP,
     "application/octet-stream": None,
     "": None,
 }
@@ -70,29 +70,29 @@ SOURCES: dict[str, Source | None] = {
 OFFERED = tuple(MediaType)
 
 
-def named_source(content_type: str | None) -> Source | None:
+def declared_format(content_type: str | None) -> FileFormat | None:
     """The format that a Content-Type names, None where it names none, or UnsupportedMediaType."""
     # Of what is no type at all, such as "nonsense", the library makes text/plain.
     said = (content_type or "").partition(";")[0].strip()
     named = _message(content_type).get_content_type() if said else ""
-    if named not in SOURCES or (said and "/" not in said):
+    if named not in CONTENT_TYPES or (said and "/" not in said):
         raise UnsupportedMediaType(
             "The Content-Type of the body must be one of: "
-            + ", ".join(name for name in SOURCES if name),
-            supported=[str(name) for name in SOURCES if name],
+            + ", ".join(name for name in CONTENT_TYPES if name),
+            supported=[str(name) for name in CONTENT_TYPES if name],
         )
-    return SOURCES[named]
+    return CONTENT_TYPES[named]
 
 
-def with_parameters(content_type: str | None, wishes: ReadingWishes) -> ReadingWishes:
-    """The wishes with what the Content-Type says beside the format, where nothing else says so."""
+def with_content_type(content_type: str | None, options: ReadOptions) -> ReadOptions:
+    """The options with what the Content-Type says beside the format, where nothing else says so."""
     message = _message(content_type)
     charset, header = message.get_param("charset"), message.get_param("header")
-    if isinstance(charset, str) and wishes.encoding is None:
-        wishes = replace(wishes, encoding=charset)
-    if isinstance(header, str) and wishes.header is None and header.lower() in list(Header):
-        wishes = replace(wishes, header=Header(header.lower()))
-    return wishes
+    if isinstance(charset, str) and options.encoding is None:
+        options = replace(options, encoding=charset)
+    if isinstance(header, str) and options.header is None and header.lower() in list(Header):
+        options = replace(options, header=Header(header.lower()))
+    return options
 
 
 def _message(content_type: str | None) -> Message:
@@ -101,20 +101,20 @@ def _message(content_type: str | None) -> Message:
     return message
 
 
-SIGNATURES: tuple[tuple[bytes, Source], ...] = (
-    (b"PAR1", Source.PARQUET),
-    (b"ARROW1", Source.ARROW_FILE),
-    (b"\xff\xff\xff\xff", Source.ARROW),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Source.XLS),
-    (b"<stata_dta>", Source.STATA),
-    (b"$FL2", Source.SPSS),
-    (b"$FL3", Source.SPSS),
-    (b"\x00" * 12 + b"\xc2\xea\x81\x60", Source.SAS),
-    (b"HEADER RECORD*******LIB", Source.SAS_TRANSPORT),
-    (b"\x1f\x8b", Source.GZIP),
-    (b"\x28\xb5\x2f\xfd", Source.ZSTD),
-    (b"PK\x03\x04", Source.ZIP),
-    (b"PK\x05\x06", Source.ZIP),
+SIGNATURES: tuple[tuple[bytes, FileFormat], ...] = (
+    (b"PAR1", FileFormat.PARQUET),
+    (b"ARROW1", FileFormat.ARROW_FILE),
+    (b"\xff\xff\xff\xff", FileFormat.ARROW),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileFormat.XLS),
+    (b"<stata_dta>", FileFormat.STATA),
+    (b"$FL2", FileFormat.SPSS),
+    (b"$FL3", FileFormat.SPSS),
+    (b"\x00" * 12 + b"\xc2\xea\x81\x60", FileFormat.SAS),
+    (b"HEADER RECORD*******LIB", FileFormat.SAS_TRANSPORT),
+    (b"\x1f\x8b", FileFormat.GZIP),
+    (b"\x28\xb5\x2f\xfd", FileFormat.ZSTD),
+    (b"PK\x03\x04", FileFormat.ZIP),
+    (b"PK\x05\x06", FileFormat.ZIP),
 )
 UNREAD: tuple[tuple[bytes, str], ...] = (
     (b"%PDF", "a PDF document"),
@@ -139,10 +139,10 @@ JSON_LINES = re.compile(rb"""\s*\{[^{}\n]*\}\r?\n\s*\{""")
 """One object to a line; the JSON that is read here is one object."""
 
 OLD_STATA = (0x69, 0x6C, 0x6E, 0x6F, 0x71, 0x72, 0x73)
-ENOUGH_BYTES = 512
+SIGNATURE_BYTES = 512
 
 
-def signed(head: bytes) -> Source | None:
+def detected_format(head: bytes) -> FileFormat | None:
     """The format that the first bytes are the signature of, None for text.
 
     UnsupportedMediaType, with its name, for one that is not read here.
@@ -152,7 +152,7 @@ def signed(head: bytes) -> Source | None:
             return source
     # Stata before version 13: the version, the byte order, 1, and 0.
     if len(head) > 4 and head[0] in OLD_STATA and head[1] in (1, 2) and head[2:4] == b"\x01\x00":
-        return Source.STATA
+        return FileFormat.STATA
     if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html", b"<table")):
         raise _unread("an HTML page")
     if head.lstrip()[:5] == b"<?xml":
@@ -169,5 +169,5 @@ def _unread(what: str) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         f"The body is {what}, which is not read here; send CSV, Excel, Parquet, an Arrow stream or "
         "JSON columns.",
-        supported=[str(source) for source in Source],
+        supported=[str(source) for source in FileFormat],
     )

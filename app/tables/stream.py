@@ -1,19 +1,15 @@
-"""A table on its way in: how it is to be read and how it was, what its columns are called and how they are kept, and its
-rows in batches.
+"""A table on its way in: options of its reader, its columns, and its rows in batches.
 
-Of how it is to be read the caller says as much as it likes. What it leaves open is found out; what has two plausible
-answers is refused with an error that names both and the parameter that decides.
-
-Whatever format a table came in, from here on a number is a double, everything else is text, and a
-missing cell is a null: never a NaN, never an empty text.
+Whatever format a table came in, a number is a double, everything else is text, and a missing cell is a null: never a
+NaN, never an empty text.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
@@ -52,8 +48,8 @@ class DateOrder(StrEnum):
 
 
 @dataclass(frozen=True)
-class ReadingWishes:
-    """What the caller says of the text; None is to be found out.
+class ReadOptions:
+    """How a table is to be read; None is detected, and refused where two answers are plausible.
 
     where:
         delimiter  one character between fields
@@ -61,6 +57,7 @@ class ReadingWishes:
         missing    further texts that stand for a missing cell, in any column
         sheet      the name of a sheet of a workbook
         dates      which of day and month stands first, where both can be
+        storage    columns that are read as numbers or as text whatever their values look like
     """
 
     delimiter: str | None = None
@@ -70,6 +67,7 @@ class ReadingWishes:
     missing: tuple[str, ...] = ()
     sheet: str | None = None
     dates: DateOrder | None = None
+    storage: Mapping[str, Storage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         said = self.delimiter
@@ -90,16 +88,16 @@ class ReadingWishes:
             )
 
 
-FOUND_OUT = ReadingWishes()
-"""Nothing is said: all of it is found out."""
+AUTOMATIC = ReadOptions()
+"""Everything is detected."""
 
 
 @dataclass(frozen=True)
-class ReadAs:
+class DetectedFormat:
     """How a table was read; what its format does not have is None.
 
     where:
-        missing  the further tokens that were taken for missing cells
+        missing  the further texts that were taken for missing cells
     """
 
     format: str
@@ -127,14 +125,14 @@ def category_text(values: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column before anyone decided what a release does with it.
+    """A column before its kind is inferred.
 
     where:
-        empty  nothing is known of its values: all of those seen so far are missing
+        empty  all values seen so far are missing
         note   what its owner should know of how it was read
         date   its numbers are days since 1970
         whole  its first numbers came as integers
-        unit   the sign that its numbers came with, empty for plain ones; None where none was seen
+        unit   the sign of its numbers, empty for plain ones; None where no number was seen
     """
 
     name: str
@@ -148,22 +146,34 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableStream:
-    """Columns, and the rows once, in order. Closing it lets go of files and threads behind it.
+    """Columns, and the rows once, in order; closing it closes the files and threads behind it.
 
     where:
-        notices  what the owner should know of the reading; all of them are there once the rows are read
+        notices     what the owner should know of the reading; complete once the rows are read
+        date_order  which of day and month stands first, where its sender says so
     """
 
     columns: tuple[TableColumn, ...]
     batches: Iterator[pa.RecordBatch]
     release: Callable[[], None] = field(default=lambda: None)
-    read_as: ReadAs = field(default=ReadAs("arrow"))
+    read_as: DetectedFormat = field(default=DetectedFormat("arrow"))
     notices: Sequence[Notice] = ()
+    date_order: DateOrder | None = None
 
     @property
     def schema(self) -> pa.Schema:
         """The schema that every batch has."""
         return pa.schema([(column.name, ARROW_TYPE[column.storage]) for column in self.columns])
+
+    def map(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> TableStream:
+        """The stream with a function applied to every batch."""
+        return replace(self, batches=self._mapped(function))
+
+    def _mapped(
+        self, function: Callable[[pa.RecordBatch], pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        with self:
+            yield from map(function, self.batches)
 
     def close(self) -> None:
         """Stop reading."""
@@ -179,11 +189,11 @@ class TableStream:
 
 
 DEPTH = 4
-"""Batches that are parsed while the caller works on the one before."""
+"""Batches parsed while the caller works on an earlier one."""
 
 
-def read_ahead(batches: Iterator[pa.RecordBatch], depth: int = DEPTH) -> Iterator[pa.RecordBatch]:
-    """The same batches, at most `depth` of them made in advance by one thread."""
+def prefetched(batches: Iterator[pa.RecordBatch], depth: int = DEPTH) -> Iterator[pa.RecordBatch]:
+    """Batches parsed ahead by one thread, at most `depth` of them."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
     try:
         pending = deque(pool.submit(next, batches, None) for _ in range(depth))

@@ -106,38 +106,6 @@ def test_the_first_who_asks_has_the_copy_made(told: Survey, live: Service, visit
     assert visitor.page.get_by_role("heading", name="First rows").count() == 1
 
 
-def test_nobody_finds_a_data_set_by_guessing_its_address(
-    told: Survey, live: Service, visit: Visit
-) -> None:
-    stranger = person(live.client, "Stranger", "recipient")
-    visitor = visit()
-    visitor.expected = {404, 403, 405}
-    visitor.sign_in(stranger.key, "/portal/catalogue")
-    assert visitor.page.get_by_text("Nothing here yet").count() == 1
-    visitor.check_accessible()
-    for path in (
-        f"/portal/datasets/{told.dataset}",
-        f"/portal/datasets/{told.dataset}/copies/{told.copy}/summary",
-        f"/portal/copies/{told.copy}/content?format=csv",
-        f"/portal/copies/{told.copy}/content?format=xlsx",
-    ):
-        answer = visitor.go(path)
-        assert answer.status == 404
-        # What is not there at all is told in the same words.
-        other = path.replace(told.dataset, "ds_00000000000000000000")
-        other = other.replace(told.copy, "cp_00000000000000000000")
-        words = answer.text().replace(told.dataset, "").replace(told.copy, "")
-        same = visitor.go(other).text()
-        for name in ("ds_00000000000000000000", "cp_00000000000000000000"):
-            same = same.replace(name, "")
-        assert without_ids(words) == without_ids(same)
-
-
-def without_ids(page: str) -> str:
-    """The page but for the request's id and the form token, which differ by nature."""
-    return "\n".join(line for line in page.splitlines() if "<code>" not in line)
-
-
 def test_a_level_beside_the_granted_one_is_not_there(told: Survey, visit: Visit) -> None:
     visitor = visit()
     visitor.sign_in(told.analyst.key, f"/portal/datasets/{told.dataset}?level=public")

@@ -26,8 +26,6 @@ Visit = Callable[..., Visitor]
 COLUMNS = ["household", "age", "income", "rent", "city", "home"]
 """Who owns its home follows from the income: rows appended later are judged by it, and are like those before."""
 
-TABS = ("", "/levels", "/people", "/rows", "/audits", "/trace", "/history")
-
 
 @pytest.fixture(scope="module")
 def owner(live: Service) -> Person:
@@ -83,27 +81,6 @@ def test_every_page_of_a_data_set_is_reached_by_its_tabs(
         visitor.page.keyboard.press("Enter")
         expect(tabs.get_by_role("link", name=label)).to_have_attribute("aria-current", "page")
         assert visitor.page.locator("main i, main b").count() == 0
-
-
-def test_rows_are_appended_and_retired_and_the_history_tells(
-    dataset: str, owner: Person, live: Service, visit: Visit
-) -> None:
-    visitor = visit()
-    visitor.page.on("dialog", lambda dialog: dialog.accept())
-    visitor.sign_in(owner.key, f"/portal/owned/{dataset}/rows")
-    before = rows_of(owner, live, dataset)
-    choose(visitor, "further.parquet", parquet(household_table(300, seed=51).select(COLUMNS)))
-    visitor.page.get_by_text("300 rows are appended").wait_for()
-    visitor.check_accessible()
-    assert rows_of(owner, live, dataset) == before + 300
-    visitor.page.get_by_role("textbox", name="Which").fill("H51-000003\nH51-000004\n")
-    visitor.page.get_by_role("button", name="Retire them").click()
-    visitor.page.get_by_text("2 rows are retired").wait_for()
-    assert rows_of(owner, live, dataset) == before + 298
-    visitor.go(f"/portal/owned/{dataset}/history")
-    told = visitor.page.locator("tbody .badge").all_inner_texts()
-    assert told[:2] == ["rows.retire", "rows.append"]
-    assert {"copy.issue", "level.put", "dataset.register"} <= set(told)
 
 
 def test_rows_that_do_not_fit_are_refused_in_words_and_known_ones_need_the_owners(
@@ -187,45 +164,3 @@ def test_a_found_table_is_traced_to_whose_copy_it_is(
     assert 0.9 < float(rows.first.locator("td.number").first.inner_text()) < 1.1
     assert visitor.page.locator("main b, main img").count() == 0
     visitor.check_accessible()
-
-
-def test_others_find_nothing_of_it_by_guessing(
-    dataset: str, recipients: list[Person], live: Service, visit: Visit
-) -> None:
-    strangers = [
-        recipients[0],
-        person(live.client, "Eve", "recipient"),
-        person(live.client, "Another owner", "owner"),
-    ]
-    for stranger in strangers:
-        visitor = visit()
-        visitor.expected = {403, 404}
-        visitor.sign_in(stranger.key)
-        for tab in TABS:
-            answer = visitor.page.request.get(f"{visitor.url}/portal/owned/{dataset}{tab}")
-            assert answer.status == 404
-        visitor.go("/portal")
-        for path in (
-            f"/portal/owned/{dataset}/preview?privacy=0.5",
-            f"/portal/owned/{dataset}/rows",
-            f"/portal/owned/{dataset}/trace",
-            f"/portal/owned/{dataset}/remove",
-            f"/portal/owned/{dataset}/people/withdraw",
-        ):
-            status = visitor.page.evaluate(
-                """async (path) => {
-                    const token = document.querySelector('meta[name="form-token"]').content;
-                    const headers = {"X-Form-Token": token};
-                    return (await fetch(path, {method: "POST", headers, body: "a=1"})).status;
-                }""",
-                path,
-            )
-            assert status == 404, path
-    assert visitor.go("/portal/owned").status == 200
-    assert visitor.page.get_by_text("No data set yet").count() == 1
-    visitor.check_accessible()
-    eve = visit()
-    eve.expected = {403}
-    eve.sign_in(strangers[1].key)
-    assert eve.page.get_by_role("link", name="Your data sets").count() == 0
-    assert eve.go("/portal/owned").status == 403

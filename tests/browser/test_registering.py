@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from app.tables.media import MediaType
-from app.tables.writing import write_table
+from app.tables.writer import write_table
 from tests.api.datasets.test_hidden_cells import workbook
 from tests.browser.conftest import LOOKS, PATIENCE_MS, Visitor
 from tests.browser.people import Person, household_table, parquet, person

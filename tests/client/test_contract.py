@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cornerwave
-from app.tables.media import SOURCES
+from app.tables.media import CONTENT_TYPES
 from cornerwave.copies import Copy
 from cornerwave.datasets import Dataset
 from cornerwave.values import CopyInfo, DatasetInfo
@@ -243,7 +243,7 @@ def test_what_the_client_sends_is_what_the_document_describes(name: str) -> None
         assert not operation.get("requestBody", {}).get("required", False)
     else:
         # Bytes may be called by the name of their format, too.
-        named = SOURCES if "application/octet-stream" in body else {}
+        named = CONTENT_TYPES if "application/octet-stream" in body else {}
         assert call.body.media_type.partition(";")[0] in {*body, *named}
     if "Idempotency-Key" not in str(operation) and method == "GET":
         assert not call.changes

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from app.model import Role
 from app.service.context import RequestContext
+from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.copies.issue import Wanted, issue_copy
-from app.service.copies.making.release import Selection, open_release, record_release
-from app.service.copies.making.scheduling import Downloads
+from app.service.download_scheduler import Downloads
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
 from app.tables.media import MediaType
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 from tests.e2e.victims import UnitOfWork
 
 

@@ -37,7 +37,7 @@ from tests.binaries import running
 from tests.databases import fresh_database
 from tests.e2e.serving import environment
 from tests.forked import Forked, fork_server
-from trials.stage.installation import COMPILED
+from trials.environment.installation import COMPILED
 
 MORE = PEOPLE.replace("\np", "\nq")
 LEASE_SECONDS = 2

@@ -14,7 +14,7 @@ import httpx2
 
 from tests.binaries import free_port
 from tests.forked import Forked, Through, fork_server, run_command
-from trials.stage.forking import run
+from trials.environment.fork_server import run
 
 ADMIN_KEY = "end-to-end-tests-know-this-key-0123456789"
 MASTER_KEY = "5a" * 32

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.pool import Pool
 
 from app.store.blobs.folder import BlobFolder
-from trials.stage.forking import run
+from trials.environment.fork_server import run
 
 
 def run_until(moment: str, wanted: dict[str, Any]) -> None:

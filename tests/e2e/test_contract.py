@@ -26,7 +26,7 @@ from tests.databases import fresh_database
 from tests.e2e.running import Service, serving
 
 EXAMPLES = 6
-REMOVALS = {"DELETE /v1/datasets/{dataset_id}", "DELETE /v1/principals/{recipient}"}
+REMOVALS = {"DELETE /v1/datasets/{dataset_id}", "DELETE /v1/principals/{principal_id}"}
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -119,7 +119,8 @@ def met(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         put(f"{address}/grants/{recipient}", json={"level": "met"}).raise_for_status()
         copy = post(f"{address}/copies", json={"level": "met"}).json()["id"]
         present = {"dataset_id": address.rpartition("/")[2], "recipient": recipient}
-        yield Met(service, present | {"level": "met", "copy_id": copy})
+        present |= {"principal_id": recipient, "level": "met", "copy_id": copy}
+        yield Met(service, present)
 
 
 # One test per operation, each with an id of its own: pytest-xdist runs an id once.

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from app.service.maintenance.verify import verify
 from app.service.resources import Resources
-from app.service.upkeep.verify import verify
 from app.store.database import jobs
 from app.store.database.engine import reading
 from app.store.database.jobs import JobState

@@ -14,7 +14,7 @@ from app.main import open_resources
 from app.service.resources import Resources
 from app.settings import settings_from
 from tests.forked import fork_server
-from trials.stage.forking import die_with_the_parent
+from trials.environment.fork_server import die_with_the_parent
 
 UnitOfWork = Callable[[int], None]
 """What a victim does, given the number of the round; it never returns."""

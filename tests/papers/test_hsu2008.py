@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from papers import hsu2008
-from papers.finding import Finding
+from papers.experiment import Result
 
 
-def finding(name: str) -> Finding:
+def result(name: str) -> Result:
     experiment = next(one for one in hsu2008.EXPERIMENTS if one.name == name)
     return experiment.run(True, experiment.seed)
 
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, float]:
-    return finding("tables").numbers
+    return result("tables").numbers
 
 
 @pytest.fixture(scope="module")
 def example() -> dict[str, float]:
-    return finding("example1").numbers
+    return result("example1").numbers
 
 
 @pytest.mark.parametrize("data_set", [4, 12])
@@ -54,7 +54,7 @@ def test_the_others_do_not(example: dict[str, float], method: str) -> None:
 
 
 def test_leakage_is_that_of_enumeration_permutations_and_primp() -> None:
-    numbers = finding("leakage").numbers
+    numbers = result("leakage").numbers
     assert numbers["largest difference from enumeration"] < 1e-15
     for m in (2, 3):
         assert numbers[f"p-value/{m}"] > 1e-3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from papers.finding import Experiment
+from papers.experiment import Experiment
 from papers.li2012 import EXPERIMENTS
 from tests.shared_data import reads
 

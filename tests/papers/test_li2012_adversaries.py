@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from papers.finding import Finding
+from papers.experiment import Result
 from papers.li2012_adversaries import ADVERSARY_EXPERIMENTS, COLUMNS, SHOWN
 
 
 @pytest.fixture(scope="module")
-def findings(adult: None) -> dict[str, Finding]:
+def results(adult: None) -> dict[str, Result]:
     return {e.name: e.run(True, e.seed) for e in ADVERSARY_EXPERIMENTS}
 
 
 @pytest.fixture
-def figure2(findings: dict[str, Finding]) -> dict[str, float]:
-    return findings["figure2"].numbers
+def figure2(results: dict[str, Result]) -> dict[str, float]:
+    return results["figure2"].numbers
 
 
 @pytest.fixture
-def figure3(findings: dict[str, Finding]) -> dict[str, float]:
-    return findings["figure3"].numbers
+def figure3(results: dict[str, Result]) -> dict[str, float]:
+    return results["figure3"].numbers
 
 
 def test_pooled_cornerwave_copies_say_what_the_least_perturbed_says(
@@ -82,7 +82,7 @@ def test_misses_shrink_under_independent_noise_only(column: str, figure3: dict[s
     assert figure3[f"independent, 30 copies: {column} within 2"] > 2 * held[-1]
 
 
-def test_each_figure_is_drawn_for_both_columns(findings: dict[str, Finding]) -> None:
-    for finding in findings.values():
-        assert [picture.name for picture in finding.pictures] == ["age", "hours-per-week"]
-        assert all(picture.png.startswith(b"\x89PNG") for picture in finding.pictures)
+def test_each_figure_is_drawn_for_both_columns(results: dict[str, Result]) -> None:
+    for result in results.values():
+        assert [picture.name for picture in result.pictures] == ["age", "hours-per-week"]
+        assert all(picture.png.startswith(b"\x89PNG") for picture in result.pictures)

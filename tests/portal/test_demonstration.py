@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from app.errors import InvalidParameter, NotFound
 from app.model import Principal, Role
 from app.service.context import RequestContext
-from app.service.demonstration import making, pooling
+from app.service.demonstration import pooled_copies, setup
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
@@ -28,13 +28,13 @@ def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
     service: Service,
 ) -> None:
     resources, context = asking(service)
-    making.make_demonstration(resources, context)
-    shown = making.the_demonstration(resources, context)
-    assert [one.who for one in shown.holders] == list(making.TRUST)
-    assert len({one.entry.copy for one in shown.holders}) == len(making.TRUST)
-    found = pooling.pool_copies(resources, context, [one.id for one in shown.holders])
+    setup.make_demonstration(resources, context)
+    shown = setup.the_demonstration(resources, context)
+    assert [one.who for one in shown.holders] == list(setup.TRUST)
+    assert len({one.entry.copy for one in shown.holders}) == len(setup.TRUST)
+    found = pooled_copies.pool_copies(resources, context, [one.id for one in shown.holders])
     # Each copy alone leaves what its level promises, up to what chance moves on 5,000 rows.
-    np.testing.assert_allclose(found.alone, list(making.TRUST.values()), atol=0.04)
+    np.testing.assert_allclose(found.alone, list(setup.TRUST.values()), atol=0.04)
     np.testing.assert_allclose(found.together.left, found.alone[0], atol=0.02)
     assert found.independent.left[0] == pytest.approx(found.alone[0], abs=0.05)
     assert np.all(np.diff(found.independent.left) < 0)
@@ -48,9 +48,9 @@ def test_the_same_recipients_give_the_same_picture_and_others_are_left_out(
     service: Service,
 ) -> None:
     resources, context = asking(service)
-    making.make_demonstration(resources, context)
-    ids = [one.id for one in making.the_demonstration(resources, context).holders]
-    first, again = (pooling.pool_copies(resources, context, ids[1:3]) for _ in range(2))
+    setup.make_demonstration(resources, context)
+    ids = [one.id for one in setup.the_demonstration(resources, context).holders]
+    first, again = (pooled_copies.pool_copies(resources, context, ids[1:3]) for _ in range(2))
     assert first.independent.left == again.independent.left
     assert [one.who for one in first.holders] == ["University", "Hospital"]
     assert min(first.together.left) > 0.5
@@ -61,13 +61,13 @@ def test_removing_takes_data_set_and_recipients_and_no_others(
 ) -> None:
     service = service_on_each_database
     resources, context = asking(service)
-    making.make_demonstration(resources, context)
-    shown = making.the_demonstration(resources, context)
+    setup.make_demonstration(resources, context)
+    shown = setup.the_demonstration(resources, context)
     client = service.client()
     bystander, _ = service.principal("recipient")
     grant = f"/v1/datasets/{shown.dataset.id}/grants/{bystander}"
     assert client.put(grant, json={"level": "privacy-85"}).status_code == 200
-    making.remove_demonstration(resources, context)
+    setup.remove_demonstration(resources, context)
     assert client.get(f"/v1/datasets/{shown.dataset.id}").status_code == 404
     with reading(resources.engine) as connection:
         gone = [principals.one(connection, one.id) for one in shown.holders]
@@ -76,9 +76,9 @@ def test_removing_takes_data_set_and_recipients_and_no_others(
     assert stays is not None
     assert stays.revoked_at is None
     with pytest.raises(NotFound):
-        making.remove_demonstration(resources, context)
-    making.make_demonstration(resources, context)
-    assert making.find_demonstration(resources, context) is not None
+        setup.remove_demonstration(resources, context)
+    setup.make_demonstration(resources, context)
+    assert setup.find_demonstration(resources, context) is not None
 
 
 def test_a_data_set_that_only_has_the_name_is_never_removed(service: Service) -> None:
@@ -86,7 +86,7 @@ def test_a_data_set_that_only_has_the_name_is_never_removed(service: Service) ->
     body = b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i % 7) for i in range(60))
     made = owner.post(
         "/v1/datasets",
-        params={"name": making.NAME},
+        params={"name": setup.NAME},
         content=body,
         headers={"Content-Type": "text/csv"},
     )
@@ -118,8 +118,8 @@ def test_what_fails_half_way_leaves_nothing(
 ) -> None:
     resources, context = asking(service)
     before = len(service.stored())
-    monkeypatch.setitem(making.TRUST, "Everybody", 2.0)  # no privacy: the last level is refused
+    monkeypatch.setitem(setup.TRUST, "Everybody", 2.0)  # no privacy: the last level is refused
     with pytest.raises(InvalidParameter):
-        making.make_demonstration(resources, context)
-    assert making.find_demonstration(resources, context) is None
+        setup.make_demonstration(resources, context)
+    assert setup.find_demonstration(resources, context) is None
     assert len(service.stored()) == before

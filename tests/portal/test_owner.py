@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
@@ -73,6 +74,15 @@ def registered(client: TestClient, name: str, seed: int) -> str:
     return str(answer.json()["address"]).rpartition("/")[2].partition("?")[0]
 
 
+def without_ids(problem: dict[str, Any], *ids: str) -> dict[str, str]:
+    """A problem but for the ids that were asked for and that of the request."""
+    return {
+        name: re.sub("|".join(ids), "", str(said))
+        for name, said in problem.items()
+        if name != "request_id"
+    }
+
+
 def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
     office = signed_in(service, owner["key"])
@@ -96,9 +106,35 @@ def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     # Who has a copy knows of the data set, and still finds no page of its owner's.
     holder = signed_in(service, analyst["key"])
     assert holder.get(f"/portal/datasets/{dataset}").status_code == 200
+    strangers = [
+        signed_in(service, made(service, f"stranger {name}", name)["key"])
+        for name in ("owner", "recipient")
+    ]
     for tab in ("", "/levels", "/people", "/rows", "/audits", "/trace", "/history"):
-        assert holder.get(at + tab).status_code == 404
         assert office.get(at + tab).status_code == 200
+        for stranger in (holder, *strangers):
+            assert stranger.get(at + tab).status_code == 404
+    for stranger in (holder, *strangers):
+        for path in ("/preview", "/rows", "/trace", "/remove", "/people/withdraw"):
+            sent = stranger.post(at + path, data={"a": "1"}, headers=sending(stranger))
+            assert sent.status_code == 404, path
+    # What is there and what is not are refused in the same words.
+    nothing = "0" * len(dataset.removeprefix("ds_"))
+    for path in (
+        f"/portal/datasets/{dataset}",
+        f"/portal/datasets/{dataset}/copies/{copy}/summary",
+        f"/portal/copies/{copy}/content?format=csv",
+    ):
+        other_path = path.replace(dataset, f"ds_{nothing}").replace(copy, f"cp_{nothing}")
+        for stranger in strangers:
+            there, absent = (
+                stranger.get(one, headers={"Accept": "application/json"})
+                for one in (path, other_path)
+            )
+            assert there.status_code == absent.status_code == 404
+            assert without_ids(there.json(), dataset, copy) == without_ids(
+                absent.json(), f"ds_{nothing}", f"cp_{nothing}"
+            )
 
 
 def test_a_file_waits_for_its_owner_alone_until_it_is_registered(
@@ -234,7 +270,7 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     # Kept once more as a later one, it is the first that its owner and an auditor are shown.
     later = replace(kept[0], id="au_later", summary="It came last.")
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, context, later)
+        results.keep_result(resources, connection, context, later.id, later, later.dataset)
     newest = newest_audits(resources, context, dataset, limit=10)
     assert [one.id for one in newest] == ["au_later", kept[0].id]
     auditor = signed_in(service, made(service, "auditor", "auditor")["key"])
@@ -285,7 +321,7 @@ def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
         findings=findings,
     )
     with writing(resources.engine) as connection:
-        results.keep_audit(resources, connection, context, kept)
+        results.keep_result(resources, connection, context, kept.id, kept, kept.dataset)
     page = office.get(f"/portal/owned/{dataset}/audits/au_1").text
     assert page.count(f">{verdict}<") == (2 if verdict == "ok" else 1)
     assert ("Leave &lt;it&gt; out." in page) is (verdict != "ok")

@@ -21,7 +21,7 @@ from joserfc.jwk import RSAKey
 from app.errors import Refusal, Unauthenticated, Unavailable
 from app.model import Role
 from app.service.sharing import identity
-from app.service.sharing.identity import Provider
+from app.service.sharing.identity import IdentityProvider
 from tests.api.conftest import Service
 from tests.binaries import free_port
 
@@ -215,30 +215,37 @@ def id_token(issuer: str, client_id: str, nonce: str) -> str:
 
 
 def test_a_token_counts_for_whom_and_for_what_it_was_signed(issuer: str) -> None:
-    provider = Provider(issuer, CLIENT, SECRET, "groups", ROLES)
+    provider = IdentityProvider(issuer, CLIENT, SECRET, "groups", ROLES)
     token = id_token(issuer, CLIENT, "n1")
-    assert identity.checked_claims(provider, token, "n1")["sub"] == "ana"
+    assert identity.verified_claims(provider, token, "n1")["sub"] == "ana"
     with pytest.raises(Unauthenticated, match="nonce"):
-        identity.checked_claims(provider, token, "n2")
+        identity.verified_claims(provider, token, "n2")
     with pytest.raises(Unauthenticated, match="aud"):
-        identity.checked_claims(provider, id_token(issuer, "another", "n1"), "n1")
+        identity.verified_claims(provider, id_token(issuer, "another", "n1"), "n1")
     own = RSAKey.generate_key(2048)
     claims = {"iss": issuer, "aud": CLIENT, "sub": "ana", "nonce": "n1", "exp": time.time() + 60}
     claims["iat"] = time.time()
     forged = jwt.encode({"alg": "RS256"}, claims, own)
     with pytest.raises(Unauthenticated, match="signature"):
-        identity.checked_claims(provider, forged, "n1")
+        identity.verified_claims(provider, forged, "n1")
     with pytest.raises(Unauthenticated, match="signature"):
-        identity.checked_claims(provider, "eyJhbGciOiJub25lIn0.e30.", "n1")
+        identity.verified_claims(provider, "eyJhbGciOiJub25lIn0.e30.", "n1")
+
+
+def test_keys_that_the_provider_rotated_are_fetched_again(issuer: str) -> None:
+    provider = IdentityProvider(issuer, CLIENT, SECRET, "groups", ROLES)
+    former = RSAKey.generate_key(2048).as_dict(private=False)
+    provider._cache["keys"] = (float("inf"), {"keys": [former]})
+    assert identity.verified_claims(provider, id_token(issuer, CLIENT, "n1"), "n1")["sub"] == "ana"
 
 
 def test_an_expired_token_is_refused(
     sqlite_database: str, start_service: Start, tmp_path: Path
 ) -> None:
     with provider_process("--token-max-age", "-60") as issuer:
-        provider = Provider(issuer, CLIENT, SECRET, "groups", ROLES)
+        provider = IdentityProvider(issuer, CLIENT, SECRET, "groups", ROLES)
         with pytest.raises(Unauthenticated, match="exp"):
-            identity.checked_claims(provider, id_token(issuer, CLIENT, "n1"), "n1")
+            identity.verified_claims(provider, id_token(issuer, CLIENT, "n1"), "n1")
         client = started(start_service, sqlite_database, issuer).client(None)
         answer = client.get(agreed(departed(client), "ana"), headers=HTML)
     assert answer.status_code == 401
@@ -247,19 +254,21 @@ def test_an_expired_token_is_refused(
 
 def test_a_provider_that_says_it_is_another_is_not_asked(issuer: str) -> None:
     other = issuer.replace("127.0.0.1", "localhost")
-    pretending = Provider(f"{other}/", CLIENT, SECRET, "groups", ROLES)
+    pretending = IdentityProvider(f"{other}/", CLIENT, SECRET, "groups", ROLES)
     with pytest.raises(Unavailable):
         pretending.metadata()
     with pytest.raises(Unavailable):
-        Provider("http://127.0.0.1:9", CLIENT, SECRET, "groups", ROLES).metadata()
+        IdentityProvider("http://127.0.0.1:9", CLIENT, SECRET, "groups", ROLES).metadata()
 
 
 def test_of_several_roles_the_first_in_rank_counts() -> None:
-    provider = Provider("https://i", CLIENT, SECRET, "groups", ROLES | {"*": Role.RECIPIENT})
+    provider = IdentityProvider(
+        "https://i", CLIENT, SECRET, "groups", ROLES | {"*": Role.RECIPIENT}
+    )
     assert identity.role_of(provider, {"groups": ["watch", "data"]}) is Role.OWNER
     assert identity.role_of(provider, {"groups": "watch"}) is Role.AUDITOR
     assert identity.role_of(provider, {}) is Role.RECIPIENT
-    strict = Provider("https://i", CLIENT, SECRET, "groups", ROLES)
+    strict = IdentityProvider("https://i", CLIENT, SECRET, "groups", ROLES)
     nothing: list[dict[str, Any]] = [{}, {"groups": 3}, {"groups": []}]
     for claims in nothing:
         with pytest.raises(Refusal):

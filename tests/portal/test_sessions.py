@@ -12,7 +12,7 @@ from sqlalchemy import text, update
 
 from app.errors import Unauthenticated
 from app.service.sharing import sessions
-from app.service.starting.installation import ensure_administrator
+from app.service.startup.installation import ensure_administrator
 from app.store.database import tables
 from app.store.database.engine import reading, writing
 from tests.api.conftest import ADMIN_KEY, Service
@@ -185,7 +185,9 @@ def test_wrong_keys_are_counted_by_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A minute that does not end in the middle of the seven.
-    monkeypatch.setattr("app.store.caches.rates.time", SimpleNamespace(time=lambda: 1_000_000.0))
+    monkeypatch.setattr(
+        "app.store.caches.rate_counter.time", SimpleNamespace(time=lambda: 1_000_000.0)
+    )
     service = start_service(sqlite_database, MAX_REQUESTS_PER_MINUTE="5")
     client = service.client(None)
     answers = [

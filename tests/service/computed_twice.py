@@ -21,9 +21,9 @@ from app.model import Limits, Role
 from app.service.attacks.audit import Wish as AuditWish
 from app.service.attacks.audit import run_audit
 from app.service.context import RequestContext
-from app.service.copies.freezing.freeze import measure_ahead
 from app.service.copies.preview.run import Wish as PreviewWish
 from app.service.copies.preview.run import preview_levels
+from app.service.datasets.protection.freeze import measure_ahead
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import synthesise
 from app.store.database.engine import reading

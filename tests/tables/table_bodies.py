@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -15,14 +16,14 @@ from hypothesis import strategies as st
 
 from app.model import Limits, Storage
 from app.tables.media import MediaType
-from app.tables.reading import read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC, ReadOptions
 
 LIMITS = Limits()
 
 names = st.text("abcdefghXYZ_é", min_size=1, max_size=8)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-# Texts that CSV gives back: it cannot tell a number from the same digits as a text.
+# TextBuffers that CSV gives back: it cannot tell a number from the same digits as a text.
 texts = st.text(
     st.characters(codec="utf-8", categories=["L", "N", "P", "Z"]), min_size=1, max_size=12
 ).map(lambda text: "t" + text)
@@ -104,10 +105,13 @@ def read(
     encoding: str | None = None,
     limits: Limits = LIMITS,
     wished: dict[str, Storage] | None = None,
-    wishes: ReadingWishes = FOUND_OUT,
+    wishes: ReadOptions = AUTOMATIC,
 ) -> pa.Table:
     """All of a body, read as the service reads it."""
-    with read_batches(
-        io.BytesIO(body), media_type, encoding, limits, folder, wished=wished or {}, wishes=wishes
+    with open_table(
+        TableSource(io.BytesIO(body), media_type, encoding),
+        replace(wishes, storage=wished or {}),
+        limits,
+        folder,
     ) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema)

@@ -7,6 +7,7 @@ import gzip
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,12 @@ from hypothesis import strategies as st
 from app.errors import InvalidTable
 from app.model import Storage
 from app.tables.formats import csv as reader
-from app.tables.reading import read_batches
-from app.tables.stream import Header, ReadingWishes
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import Header, ReadOptions
 from tests.tables.table_bodies import LIMITS
 
 MEBIBYTE = 2**20
-SAID = ReadingWishes(delimiter=",", header=Header.PRESENT)
+SAID = ReadOptions(delimiter=",", header=Header.PRESENT)
 
 letters = st.characters(codec="utf-8", categories=["L", "N", "P", "Z"])
 cells = st.text(st.one_of(letters, st.sampled_from('€é😀\n\r",')), max_size=20).map(
@@ -65,7 +66,7 @@ def field(cell: str, *, quoted: bool) -> str:
 
 def read(
     body: bytes | Dripping,
-    wishes: ReadingWishes = SAID,
+    wishes: ReadOptions = SAID,
     *,
     packed: str | None = None,
     texts: int = 0,
@@ -73,8 +74,8 @@ def read(
     """The table; the first `texts` columns are said to be text, whatever they look like."""
     source = io.BytesIO(body) if isinstance(body, bytes) else body
     wished = {f"c{place}": Storage.TEXT for place in range(texts)}
-    with read_batches(
-        source, "text/csv", packed, LIMITS, Path(), wished=wished, wishes=wishes
+    with open_table(
+        TableSource(source, "text/csv", packed), replace(wishes, storage=wished), LIMITS, Path()
     ) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema)
 
@@ -134,7 +135,7 @@ def test_a_table_in_another_encoding_is_the_same_wherever_its_blocks_end(
         body = text.encode(charset)
     except UnicodeEncodeError:
         assume(False)
-    said = ReadingWishes(delimiter=",", header=Header.PRESENT, encoding=charset)
+    said = ReadOptions(delimiter=",", header=Header.PRESENT, encoding=charset)
     with blocks(longest_record(grid) + slack, wide=3):
         table = read(Dripping(body, sizes), said, texts=len(grid[0]))
     assert [list(row.values()) for row in table.to_pylist()] == grid[1:]
@@ -214,7 +215,7 @@ def test_rows_of_nearly_a_block_are_read(columns: int) -> None:
         [f"c{place}" for place in range(columns)],
         *[[f"{row}{long}", *["t"] * (columns - 1)] for row in range(5)],
     ]
-    table = read(written(grid).encode(), ReadingWishes(), texts=columns)
+    table = read(written(grid).encode(), ReadOptions(), texts=columns)
     assert table.column("c0").to_pylist() == [row[0] for row in grid[1:]]
 
 
@@ -230,7 +231,7 @@ def test_a_row_that_is_longer_than_blocks_is_named(columns: int, row: int) -> No
 
 def test_a_long_text_does_not_hide_the_delimiter() -> None:
     body = "name;n\n" + "".join(f"{'x' * 150_000}{n};{n}\n" for n in range(3))
-    assert read(body.encode(), ReadingWishes()).column("n").to_pylist() == [0, 1, 2]
+    assert read(body.encode(), ReadOptions()).column("n").to_pylist() == [0, 1, 2]
 
 
 def test_line_breaks_at_the_end_of_cells_are_no_open_quotes() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidTable
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC
 from tests.tables.sheets.workbooks import xlsx
 from tests.tables.table_bodies import LIMITS
 
@@ -17,7 +18,7 @@ from tests.tables.table_bodies import LIMITS
 def refused(body: bytes) -> str:
     """The words in which it is refused."""
     with pytest.raises(InvalidTable) as refusal:  # noqa: SIM117 - the stream is what raises
-        with read_batches(io.BytesIO(body), None, None, LIMITS, Path()) as stream:
+        with open_table(TableSource(io.BytesIO(body)), AUTOMATIC, LIMITS, Path()) as stream:
             list(stream.batches)
     return str(refusal.value)
 

@@ -11,7 +11,8 @@ import pytest
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
 from app.model import Limits
-from app.tables.reading import read_batches
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC
 from tests.tables.binary_workbook import Cells, binary_workbook
 from tests.tables.old_workbook import old_workbook
 
@@ -43,7 +44,7 @@ def rewritten(content: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def rows_of(content: bytes, folder: Path) -> int:
-    with read_batches(io.BytesIO(content), XLSX, None, Limits(), folder) as stream:
+    with open_table(TableSource(io.BytesIO(content), XLSX), AUTOMATIC, Limits(), folder) as stream:
         return sum(batch.num_rows for batch in stream.batches)
 
 

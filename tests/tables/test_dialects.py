@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import DomainError
-from app.tables.stream import Decimal, Header, ReadingWishes
+from app.tables.stream import Decimal, Header, ReadOptions
 from tests.tables.table_bodies import read
 
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "windows-1252"]
@@ -43,9 +43,9 @@ class Dialect:
     line_end: str
     quote_all: bool
 
-    def told(self) -> ReadingWishes:
+    def told(self) -> ReadOptions:
         encoding = "utf-8" if self.encoding == "utf-8-sig" else self.encoding
-        return ReadingWishes(self.delimiter, self.decimal, encoding, self.header)
+        return ReadOptions(self.delimiter, self.decimal, encoding, self.header)
 
 
 dialects = st.builds(

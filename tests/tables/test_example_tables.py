@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from app.errors import InvalidTable
-from app.tables.stream import Header, ReadingWishes
-from papers.finding import SHARED_DATA
+from app.tables.stream import Header, ReadOptions
+from papers.experiment import SHARED_DATA
 from tests.example_tables import EXAMPLES, as_csv, example
 from tests.shared_data import needs
 from tests.tables.messy_files import workbook
@@ -66,7 +66,7 @@ def test_without_its_header_it_is_refused_until_told(name: str, tmp_path: Path) 
     body = body_of(name).split(b"\n", 1)[1]
     with pytest.raises(InvalidTable, match="header=absent"):
         read(body, "text/csv", tmp_path)
-    told = read(body, "text/csv", tmp_path, wishes=ReadingWishes(header=Header.ABSENT))
+    told = read(body, "text/csv", tmp_path, wishes=ReadOptions(header=Header.ABSENT))
     assert cells_of(told) == right_reading(name)
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from app.errors import DomainError
 from app.model import Limits
-from app.tables.detection.personal import holding_people, personal_within
-from app.tables.dialect.spelling import is_number, is_total, is_value
-from app.tables.reading import read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes
+from app.tables.detection.personal import personal_within, reason_by_values
+from app.tables.dialect.number_syntax import is_number, is_total, is_value
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC, ReadOptions
 from tests.tables.sheets.workbooks import ods, ods_row, xlsx
 
 SHORT = 2**14
@@ -49,10 +49,10 @@ def assert_linear(work: Callable[[int], object], times: int = SHORT) -> None:
     assert twice <= LINEAR * once + NOTHING_SECONDS, (once, twice)
 
 
-def read(body: bytes, folder: Path, wishes: ReadingWishes = FOUND_OUT) -> None:
+def read(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> None:
     """Read a table to its end, or to where it is refused."""
     try:
-        with read_batches(io.BytesIO(body), None, None, Limits(), folder, wishes=wishes) as stream:
+        with open_table(TableSource(io.BytesIO(body)), wishes, Limits(), folder) as stream:
             for _ in stream.batches:
                 pass
     except DomainError:
@@ -89,7 +89,7 @@ JUDGES: dict[str, Callable[[str], object]] = {
     "numbers": is_number,
     "totals": is_total,
     "values": is_value,
-    "people": lambda text: holding_people([text] * 5),
+    "people": lambda text: reason_by_values([text] * 5),
     "people within": lambda text: personal_within({text: 1}),
 }
 

@@ -10,11 +10,11 @@ import pytest
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Kind, Limits
-from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere, dated
+from app.service.datasets.registration.ingestion import ingest
+from app.service.datasets.registration.register import Nowhere
 from app.tables.identifiers import identifiers, without_identifiers
-from app.tables.reading import read_batches, read_table
-from app.tables.stream import FOUND_OUT, DateOrder, ReadingWishes
+from app.tables.pipeline import TableSource, infer_columns, open_table, read_table
+from app.tables.stream import AUTOMATIC, DateOrder, ReadOptions
 from tests.tables.sheets.workbooks import xlsx
 from tests.tables.table_bodies import LIMITS, as_csv, as_parquet
 
@@ -37,8 +37,8 @@ BODIES = {
 }
 
 
-def whole(body: bytes, folder: Path, wishes: ReadingWishes = FOUND_OUT) -> pa.Table:
-    return read_table(io.BytesIO(body), None, None, LIMITS, folder, wishes=wishes)
+def whole(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> pa.Table:
+    return read_table(TableSource(io.BytesIO(body)), wishes, LIMITS, folder)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
@@ -47,8 +47,8 @@ def test_a_tool_and_a_registration_find_the_same(
     body: bytes, categories: int, tmp_path: Path
 ) -> None:
     limits = Limits(categories=categories)
-    with read_batches(io.BytesIO(body), None, None, limits, tmp_path) as stream:
-        registered = ingest(dated(stream, {}, None), {}, Nowhere(), limits)
+    with open_table(TableSource(io.BytesIO(body)), AUTOMATIC, limits, tmp_path) as stream:
+        registered = ingest(infer_columns(stream, {}), {}, Nowhere(), limits)
     expected = {
         column.name: column.because
         for column in registered.columns
@@ -73,7 +73,7 @@ def test_dates_of_a_whole_table_are_days(tmp_path: Path) -> None:
         b"%d,0%d/0%d/2024,%s\n" % (one, 1 + one % 9, 1 + one % 5, b"x" if one else b"2024-01-01")
         for one in range(30)
     )
-    table = whole(body, tmp_path, ReadingWishes(dates=DateOrder.DAY_FIRST))
+    table = whole(body, tmp_path, ReadOptions(dates=DateOrder.DAY_FIRST))
     assert table.column("on").to_pylist()[:2] == [19_723.0, 19_755.0]
     assert pa.types.is_large_string(table.schema.field("partly").type)
     with pytest.raises(InvalidTable, match="dates=day_first"):

@@ -10,21 +10,21 @@ import pyarrow as pa
 import pytest
 
 from app.errors import DomainError
-from app.tables.reading import read_batches
-from app.tables.stream import Decimal, Header, ReadAs, ReadingWishes
-from app.tables.values.dates import days_of, found_form
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import Decimal, DetectedFormat, Header, ReadOptions
+from app.tables.values.dates import days_of, detect_date_format
 from tests.tables.messy_files import FILES, Messy
 from tests.tables.table_bodies import LIMITS
 
 
-def read_messy(file: Messy, folder: Path) -> tuple[pa.Table, ReadAs]:
+def read_messy(file: Messy, folder: Path) -> tuple[pa.Table, DetectedFormat]:
     said = dict(file.said)
     if "decimal" in said:
         said["decimal"] = Decimal(str(said["decimal"]))
     if "header" in said:
         said["header"] = Header(str(said["header"]))
-    wishes = ReadingWishes(**said)  # type: ignore[arg-type]
-    with read_batches(io.BytesIO(file.body), None, None, LIMITS, folder, wishes=wishes) as stream:
+    wishes = ReadOptions(**said)  # type: ignore[arg-type]
+    with open_table(TableSource(io.BytesIO(file.body)), wishes, LIMITS, folder) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema), stream.read_as
 
 
@@ -57,18 +57,21 @@ def test_a_messy_file_is_read_right_or_refused_with_the_remedy(file: Messy, tmp_
 )
 def test_dates_in_forms_that_are_not_read_are_no_categories(cells: list[str]) -> None:
     with pytest.raises(DomainError) as refused:
-        found_form("day", pa.array(cells, pa.large_string()), None)
+        detect_date_format("day", pa.array(cells, pa.large_string()), None)
     assert "2024-12-31" in refused.value.detail
 
 
 @pytest.mark.parametrize("cells", [["2020-W05", "2020-W06"], ["10:00", "11:30"], ["May", "June"]])
 def test_weeks_times_and_months_are_no_dates(cells: list[str]) -> None:
-    assert found_form("when", pa.array(cells, pa.large_string()), None) is None
+    assert detect_date_format("when", pa.array(cells, pa.large_string()), None) is None
 
 
 def test_dates_without_marks_are_dates_unless_one_is_none() -> None:
     cells = pa.array(["20200131", "19991224"], pa.large_string())
-    form = found_form("day", cells, None)
+    form = detect_date_format("day", cells, None)
     assert form is not None
     assert days_of(cells, form).to_pylist() == [18_292.0, 10_949.0]
-    assert found_form("day", pa.array(["20200231", "20201315"], pa.large_string()), None) is None
+    assert (
+        detect_date_format("day", pa.array(["20200231", "20201315"], pa.large_string()), None)
+        is None
+    )

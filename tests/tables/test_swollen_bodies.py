@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from app.errors import TooLarge
-from app.tables.bodies import encoding
-from app.tables.reading import read_batches
-from app.tables.stream import TableStream
+from app.tables.bodies import streams
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC, TableStream
 from tests.tables.table_bodies import (
     LIMITS,
     as_arrow,
@@ -34,7 +34,9 @@ class Left(Exception):
 def opened(
     body: bytes, folder: Path, look: Callable[[], object] = lambda: None, packed: str | None = None
 ) -> TableStream:
-    return read_batches(io.BytesIO(body), None, packed, LIMITS, folder, look=look)
+    return open_table(
+        TableSource(io.BytesIO(body), content_encoding=packed), AUTOMATIC, LIMITS, folder, look
+    )
 
 
 def test_parquet_of_many_equal_values_is_refused_before_it_is_read(tmp_path: Path) -> None:
@@ -70,9 +72,9 @@ def test_packed_record_batches_are_refused_by_what_was_read(tmp_path: Path) -> N
 def test_what_is_packed_twice_is_judged_by_what_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoding, "FREE_BYTES", 2**16)
+    monkeypatch.setattr(streams, "FREE_BYTES", 2**16)
     body = as_parquet(pa.table({"a": pa.repeat(pa.scalar(1.0), 10_000)}), compression="none")
-    assert len(zstd(body)) < 10_000 * 8 / encoding.RATIO < len(body)
+    assert len(zstd(body)) < 10_000 * 8 / streams.RATIO < len(body)
     assert read(body, "", tmp_path).num_rows == 10_000
     with pytest.raises(TooLarge):
         read(zstd(body), "", tmp_path, encoding="zstd")

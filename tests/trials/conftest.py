@@ -1,4 +1,4 @@
-"""The fork server of the tests, as trials know it."""
+"""The fork server of the tests for trials."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.forked import fork_server
-from trials.stage.forking import run
-from trials.stage.installation import Forker
+from trials.environment.fork_server import run
+from trials.environment.installation import Forker
 
 
 class SharedForker(Forker):
-    """Forks from the process that has loaded the service for all tests of a worker."""
+    """Client of the fork server shared by all tests of a worker."""
 
     def __init__(self) -> None:
         pass
@@ -22,7 +22,7 @@ class SharedForker(Forker):
         return fork_server().call(run, dict(wanted)).pid
 
     def close(self) -> None:
-        """The server goes on for other tests."""
+        """Keep the shared server running."""
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Programs that small trials need: those of this machine, else Debian's, unpacked beside the run.
 
-A package is unpacked, not installed: installing a proxy would start it, on ports of the machine's.
+A package is unpacked, not temporary_installation: installing a proxy would start it, on ports of the machine's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _unpack(package: str, target: Path) -> None:
     except (OSError, StopIteration, subprocess.CalledProcessError) as failed:
         words = getattr(failed, "stderr", None) or str(failed)
         raise NoProgram(
-            f"The trial of the proxies needs {package}, which is neither installed nor to be had"
+            f"The trial of the proxies needs {package}, which is neither installed nor available"
             f" from Debian here. Install it (on Debian: apt-get install {package}). Tried: {words}"
         ) from failed
     partial.rename(target)

@@ -1,4 +1,4 @@
-"""A few of the kills of `make trials`, and that its look at everything does not overlook anything."""
+"""A few kills of `make trials`, and negative controls of its invariants."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from trials.checks import check
-from trials.crowd import CSV, Crowd
-from trials.kills import installed, kill_repeatedly
+from trials.environment.installation import Forker, Installation
+from trials.errors import InvariantViolation
+from trials.invariants import check_invariants
+from trials.kills import kill_repeatedly, temporary_installation
 from trials.ledger import KnownCopy, KnownDataset, Ledger
-from trials.stage.installation import Forker, Installation
-from trials.verdicts import Broken
+from trials.workload import CSV, Workload
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_kills_break_no_promise(
+def test_invariants_hold_after_kills(
     kind: str, request: pytest.FixtureRequest, forker: Forker, tmp_path: Path
 ) -> None:
     url = request.getfixturevalue("postgres_url") if kind == "postgres" else None
@@ -33,23 +33,23 @@ def test_kills_break_no_promise(
 
 @dataclass
 class Settled:
-    """An installation with a crowd's work in it."""
+    """An installation with data of a workload."""
 
     installation: Installation
     ledger: Ledger
 
-    def check(self) -> int:
-        return check(self.installation, self.ledger, self.installation.urls()[0])
+    def check_invariants(self) -> int:
+        return check_invariants(self.installation, self.ledger, self.installation.urls()[0])
 
 
 @pytest.fixture(scope="module")
 def settled(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
     ledger = Ledger()
     folder = tmp_path_factory.mktemp("settled") / "one"
-    with installed(folder, forker, None) as installation:
+    with temporary_installation(folder, forker, None) as installation:
         url = installation.start().url
-        with Crowd(ledger, installation.urls, seed=3) as crowd:
-            crowd.settle(url)
+        with Workload(ledger, installation.urls, seed=3) as workload:
+            workload.prepare(url)
         yield Settled(installation, ledger)
 
 
@@ -62,7 +62,7 @@ def a_lost_dataset(ledger: Ledger) -> Callable[[], object]:
     return lambda: ledger.datasets.pop("ds_lost")
 
 
-def rows_that_nobody_sent(ledger: Ledger) -> Callable[[], object]:
+def unknown_rows(ledger: Ledger) -> Callable[[], object]:
     known = next(iter(ledger.datasets.values()))
     known.rows -= 1
 
@@ -72,12 +72,12 @@ def rows_that_nobody_sent(ledger: Ledger) -> Callable[[], object]:
     return undo
 
 
-def a_copy_that_the_history_lacks(ledger: Ledger) -> Callable[[], object]:
+def a_copy_missing_from_the_history(ledger: Ledger) -> Callable[[], object]:
     ledger.fragments.append(("cp_none", CSV, b"person"))
     return ledger.fragments.clear
 
 
-def another_byte(ledger: Ledger) -> Callable[[], object]:
+def a_changed_byte(ledger: Ledger) -> Callable[[], object]:
     copy = some_copy(ledger)
     kept = dict(copy.digests)
     copy.digests = dict.fromkeys(kept or [CSV], "0" * 64)
@@ -88,12 +88,12 @@ def another_byte(ledger: Ledger) -> Callable[[], object]:
     return undo
 
 
-def a_fragment_of_something_else(ledger: Ledger) -> Callable[[], object]:
+def a_foreign_fragment(ledger: Ledger) -> Callable[[], object]:
     ledger.fragments.append((some_copy(ledger).id, CSV, b"not its beginning"))
     return ledger.fragments.clear
 
 
-def a_key_that_no_longer_opens(ledger: Ledger) -> Callable[[], object]:
+def a_rejected_key(ledger: Ledger) -> Callable[[], object]:
     known = next(iter(ledger.principals.values()))
     kept, known.key = known.key, "cw_never_was_a_key"
 
@@ -103,48 +103,48 @@ def a_key_that_no_longer_opens(ledger: Ledger) -> Callable[[], object]:
     return undo
 
 
-def an_answer_that_nothing_excuses(ledger: Ledger) -> Callable[[], object]:
-    ledger.surprise("issue was answered with 500")
-    return ledger.surprises.clear
+def an_unexpected_answer(ledger: Ledger) -> Callable[[], object]:
+    ledger.add_unexpected("issue was answered with 500")
+    return ledger.unexpected.clear
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         a_lost_dataset,
-        rows_that_nobody_sent,
-        a_copy_that_the_history_lacks,
-        another_byte,
-        a_fragment_of_something_else,
-        a_key_that_no_longer_opens,
-        an_answer_that_nothing_excuses,
+        unknown_rows,
+        a_copy_missing_from_the_history,
+        a_changed_byte,
+        a_foreign_fragment,
+        a_rejected_key,
+        an_unexpected_answer,
     ],
 )
-def test_what_was_lost_is_noticed(
+def test_lost_state_is_detected(
     settled: Settled, wrong: Callable[[Ledger], Callable[[], object]]
 ) -> None:
     undo = wrong(settled.ledger)
-    with pytest.raises(Broken):
-        settled.check()
+    with pytest.raises(InvariantViolation):
+        settled.check_invariants()
     undo()
-    assert settled.check() > 0
+    assert settled.check_invariants() > 0
 
 
 @pytest.mark.parametrize("name", ["blobs/left.partial", "blobs/strange.parquet", "spool/left"])
-def test_what_was_left_is_noticed(settled: Settled, name: str) -> None:
+def test_orphaned_files_are_detected(settled: Settled, name: str) -> None:
     left = settled.installation.home / name
     left.write_bytes(b"left")
-    with pytest.raises(Broken):
-        settled.check()
+    with pytest.raises(InvariantViolation):
+        settled.check_invariants()
     left.unlink()
-    settled.check()
+    settled.check_invariants()
 
 
-def test_a_damaged_blob_is_noticed(settled: Settled) -> None:
+def test_a_damaged_blob_is_detected(settled: Settled) -> None:
     blob = random.choice(list((settled.installation.home / "blobs").glob("*.parquet")))
     whole = blob.read_bytes()
     blob.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
-    with pytest.raises(Broken):
-        settled.check()
+    with pytest.raises(InvariantViolation):
+        settled.check_invariants()
     blob.write_bytes(whole)
-    settled.check()
+    settled.check_invariants()

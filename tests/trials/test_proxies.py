@@ -1,4 +1,4 @@
-"""The examples for proxies, each in front of a service; and what they say without one."""
+"""The example proxy configurations in front of a service."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from tests.conftest import FOLDER
 from tests.trials.debian import folder_of
 from trials import proxies
-from trials.stage.installation import Forker
-from trials.verdicts import Broken
+from trials.environment.installation import Forker
+from trials.errors import InvariantViolation
 
 
-@pytest.mark.slow  # it fetches what is not installed
+@pytest.mark.slow  # downloads missing packages
 @pytest.mark.parametrize("name", ["nginx", "caddy"])
-def test_an_example_keeps_every_promise(
+def test_an_example_meets_every_requirement(
     name: str,
     forker: Forker,
     tmp_path: Path,
@@ -32,11 +32,11 @@ def test_an_example_keeps_every_promise(
     assert done["promises"] == (6 if proxies.is_old_caddy(name) else 7)
 
 
-def test_examples_bound_bodies_as_the_service_does() -> None:
+def test_examples_and_service_share_the_body_limit() -> None:
     assert "client_max_body_size 4096m;" in (proxies.EXAMPLES / "nginx.conf").read_text()
     assert "max_size 4GiB" in (proxies.EXAMPLES / "Caddyfile").read_text()
 
 
-def test_an_example_that_says_something_else_is_not_run_as_if_it_did() -> None:
-    with pytest.raises(Broken, match="no longer says"):
-        proxies._changed("listen 443;", {"listen 8443;": "listen 1;"})
+def test_an_outdated_example_is_rejected() -> None:
+    with pytest.raises(InvariantViolation, match="no longer says"):
+        proxies.replace_all("listen 443;", {"listen 8443;": "listen 1;"})

@@ -1,1 +1,1 @@
-"""Requests and tables that nobody meant well."""
+"""Fuzzing of requests and tables."""

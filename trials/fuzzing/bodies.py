@@ -1,4 +1,4 @@
-"""Tables with changed bytes, sent to where tables are read."""
+"""Mutated sample_tables sent to the routes that read sample_tables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import requests
 
-from trials.crowd import ADMIN
-from trials.fuzzing.messages import SENDERS, Answers
-from trials.fuzzing.written import SENT, tables
+from trials.fuzzing.formats import HTTP_FORMATS, sample_tables
+from trials.fuzzing.http_requests import SENDERS, Answers
+from trials.workload import ADMIN
 
 BATCH = 60
 ROUTES = {
@@ -19,28 +19,28 @@ ROUTES = {
     "/v1/identifiability": 4,
     "/v1/datasets?allow_overlap=true&name=": 1,
 }
-"""Read to the end and told of; read as arrays; kept."""
+"""A dry run, a stateless method and a registration, by weight."""
 
 
 def send_mutated(
-    url: str, kind: str, cases: int, seed: int, tell: Callable[[Counter[str]], None]
+    url: str, kind: str, cases: int, seed: int, report: Callable[[Counter[str]], None]
 ) -> Answers:
-    """So many bodies of one format, each to one of the routes."""
-    chosen = SENT[kind]
-    seeds = [body for table in tables() for body in chosen.written(table)]
+    """Send mutated bodies of one format to random routes."""
+    format_ = HTTP_FORMATS[kind]
+    seeds = [body for table in sample_tables() for body in format_.write(table)]
     answers = Answers()
     with ThreadPoolExecutor(SENDERS) as senders, requests.Session() as session:
 
         def send(number: int) -> None:
-            chance = random.Random(f"{seed} {number}")
-            body = chosen.mutate(chance.choice(seeds), chance, seeds)
-            path = chance.choices(list(ROUTES), list(ROUTES.values()))[0]
+            rng = random.Random(f"{seed} {number}")
+            body = format_.mutate(rng.choice(seeds), rng, seeds)
+            path = rng.choices(list(ROUTES), list(ROUTES.values()))[0]
             path += f"{seed}-{number}" if path.endswith("name=") else ""
             try:
                 answer = session.post(
                     url + path,
                     data=body,
-                    headers={**ADMIN, "Content-Type": chosen.media_type},
+                    headers={**ADMIN, "Content-Type": format_.media_type},
                     timeout=120,
                 )
             except requests.exceptions.ConnectionError as gone:
@@ -58,5 +58,5 @@ def send_mutated(
             before = answers.counts.copy()
             many = range(start, min(cases, start + BATCH))
             list(senders.map(send, many))
-            tell(answers.counts - before)
+            report(answers.counts - before)
     return answers

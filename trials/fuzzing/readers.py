@@ -1,8 +1,8 @@
-"""Tables with changed bytes, given to the reader itself: thousands a minute, without HTTP.
+"""Mutated tables given to the reader itself: thousands a minute, without HTTP.
 
-Every body must be read, or refused with a DomainError: anything else would be a 500. The reader runs in
-a process of its own that may have only so much memory, since a library that is not Python may also
-take its process with it; each body is named before it is read, so that it is known which one did.
+Every body must be read or refused with a DomainError; anything else would be a 500. The reader runs in a process of its own with
+limited memory, since a native library may crash. Each body is announced before it is read, which identifies the one that
+crashed.
 
     python -m trials.fuzzing.readers KIND FIRST CASES SEED      lines of JSON for each body
 """
@@ -22,40 +22,40 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from trials.fuzzing.written import FORMATS, tables
-from trials.stage.installation import ROOT
+from trials.environment.installation import ROOT
+from trials.fuzzing.formats import FORMATS, sample_tables
 
 ADDRESS_SPACE = 4 * 2**30
 BATCH = 500
 AS_ARRAYS = 0.2
-"""How often a table is read as a whole, as the stateless routes do, and not as a registration does."""
+"""Probability of reading as a stateless route does, rather than as a registration."""
 
-Tell = Callable[[Counter[str]], None]
+Report = Callable[[Counter[str]], None]
 
 
-def read_mutated(kind: str, cases: int, seed: int, tell: Tell) -> list[str]:
-    """So many bodies of one format; a sentence for each that was neither read nor refused."""
+def read_mutated(kind: str, cases: int, seed: int, report: Report) -> list[str]:
+    """Read mutated bodies of one format and describe each that was neither read nor refused."""
     wrong: list[str] = []
     first = 0
     while first < cases:
-        told = Counter[str]()
+        counts = Counter[str]()
         reading = first
         for line in _readings(kind, first, cases, seed):
             reading = line["case"]
             if "outcome" not in line:
                 continue
-            told["cases"] += 1
-            told[line["outcome"]] += 1
+            counts["cases"] += 1
+            counts[line["outcome"]] += 1
             if line["outcome"] == "failed":
                 wrong.append(f"{kind}, seed {seed}, case {line['case']}: {line['why']}")
-            if told["cases"] >= BATCH:
-                tell(told)
-                told = Counter()
+            if counts["cases"] >= BATCH:
+                report(counts)
+                counts = Counter()
             reading += 1
         if reading < cases:
             wrong.append(f"{kind}, seed {seed}, case {reading} ended the process")
-            told += Counter({"cases": 1, "ended the process": 1})
-        tell(told)
+            counts += Counter({"cases": 1, "ended the process": 1})
+        report(counts)
         first = reading + 1
     return wrong
 
@@ -70,13 +70,13 @@ def _readings(kind: str, first: int, cases: int, seed: int) -> Iterator[dict[str
 
 
 def case_of(kind: str, number: int, seed: int, seeds: list[bytes]) -> tuple[bytes, random.Random]:
-    """The body of one case, and the chance that made it."""
-    chance = random.Random(f"{seed} {number}")
-    return FORMATS[kind].mutate(chance.choice(seeds), chance, seeds), chance
+    """Return the body of one case and its random generator."""
+    rng = random.Random(f"{seed} {number}")
+    return FORMATS[kind].mutate(rng.choice(seeds), rng, seeds), rng
 
 
 def seeds_of(kind: str) -> list[bytes]:
-    return [body for table in tables() for body in FORMATS[kind].written(table)]
+    return [body for table in sample_tables() for body in FORMATS[kind].write(table)]
 
 
 def main(kind: str, first: str, cases: str, seed: str) -> None:
@@ -85,15 +85,15 @@ def main(kind: str, first: str, cases: str, seed: str) -> None:
     seeds = seeds_of(kind)
     with tempfile.TemporaryDirectory() as folder:
         for number in range(int(first), int(cases)):
-            body, chance = case_of(kind, number, int(seed), seeds)
+            body, rng = case_of(kind, number, int(seed), seeds)
             print(json.dumps({"case": number}), flush=True)
-            as_arrays = chance.random() < AS_ARRAYS
-            told = outcome(body, FORMATS[kind].media_type, Path(folder), as_arrays=as_arrays)
-            print(json.dumps({"case": number} | told), flush=True)
+            as_arrays = rng.random() < AS_ARRAYS
+            result = outcome(body, FORMATS[kind].media_type, Path(folder), as_arrays=as_arrays)
+            print(json.dumps({"case": number} | result), flush=True)
 
 
 def outcome(body: bytes, media_type: str, folder: Path, *, as_arrays: bool) -> dict[str, str]:
-    """What becomes of one body."""
+    """Read one body and return the outcome."""
     from app.errors import DomainError
 
     try:
@@ -112,25 +112,27 @@ def outcome(body: bytes, media_type: str, folder: Path, *, as_arrays: bool) -> d
 
 
 def registered(body: bytes, media_type: str, folder: Path) -> None:
-    """As a registration that stores nothing."""
+    """Read as a registration that stores nothing."""
     from app.model import Limits
-    from app.service.datasets.arriving.ingest import ingest
-    from app.service.datasets.arriving.register import Nowhere, dated
-    from app.service.datasets.arriving.report import table_report
-    from app.tables.reading import read_batches
+    from app.service.datasets.registration.ingestion import ingest
+    from app.service.datasets.registration.register import Nowhere
+    from app.service.datasets.registration.report import table_report
+    from app.tables.pipeline import TableSource, infer_columns, open_table
+    from app.tables.stream import AUTOMATIC
 
     limits = Limits()
-    with read_batches(io.BytesIO(body), media_type, None, limits, folder) as opened:
-        stream = dated(opened, {}, None)
+    with open_table(TableSource(io.BytesIO(body), media_type), AUTOMATIC, limits, folder) as opened:
+        stream = infer_columns(opened, {})
         table_report(ingest(stream, {}, Nowhere(), limits), stream.read_as)
 
 
 def whole(body: bytes, media_type: str, folder: Path) -> None:
-    """As the routes that keep nothing."""
+    """Read as a stateless route."""
     from app.model import Limits
-    from app.tables.reading import read_table
+    from app.tables.pipeline import TableSource, read_table
+    from app.tables.stream import AUTOMATIC
 
-    read_table(io.BytesIO(body), media_type, None, Limits(), folder)
+    read_table(TableSource(io.BytesIO(body), media_type), AUTOMATIC, Limits(), folder)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Variants of drawn requests: their parts crossed, moved to what exists, and changed a little.
+"""Variants of drawn requests: recombined, redirected to existing resources, mutated.
 
-Of one turn no two are the same: a request that was sent already shows nothing new.
+No two of one turn are the same.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from trials.environment.fixtures import Fixtures
 from trials.fuzzing.mutations import mutated
-from trials.stage.furnishing import Furnished
 
 ABOUT_WHAT_EXISTS, OF_THE_RECIPIENT, CHANGED = 0.7, 0.15, 0.5
 TRIES = 20
-"""To find a variant that was not there yet; an operation without parameters has not many."""
+"""Attempts to find a new variant; operations without parameters have few."""
 
 ODD = [
     *("", "0", "-1", "-0", "1", "0.5", "1e999", "-1e-999", "NaN", "Infinity", "9" * 40, "0x10"),
@@ -24,7 +24,7 @@ ODD = [
     *("0:0", "5:1", "0:99999999999999999999", "-1:3", ":", "1:", "2024-02-30", "9999-12-31"),
     *("0001-01-01T00:00:00+23:59", "P1D", "P-1Y", "utf-16", "utf-7", "idna", "rot13", "met"),
 ]
-"""Values that somebody may have forgotten, for any parameter."""
+"""Edge cases for any parameter."""
 
 HEADERS = {
     "Accept": ["text/csv", "application/json", "image/svg+xml", "image/png", "*/*;q=0", "x", ",;q"],
@@ -53,12 +53,12 @@ HEADERS = {
     "traceparent": ["00-" + "0" * 32 + "-" + "0" * 16 + "-01", "a"],
     "X-Request-Id": ["a", "é", "a" * 500],
 }
-"""Headers that mean something, with what may be said in them."""
+"""Meaningful headers with edge cases."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """A request as it is sent."""
+    """An HTTP request."""
 
     label: str
     path: str
@@ -76,84 +76,82 @@ class Message:
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What tells it from another of its operation."""
+        """What reports it from another of its operation."""
         return self.path, self.query, tuple(sorted(self.headers.items())), self.body
 
 
 def different(
-    drawn: list[Message], each: int, present: Furnished, chance: random.Random
+    drawn: list[Message], each: int, fixtures: Fixtures, rng: random.Random
 ) -> list[Message]:
     """The drawn messages and at most so many variants of each, every one of them once."""
     there = {one.content: one for one in drawn}
     for one in drawn:
         for _ in range(each):
             for _ in range(TRIES):
-                found = variant(one, drawn, present, chance)
+                found = variant(one, drawn, fixtures, rng)
                 if found.content not in there:
                     there[found.content] = found
                     break
     return list(there.values())
 
 
-def variant(
-    one: Message, drawn: list[Message], present: Furnished, chance: random.Random
-) -> Message:
+def variant(one: Message, drawn: list[Message], fixtures: Fixtures, rng: random.Random) -> Message:
     """The message with parts of others, more often than not about something that exists."""
     made = replace(
         one,
-        path=chance.choice(drawn).path,
-        query=chance.choice(drawn).query,
-        headers=chance.choice(drawn).headers,
+        path=rng.choice(drawn).path,
+        query=rng.choice(drawn).query,
+        headers=rng.choice(drawn).headers,
     )
-    if "{" in one.template and chance.random() < ABOUT_WHAT_EXISTS:
+    if "{" in one.template and rng.random() < ABOUT_WHAT_EXISTS:
         path = one.template
-        for name, value in present.ids.items():
+        for name, value in fixtures.ids.items():
             path = path.replace(f"{{{name}}}", value)
         if "{" not in path:
             made = replace(made, path=path)
-    if chance.random() < OF_THE_RECIPIENT:
-        key = {"Authorization": f"Bearer {present.recipient_key}"}
+    if rng.random() < OF_THE_RECIPIENT:
+        key = {"Authorization": f"Bearer {fixtures.recipient_key}"}
         made = replace(made, headers=made.headers | key)
-    if made.body and chance.random() < CHANGED:
-        made = replace(made, body=mutated(made.body, chance))
-    if chance.random() < (CHANGED if made.query else CHANGED / 5):
-        change = chance.choice(QUERIES) if made.query else with_unknown
-        made = replace(made, query=change(made.query, chance))
-    if chance.random() < CHANGED:
-        made = replace(made, headers=made.headers | odd_header(chance))
-    if "{" in one.template and chance.random() < CHANGED / 5:
-        made = replace(made, path=odd_segment(made.path, chance))
+    if made.body and rng.random() < CHANGED:
+        made = replace(made, body=mutated(made.body, rng))
+    if rng.random() < (CHANGED if made.query else CHANGED / 5):
+        change = rng.choice(QUERIES) if made.query else with_unknown
+        made = replace(made, query=change(made.query, rng))
+    if rng.random() < CHANGED:
+        made = replace(made, headers=made.headers | odd_header(rng))
+    if "{" in one.template and rng.random() < CHANGED / 5:
+        made = replace(made, path=odd_segment(made.path, rng))
     return made
 
 
-def odd(chance: random.Random) -> str:
-    """An odd value as it stands in an address; a lone surrogate as the bytes that it would be."""
-    return quote(chance.choice(ODD), safe="", errors="surrogatepass")
+def odd(rng: random.Random) -> str:
+    """Return an edge case, URL-encoded; a lone surrogate as its bytes."""
+    return quote(rng.choice(ODD), safe="", errors="surrogatepass")
 
 
-def without(query: str, chance: random.Random) -> str:
-    """One parameter is left out."""
+def without(query: str, rng: random.Random) -> str:
+    """Drop one parameter."""
     parameters = query.split("&")
-    del parameters[chance.randrange(len(parameters))]
+    del parameters[rng.randrange(len(parameters))]
     return "&".join(parameters)
 
 
-def twice(query: str, chance: random.Random) -> str:
-    """One parameter is said twice."""
-    return f"{query}&{chance.choice(query.split('&'))}"
+def twice(query: str, rng: random.Random) -> str:
+    """Repeat one parameter."""
+    return f"{query}&{rng.choice(query.split('&'))}"
 
 
-def with_odd(query: str, chance: random.Random) -> str:
-    """One parameter has an odd value."""
+def with_odd(query: str, rng: random.Random) -> str:
+    """Give one parameter an edge case."""
     parameters = query.split("&")
-    at = chance.randrange(len(parameters))
-    parameters[at] = f"{parameters[at].partition('=')[0]}={odd(chance)}"
+    at = rng.randrange(len(parameters))
+    parameters[at] = f"{parameters[at].partition('=')[0]}={odd(rng)}"
     return "&".join(parameters)
 
 
-def with_unknown(query: str, chance: random.Random) -> str:
-    """One parameter more, that nobody knows."""
-    return f"{query}&" * bool(query) + f"x{chance.randrange(1000)}={odd(chance)}"
+def with_unknown(query: str, rng: random.Random) -> str:
+    """Add an unknown parameter."""
+    return f"{query}&" * bool(query) + f"x{rng.randrange(1000)}={odd(rng)}"
 
 
 QUERIES: list[Callable[[str, random.Random], str]] = [
@@ -166,13 +164,13 @@ QUERIES: list[Callable[[str, random.Random], str]] = [
 ]
 
 
-def odd_header(chance: random.Random) -> dict[str, str]:
-    name = chance.choice(list(HEADERS))
-    return {name: chance.choice(HEADERS[name])}
+def odd_header(rng: random.Random) -> dict[str, str]:
+    name = rng.choice(list(HEADERS))
+    return {name: rng.choice(HEADERS[name])}
 
 
-def odd_segment(path: str, chance: random.Random) -> str:
-    """One segment of the path is another one."""
+def odd_segment(path: str, rng: random.Random) -> str:
+    """Replace one segment of the path."""
     segments = path.split("/")
-    segments[chance.randrange(1, len(segments))] = odd(chance)
+    segments[rng.randrange(1, len(segments))] = odd(rng)
     return "/".join(segments)

@@ -32,9 +32,10 @@ from app.api.transport.incoming.tables import BYTES, OCTETS
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.api.transport.route import CopyRoute
 from app.errors import LinkRefused
+from app.service.authentication import count_file_request, refuse_address
 from app.service.context import RequestContext
-from app.service.copies.released.files import open_file
-from app.service.copies.released.links import (
+from app.service.copies.files.copy_files import open_file
+from app.service.copies.files.signed_urls import (
     SignedFile,
     SignedFiles,
     link_of,
@@ -42,7 +43,6 @@ from app.service.copies.released.links import (
     require_link_still_holds,
     sign_files,
 )
-from app.service.permission import count_file_request, refuse_address
 from app.tables.media import MediaType
 
 router = APIRouter(tags=["copies"], route_class=CopyRoute)

@@ -26,13 +26,14 @@ from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.api.transport.route import CopyRoute, Route
 from app.model import Role
+from app.service.authentication import holder_of_key
 from app.service.copies import issue, lookup, noise_law, tracing
-from app.service.copies.making import checksum
-from app.service.copies.making.release import open_release, record_release
+from app.service.copies.download_permission import StillPermitted, require_still_permitted
+from app.service.copies.generation import checksum
+from app.service.copies.generation.release import open_release, record_release
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
-from app.service.permission import StillPermitted, holder_of_key, require_still_permitted
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 router = APIRouter(tags=["copies"], route_class=CopyRoute)
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
+from app.service.copies.generation.release import Selection
 from app.service.copies.issue import Algorithm
-from app.service.copies.making.release import Selection
 
 
 class CopyForm(Form):
@@ -75,7 +75,7 @@ class IssuedView(BaseModel):
     levels: list[str]
     noise_variance: float
     privacy: float
-    applied_variance: float
+    applied_variance: float | None
     sequence: int | None
     hash: str | None
     issued_at: datetime

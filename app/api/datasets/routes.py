@@ -6,7 +6,7 @@ A table is sent, or named by where it lies: `{"source": "folder/*.parquet"}`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 import orjson
@@ -39,16 +39,17 @@ from app.api.transport.incoming.tables import TABLE_BODY, BodyDep, ReadingDep
 from app.api.transport.paging import PageDep
 from app.api.transport.route import Route
 from app.errors import InvalidParameter
-from app.model import ColumnWish, Kind, Storage
+from app.model import ColumnOverrides, Kind
 from app.service.context import RequestContext
-from app.service.datasets import catalogue, columns, levels, pending, rows
-from app.service.datasets.arriving import register
-from app.service.datasets.arriving.importing import imported
+from app.service.copies import levels, removal
+from app.service.datasets import columns, pending_rows, registry, rows
+from app.service.datasets.registration import register
+from app.service.datasets.registration.server_files import imported
 from app.service.resources import Resources
-from app.tables.bodies.encoding import Readable, Rewound
-from app.tables.columns import wished_storage
-from app.tables.reading import read_batches
-from app.tables.stream import ReadingWishes, TableStream
+from app.tables.bodies.streams import ByteStream, PeekedStream
+from app.tables.columns import storage_overrides
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import ReadOptions, TableStream
 
 LONGEST_FORM = 16_384
 
@@ -102,11 +103,11 @@ def register_dataset(
     ] = False,
 ) -> RegisteredView:
     """Register a table; the answer says how it was read, which kind each column got, and why."""
-    wishes = _wishes(columns)
+    overrides = _overrides(columns)
     if not dry_run:
         register.check_name(resources, context, name)
     with incoming_table(
-        request, resources, context, body, wished=wished_storage(wishes), wishes=reading
+        request, resources, context, body, replace(reading, storage=storage_overrides(overrides))
     ) as stream:
         if dry_run:
             response.status_code = 200
@@ -115,9 +116,8 @@ def register_dataset(
                 context,
                 name,
                 stream,
-                wishes,
+                overrides,
                 key_column=key_column,
-                dates=reading.dates,
                 progress=progress,
             )
             return RegisteredView.of(*found)
@@ -126,9 +126,8 @@ def register_dataset(
             context,
             name,
             stream,
-            wishes,
+            overrides,
             key_column=key_column,
-            dates=reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
@@ -139,7 +138,7 @@ def register_dataset(
 @router.get("")
 def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -> DatasetList:
     """List data sets: one's own, or those one has a grant for."""
-    found = catalogue.list_datasets(resources, context, after=page.after, limit=page.limit)
+    found = registry.list_datasets(resources, context, after=page.after, limit=page.limit)
     more = page.next_cursor(found, lambda one: one.id)
     return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=more)
 
@@ -147,7 +146,7 @@ def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -
 @router.get("/{dataset_id}")
 def show_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> DatasetView:
     """Show a data set."""
-    return DatasetView.of(catalogue.show_dataset(resources, context, dataset_id))
+    return DatasetView.of(registry.show_dataset(resources, context, dataset_id))
 
 
 @router.patch("/{dataset_id}")
@@ -155,7 +154,7 @@ def describe_dataset(
     dataset_id: str, form: DescriptionForm, resources: ResourcesDep, context: ContextDep
 ) -> DatasetView:
     """Set the description and the options of a data set."""
-    said = catalogue.describe_dataset(
+    said = registry.describe_dataset(
         resources,
         context,
         dataset_id,
@@ -175,17 +174,17 @@ def put_columns(
     context: ContextDep,
 ) -> DatasetView:
     """Say what columns are, until the first copy exists; columns not named stay as they are."""
-    wishes = {name: _wish(said) for name, said in form.items()}
-    return DatasetView.of(columns.put_columns(resources, context, dataset_id, wishes))
+    overrides = {name: _override(said) for name, said in form.items()}
+    return DatasetView.of(columns.put_columns(resources, context, dataset_id, overrides))
 
 
 @router.delete("/{dataset_id}", status_code=204)
 def remove_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a data set for good: no copy of it can be had again."""
-    catalogue.remove_dataset(resources, context, dataset_id)
+    removal.remove_dataset(resources, context, dataset_id)
 
 
-def _wishes(text: str | None) -> dict[str, ColumnWish]:
+def _overrides(text: str | None) -> dict[str, ColumnOverrides]:
     if text is None:
         return {}
     try:
@@ -196,21 +195,19 @@ def _wishes(text: str | None) -> dict[str, ColumnWish]:
             f" the kinds are {', '.join(Kind)}",
             parameter="columns",
         ) from None
-    return {name: _wish(form) for name, form in forms.items()}
+    return {name: _override(form) for name, form in forms.items()}
 
 
-def _wish(said: Kind | ColumnForm) -> ColumnWish:
-    return said.wish() if isinstance(said, ColumnForm) else ColumnWish(kind=said)
+def _override(said: Kind | ColumnForm) -> ColumnOverrides:
+    return said.overrides() if isinstance(said, ColumnForm) else ColumnOverrides(kind=said)
 
 
 def incoming_table(
     request: Request,
     resources: Resources,
     context: RequestContext,
-    body: Readable,
-    *,
-    wished: Mapping[str, Storage],
-    wishes: ReadingWishes,
+    body: ByteStream,
+    options: ReadOptions,
 ) -> TableStream:
     """The table of a request, sent or imported."""
     content_type = request.headers.get("content-type")
@@ -218,16 +215,13 @@ def incoming_table(
         head = body.read(LONGEST_FORM)
         source = _source(head)
         if source is not None:
-            return imported(resources, context, source, wished=wished, wishes=wishes)
-        body = Rewound(head, body)
-    return read_batches(
-        body,
-        content_type,
-        request.headers.get("content-encoding"),
+            return imported(resources, context, source, options)
+        body = PeekedStream(head, body)
+    return open_table(
+        TableSource(body, content_type, request.headers.get("content-encoding")),
+        options,
         resources.limits,
         resources.spool_dir,
-        wished=wished,
-        wishes=wishes,
     )
 
 
@@ -257,7 +251,7 @@ def put_level(
     dataset_id: str, level: str, form: LevelForm, resources: ResourcesDep, context: ContextDep
 ) -> AdvisedLevelView:
     """Define a level, or change it while no copy of it was issued; the answer says what it costs."""
-    found, advice, notices = levels.put_level(
+    found, advice, notices = levels.put_advised_level(
         resources,
         context,
         dataset_id,
@@ -297,20 +291,19 @@ def append_rows(
     resources: ResourcesDep,
     context: ContextDep,
     body: BodyDep,
-    wishes: ReadingDep,
+    options: ReadingDep,
     progress: ProgressDep,
     allow_versions: AllowVersionsDep = False,
     allow_overlap: AllowOverlapDep = False,
 ) -> AppendedView:
     """Append rows; the table must have the data set's columns. After the first copy few rows are pending until more have come."""
-    wished, wishes = rows.expected_reading(resources, context, dataset_id, wishes)
-    with incoming_table(request, resources, context, body, wished=wished, wishes=wishes) as stream:
+    options = rows.expected_options(resources, context, dataset_id, options)
+    with incoming_table(request, resources, context, body, options) as stream:
         appended = rows.append_rows(
             resources,
             context,
             dataset_id,
             stream,
-            wishes.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
@@ -329,7 +322,7 @@ def append_rows(
 @rows_router.get("/pending")
 def list_pending_rows(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> PendingView:
     """List the rows that are pending until they form a part, and say how many more they need."""
-    return PendingView.of(pending.list_pending(resources, context, dataset_id))
+    return PendingView.of(pending_rows.list_pending(resources, context, dataset_id))
 
 
 @rows_router.delete("/pending/{batch_id}", status_code=204)
@@ -337,13 +330,13 @@ def withdraw_pending_rows(
     dataset_id: str, batch_id: str, resources: ResourcesDep, context: ContextDep
 ) -> None:
     """Withdraw a batch of pending rows: they were in no copy, and nothing of them remains."""
-    pending.withdraw_pending(resources, context, dataset_id, batch_id)
+    pending_rows.withdraw_pending(resources, context, dataset_id, batch_id)
 
 
 @rows_router.post("/close", status_code=201)
 def close_pending_rows(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> ClosedView:
     """Form a part of all pending rows now; the promise about shares of variance is then measured on these few."""
-    part, dataset, notices = pending.close_pending(resources, context, dataset_id)
+    part, dataset, notices = pending_rows.close_pending(resources, context, dataset_id)
     return ClosedView(
         first_row=part.first_row,
         closed=part.rows,

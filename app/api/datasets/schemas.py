@@ -12,10 +12,10 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.api.transport.forms import DataForm, Form, View
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Storage
 from app.service.copies.advice import Advice
-from app.service.datasets.arriving.report import ColumnReport, TableReport
-from app.service.datasets.pending import PendingRows
+from app.service.datasets.pending_rows import PendingRows
+from app.service.datasets.registration.report import ColumnReport, TableReport
 from app.tables.stream import Decimal, Header
 
 AllowVersionsDep = Annotated[
@@ -52,11 +52,11 @@ class ColumnForm(Form):
         None, description="How its values are kept: number or text, exactly as written."
     )
 
-    def wish(self) -> ColumnWish:
+    def overrides(self) -> ColumnOverrides:
         said = self.model_fields_set
         lower = -math.inf if self.lower is None and "lower" in said else self.lower
         upper = math.inf if self.upper is None and "upper" in said else self.upper
-        return ColumnWish(self.kind, self.round_to_integer, lower, upper, self.storage)
+        return ColumnOverrides(self.kind, self.round_to_integer, lower, upper, self.storage)
 
 
 class ColumnView(View):

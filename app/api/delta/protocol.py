@@ -20,8 +20,8 @@ from fastapi import Depends, Query, Request
 
 from app.errors import InvalidParameter
 from app.model import Column
-from app.service.copies.released.links import SignedFile, SignedFiles
-from app.service.copies.typed_output import output_type
+from app.service.copies.files.signed_urls import SignedFile, SignedFiles
+from app.service.datasets.output_columns import output_type
 from app.service.sharing.delta.listing import Listed
 from app.service.sharing.delta.reading import TableState
 

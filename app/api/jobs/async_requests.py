@@ -32,7 +32,7 @@ from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.jobs import JobState
 from app.store.database.sharing.principals import public_id
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream
 
 CHUNK_BYTES = 2**20
 LOOKS_SECONDS = (0.05, 0.1, 0.2, 0.5)
@@ -91,7 +91,7 @@ def _kept(
     resources: Resources,
     context: RequestContext,
     beginning: bytes,
-    body: Readable,
+    body: ByteStream,
 ) -> str:
     """Seal the body and keep the job. Without the row, the file goes."""
     job_id = new_id("job")

@@ -14,8 +14,8 @@ from starlette.concurrency import run_in_threadpool
 from app.api.transport.dependencies import key_of
 from app.api.transport.problems import Problem, kept_problem
 from app.errors import DomainError
+from app.service.authentication import authenticate
 from app.service.jobs.watching import Watched, show_job
-from app.service.permission import authenticate
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
 
@@ -90,7 +90,7 @@ SILENT_SECONDS = 15.0
 async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
     """Events until the job has ended, the client is gone, its key revoked, or the service stops."""
     resources: Resources = request.app.state.resources
-    draining = request.app.state.draining
+    shutdown = request.app.state.shutdown
 
     def look() -> Watched | None:
         try:
@@ -112,7 +112,7 @@ async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
         elif time.monotonic() - said_at > SILENT_SECONDS:
             yield b": still there\n\n"
             said_at = time.monotonic()
-        if ended or draining.begun or await request.is_disconnected():
+        if ended or shutdown.begun or await request.is_disconnected():
             return
         await anyio.sleep(LOOK_SECONDS)
         seen = await run_in_threadpool(look)

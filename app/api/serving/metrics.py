@@ -12,6 +12,7 @@ import os
 import platform
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -35,6 +36,14 @@ SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable by which the library knows that processes share what they count."""
 
 REFRESH_SECONDS = 1.0
+
+
+def share_metrics(folder: Path) -> None:
+    """Have the processes started from now on share what they count, in a folder emptied of earlier counts."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for file in folder.glob("*.db"):
+        file.unlink(missing_ok=True)
+    os.environ[SHARED_FOLDER] = str(folder)
 
 
 class Metrics:

@@ -25,11 +25,16 @@ from app.api.transport.route import Route
 from app.errors import NotAcceptable
 from app.pictures import PNG, SVG, written
 from app.service import results
+from app.service.attacks.findings import ReconstructionReport
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.results import Report
+from app.service.swapping.report import SwapReport
+from app.service.synthesis.report import SynthesisReport
 from app.tables.media import OFFERED, MediaType
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
+
+Report = SynthesisReport | SwapReport | ReconstructionReport
+"""What a stateless request reports beside the table that it answers with."""
 
 SEED_HEADER = "X-Cornerwave-Seed"
 SEED_ANSWER = {
@@ -50,9 +55,7 @@ def accepted_table(request: Request) -> MediaType:
 TableTypeDep = Annotated[MediaType, Depends(accepted_table)]
 
 
-def table_answer(
-    description: str, report: type[results.Report] | None = None
-) -> dict[int | str, dict[str, Any]]:
+def table_answer(description: str, report: type | None = None) -> dict[int | str, dict[str, Any]]:
     """`responses` of a route that answers with a table and a seed, and a report where there is one."""
     headers = {SEED_HEADER: SEED_ANSWER}
     if report is None:
@@ -85,7 +88,7 @@ def table_with_report(
     resources: Resources,
     context: RequestContext,
     table: pa.Table,
-    report: results.Report,
+    report: Report,
     kind: MediaType,
     rest: Iterable[pa.Table] = (),
 ) -> Response:

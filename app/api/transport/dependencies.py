@@ -19,13 +19,13 @@ from starlette.requests import ClientDisconnect
 
 from app.api.transport.incoming.request_body import incoming_body_of
 from app.model import Binding, Principal
+from app.service.authentication import authenticate, count_request
 from app.service.context import RequestContext
 from app.service.logs import NOBODY
-from app.service.permission import authenticate, count_request
 from app.service.progress import SCALE, NullProgress, Progress
 from app.service.resources import Resources
 from app.store.database.sharing.principals import public_id
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream
 
 bearer = HTTPBearer(
     auto_error=False, description="The key that the service or an administrator gave out."
@@ -100,7 +100,7 @@ class Replay:
 
     context: RequestContext
     progress: Progress
-    body: Readable
+    body: ByteStream
     key_id: str = ""
     reading: int = READING
 

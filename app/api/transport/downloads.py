@@ -31,7 +31,7 @@ from starlette.types import Receive, Scope, Send
 from app.api.transport.problems import TRANSPORT, problem_response
 from app.store.caches.hot_blocks import HotBlocks
 from app.tables.media import MediaType
-from app.tables.writing import CHUNK_BYTES
+from app.tables.writer import CHUNK_BYTES
 
 RANGED = (MediaType.CSV, MediaType.PARQUET)
 EXTENSION = {

@@ -19,7 +19,7 @@ from app.api.transport.dependencies import get_resources
 from app.api.transport.incoming.request_body import Fingerprint, incoming_body_of
 from app.errors import IdempotencyConflict, InvalidParameter
 from app.service.context import IdempotentRequest, RequestContext
-from app.service.permission import right_to
+from app.service.sharing.right import right_to
 from app.store.database import receipts
 from app.store.database.engine import reading, writing
 from app.store.database.receipts import Receipt

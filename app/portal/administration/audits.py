@@ -15,7 +15,8 @@ from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.attacks.audit import newest_audits, read_audit
 from app.service.context import require
-from app.service.datasets import catalogue, levels
+from app.service.copies import levels
+from app.service.datasets import registry
 from app.service.sharing import principals
 
 
@@ -61,7 +62,7 @@ def show_audits(
     dataset_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """The audits of a data set."""
-    dataset = catalogue.show_dataset(resources, context, dataset_id)
+    dataset = registry.show_dataset(resources, context, dataset_id)
     return page(
         request,
         "administration/audits_of.html",
@@ -79,6 +80,6 @@ def show_audit(
     dataset_id: str, audit_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """An audit: its verdict, its pictures, and every attack."""
-    dataset = catalogue.show_dataset(resources, context, dataset_id)
+    dataset = registry.show_dataset(resources, context, dataset_id)
     audit = read_audit(resources, context, dataset_id, audit_id)
     return audit_page(request, dataset, audit, overseen=True)

@@ -11,7 +11,8 @@ from app.errors import NotFound
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.context import RequestContext
-from app.service.datasets import catalogue, levels
+from app.service.copies import levels
+from app.service.datasets import registry
 from app.service.resources import Resources
 from app.service.sharing.catalogue import list_catalogue
 
@@ -29,7 +30,7 @@ def show_catalogue(
     listed_after: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
     """Data sets with their columns and levels, and those that one may ask for."""
-    found = catalogue.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
+    found = registry.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
     listed = list_catalogue(resources, context, after=listed_after, limit=AT_ONCE + 1)
     return page(
@@ -47,7 +48,7 @@ def show_catalogue(
 def _known(resources: Resources, context: RequestContext, dataset_id: str) -> bool:
     """Whether the principal has a right to it already: then it need not ask."""
     try:
-        catalogue.show_dataset(resources, context, dataset_id)
+        registry.show_dataset(resources, context, dataset_id)
     except NotFound:
         return False
     return True

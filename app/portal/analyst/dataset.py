@@ -25,9 +25,10 @@ from app.portal.analyst.snippets import snippets
 from app.portal.rendering import page
 from app.portal.visits import SESSION_COOKIE, Page, cookie_of
 from app.service.context import RequestContext
-from app.service.copies import issue, lookup
-from app.service.copies.making.release import Selection, open_release, record_release
-from app.service.datasets import catalogue, levels
+from app.service.copies import issue, levels, lookup
+from app.service.copies.download_permission import StillPermitted, require_still_permitted
+from app.service.copies.generation.release import Selection, open_release, record_release
+from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
 from app.service.distributions.copy_summary import (
     Categories,
@@ -36,12 +37,11 @@ from app.service.distributions.copy_summary import (
     first_rows,
     summarise_copy,
 )
-from app.service.permission import StillPermitted, require_still_permitted
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import own_table
 from app.service.sharing.sessions import holder_of_session
 from app.tables.media import MediaType
-from app.tables.writing import write_batches, write_table
+from app.tables.writer import write_batches, write_table
 
 
 def summary_document(summary: CopySummary) -> Response:
@@ -55,7 +55,7 @@ def summary_document(summary: CopySummary) -> Response:
         "associations": {
             "names": told.names,
             "released": _matrix(told.released),
-            "corrected": _matrix(told.corrected),
+            "corrected": None if told.corrected is None else _matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
@@ -105,7 +105,7 @@ def show_dataset(
     level: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     """The page of a data set, at one of the levels that the principal may have."""
-    dataset = catalogue.show_dataset(resources, context, dataset_id)
+    dataset = registry.show_dataset(resources, context, dataset_id)
     offered = levels.list_levels(resources, context, dataset_id)
     chosen = _chosen(offered, level)
     copy = _copy(resources, context, dataset_id, chosen)

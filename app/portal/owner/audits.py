@@ -17,7 +17,7 @@ from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.attacks.audit import Wish, ask_for_audit, newest_audits, read_audit
 from app.service.attacks.findings import Audit
-from app.service.datasets.levels import list_levels
+from app.service.copies.levels import list_levels
 from app.service.jobs.watching import show_job
 from app.store.database.jobs import JobState
 

@@ -16,10 +16,10 @@ from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.context import RequestContext
+from app.service.copies import levels
 from app.service.copies.preview.examples import EXAMPLES
 from app.service.copies.preview.report import MOST_COLUMNS, LevelPreview, recommendations
 from app.service.copies.preview.run import MOST_LEVELS, Wish, preview_levels
-from app.service.datasets import levels
 from app.service.resources import Resources
 
 router = APIRouter(prefix=ONE, route_class=Page, include_in_schema=False)

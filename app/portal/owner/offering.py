@@ -16,7 +16,7 @@ from app.model import Level
 from app.portal.owner.owning import ONE, FieldsDep, OwnDep
 from app.portal.visits import Page
 from app.service.context import RequestContext
-from app.service.datasets.levels import list_levels
+from app.service.copies.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing.agreements import lookup, negotiating, states
 from app.service.sharing.agreements.lookup import party_of

@@ -11,14 +11,15 @@ from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Dataset, Kind, Level
-from app.portal.owner.column_wishes import changed_columns
+from app.portal.owner.column_overrides import changed_columns
 from app.portal.owner.owning import ONE, PREFIX, FieldsDep, OwnDep, require_owner
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service import logs
 from app.service.context import RequestContext
-from app.service.datasets import catalogue, levels
+from app.service.copies import levels, removal
 from app.service.datasets import columns as saying
+from app.service.datasets import registry
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 
@@ -47,7 +48,7 @@ def page_of_datasets(
     resources: Resources, context: RequestContext, after: str, tell: Callable[[Dataset], Told]
 ) -> DatasetPage[Told]:
     """The page that follows a data set."""
-    found = catalogue.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
+    found = registry.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
     entries = [(one, levels.list_levels(resources, context, one.id), tell(one)) for one in shown]
     return DatasetPage(entries, after, shown[-1].id if len(found) > AT_ONCE else None)
@@ -102,7 +103,7 @@ def describe(
     listed: Annotated[bool, Form()] = False,
 ) -> Response:
     """Say what a data set is, and whether others find it."""
-    catalogue.describe_dataset(
+    registry.describe_dataset(
         resources, context, dataset.id, description=description.strip(), listed=listed
     )
     return _back(dataset.id, "described")
@@ -113,16 +114,16 @@ def correct_columns(
     dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Say what columns are, until the first copy exists."""
-    wishes = changed_columns(dataset.columns, fields)
-    if wishes:
-        saying.put_columns(resources, context, dataset.id, wishes)
-    return _back(dataset.id, "corrected" if wishes else "unchanged")
+    overrides = changed_columns(dataset.columns, fields)
+    if overrides:
+        saying.put_columns(resources, context, dataset.id, overrides)
+    return _back(dataset.id, "corrected" if overrides else "unchanged")
 
 
 @router.post(f"{ONE}/remove")
 def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Forget a data set for good."""
-    catalogue.remove_dataset(resources, context, dataset.id)
+    removal.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 
 

@@ -10,7 +10,7 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Dataset, Role
 from app.portal.visits import read_form
 from app.service.context import require
-from app.service.datasets.catalogue import show_owned
+from app.service.datasets.registry import show_owned
 
 PREFIX = "/portal/owned"
 ONE = f"{PREFIX}/{{dataset_id}}"

@@ -17,13 +17,13 @@ from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.context import RequestContext
+from app.service.copies.levels import list_levels
 from app.service.copies.lookup import read_history
 from app.service.copies.tracing import trace
-from app.service.datasets.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 from app.service.sharing.agreements import lookup
-from app.tables.reading import read_table
+from app.tables.pipeline import TableSource, read_table
 
 router = APIRouter(prefix=f"{ONE}/people", route_class=Page, include_in_schema=False)
 
@@ -124,7 +124,7 @@ def trace_file(
     reading: ReadingDep,
 ) -> Response:
     """The recipients whose copies a file was made of."""
-    found = read_table(body, None, None, resources.limits, resources.spool_dir, wishes=reading)
+    found = read_table(TableSource(body), reading, resources.limits, resources.spool_dir)
     traced = trace(resources, context, dataset.id, found)
     names = principals.names_of(resources, context, {one.recipient for one in traced.copies})
     return page(request, "owner/traced.html", traced=traced, names=names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated
 
 import orjson
@@ -17,19 +18,19 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import NotFound
-from app.model import ColumnWish, Kind
-from app.portal.owner.column_wishes import told_wishes
+from app.model import ColumnOverrides, Kind
+from app.portal.owner.column_overrides import parse_overrides
 from app.portal.owner.owning import PREFIX, require_owner
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.context import RequestContext, new_id
-from app.service.datasets.arriving import register
+from app.service.datasets.registration import register
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedReader
-from app.tables.bodies.encoding import Readable
-from app.tables.columns import wished_storage
-from app.tables.reading import read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes, TableStream
+from app.tables.bodies.streams import ByteStream
+from app.tables.columns import storage_overrides
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC, ReadOptions, TableStream
 
 CHUNK_BYTES = 2**20
 WAITING = "upload"
@@ -37,7 +38,7 @@ WAITING = "upload"
 FileId = Annotated[str, Query(alias="file", pattern=rf"^{WAITING}_[0-9a-f]{{20}}$")]
 
 
-def keep(resources: Resources, context: RequestContext, body: Readable) -> str:
+def keep(resources: Resources, context: RequestContext, body: ByteStream) -> str:
     """Seal what comes; its id. A body that does not come whole leaves nothing."""
     file_id = new_id(WAITING)
     with resources.jobs.files.writer(_name(file_id, context)) as sink:
@@ -72,7 +73,7 @@ router = APIRouter(
     dependencies=[Depends(require_owner)],
 )
 
-Wishes = Annotated[str, Query(alias="columns", max_length=60_000)]
+Overrides = Annotated[str, Query(alias="columns", max_length=60_000)]
 Name = Annotated[str, Query(max_length=1_000)]
 Key = Annotated[str, Query(max_length=10_000)]
 
@@ -86,7 +87,7 @@ def show_form(request: Request, resources: ResourcesDep) -> Response:
         "owner/new.html",
         title="Register a table",
         limit_bytes=limit,
-        found_out=FOUND_OUT,
+        found_out=AUTOMATIC,
     )
 
 
@@ -112,23 +113,22 @@ def look_at_file(
     file_id: FileId,
     reading: ReadingDep,
     progress: ProgressDep,
-    columns: Wishes = "",
+    columns: Overrides = "",
     key_column: Key = "",
 ) -> Response:
     """How a file is read and what each column is taken for; it goes on waiting."""
-    wishes = told_wishes(columns)
+    overrides = parse_overrides(columns)
     with (
         opened(resources, context, file_id) as body,
-        sent_table(resources, body, wishes, reading) as stream,
+        sent_table(resources, body, overrides, reading) as stream,
     ):
         found, report, notices = register.try_table(
             resources,
             context,
             "",
             stream,
-            wishes,
+            overrides,
             key_column=key_column or None,
-            dates=reading.dates,
             progress=progress,
         )
     return page(
@@ -150,26 +150,25 @@ def register_file(
     reading: ReadingDep,
     progress: ProgressDep,
     name: Name = "",
-    columns: Wishes = "",
+    columns: Overrides = "",
     key_column: Key = "",
     allow_versions: bool = False,
     allow_overlap: bool = False,
 ) -> Response:
     """Register a file as it was looked at and corrected."""
-    wishes = told_wishes(columns)
+    overrides = parse_overrides(columns)
     register.check_name(resources, context, name.strip())
     with (
         opened(resources, context, file_id) as body,
-        sent_table(resources, body, wishes, reading) as stream,
+        sent_table(resources, body, overrides, reading) as stream,
     ):
         dataset, _, notices = register.register_dataset(
             resources,
             context,
             name.strip(),
             stream,
-            wishes,
+            overrides,
             key_column=key_column or None,
-            dates=reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
@@ -183,15 +182,15 @@ def register_file(
 
 
 def sent_table(
-    resources: Resources, body: Readable, wishes: Mapping[str, ColumnWish], reading: ReadingWishes
+    resources: Resources,
+    body: ByteStream,
+    overrides: Mapping[str, ColumnOverrides],
+    reading: ReadOptions,
 ) -> TableStream:
     """The table of a file that a script sends; its first bytes tell the format."""
-    return read_batches(
-        body,
-        None,
-        None,
+    return open_table(
+        TableSource(body),
+        replace(reading, storage=storage_overrides(overrides)),
         resources.limits,
         resources.spool_dir,
-        wished=wished_storage(wishes),
-        wishes=reading,
     )

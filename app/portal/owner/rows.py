@@ -15,8 +15,8 @@ from app.errors import InvalidParameter
 from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.datasets import pending, rows
-from app.tables.reading import read_batches
+from app.service.datasets import pending_rows, rows
+from app.tables.pipeline import TableSource, open_table
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
 
@@ -38,7 +38,7 @@ def show_rows(
         title=f"Rows of {dataset.name}",
         dataset=dataset,
         retired=retired,
-        pending=pending.list_pending(resources, context, dataset.id),
+        pending=pending_rows.list_pending(resources, context, dataset.id),
     )
 
 
@@ -54,22 +54,13 @@ def append_file(
     allow_overlap: bool = False,
 ) -> Response:
     """Append the rows of a file."""
-    wished, reading = rows.expected_reading(resources, context, dataset.id, reading)
-    with read_batches(
-        body,
-        None,
-        None,
-        resources.limits,
-        resources.spool_dir,
-        wished=wished,
-        wishes=reading,
-    ) as stream:
+    options = rows.expected_options(resources, context, dataset.id, reading)
+    with open_table(TableSource(body), options, resources.limits, resources.spool_dir) as stream:
         appended = rows.append_rows(
             resources,
             context,
             dataset.id,
             stream,
-            reading.dates,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
@@ -86,7 +77,7 @@ def append_file(
 @router.post("/close")
 def close_pending(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
     """Form a part of the pending rows now."""
-    pending.close_pending(resources, context, dataset.id)
+    pending_rows.close_pending(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 
@@ -95,7 +86,7 @@ def withdraw_pending(
     dataset: OwnDep, batch_id: str, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Withdraw a batch of pending rows."""
-    pending.withdraw_pending(resources, context, dataset.id, batch_id)
+    pending_rows.withdraw_pending(resources, context, dataset.id, batch_id)
     return RedirectResponse(f"{PREFIX}/{dataset.id}/rows", 303)
 
 

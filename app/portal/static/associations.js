@@ -2,7 +2,8 @@
 import { stopWhereItScrolls } from "./scrolling.js";
 
 export function drawAssociations(place, choice, { names, released, corrected }) {
-  const show = drawMatrix(place, names, () => (choice.checked ? corrected : released));
+  if (!corrected) choice.closest("label").hidden = true; // the owner withholds the noise law
+  const show = drawMatrix(place, names, () => (choice.checked && corrected ? corrected : released));
   choice.addEventListener("change", show);
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.numerics.arrays import FloatArray
-from app.service.distributions.side_by_side import NumbersBeside, SideBySide
+from app.service.distributions.comparison import NumbersBeside, SideBySide
 
 Picture = dict[str, Any]
 

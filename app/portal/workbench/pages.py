@@ -27,8 +27,8 @@ from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
 from app.tables.media import MediaType
-from app.tables.stream import FOUND_OUT
-from app.tables.writing import write_batches
+from app.tables.stream import AUTOMATIC
+from app.tables.writer import write_batches
 
 router = APIRouter(prefix="/portal/workbench", route_class=Page, include_in_schema=False)
 
@@ -154,7 +154,7 @@ def show_tool(tool: str, request: Request, resources: ResourcesDep) -> Response:
         tool=chosen,
         keep_days=resources.jobs.keep_days,
         choices=CHOICES,
-        found_out=FOUND_OUT,
+        found_out=AUTOMATIC,
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars, pictures_beside
-from app.service.distributions.side_by_side import side_by_side
+from app.service.distributions.comparison import side_by_side
 from app.service.progress import SCALE, Progress
 from app.service.synthesis.report import InnerName, MethodName, SynthesisReport, Wishes
 from app.service.synthesis.synthesise import compare_methods, synthesise

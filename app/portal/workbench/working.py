@@ -33,16 +33,16 @@ from app.store.database.engine import reading
 from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import principals
 from app.tables.media import MediaType
-from app.tables.reading import read_table
-from app.tables.stream import FOUND_OUT, ReadingWishes
-from app.tables.writing import write_batches
+from app.tables.pipeline import TableSource, read_table
+from app.tables.stream import AUTOMATIC, ReadOptions
+from app.tables.writer import write_batches
 
 CHUNK_BYTES = 2**20
 
-Readings = Mapping[str, Sequence[ReadingWishes]]
+Readings = Mapping[str, Sequence[ReadOptions]]
 """How files are read, by their part of the form, in the order of the files."""
 
-WISHES = TypeAdapter(ReadingWishes)
+WISHES = TypeAdapter(ReadOptions)
 READING = 150
 """Of SCALE of the work, what reading takes."""
 
@@ -84,7 +84,7 @@ def begin(
         end = 0
         with resources.jobs.files.writer(name) as sink:
             for part, files in form.files.items():
-                told = chain(readings.get(part, ()), repeat(FOUND_OUT))
+                told = chain(readings.get(part, ()), repeat(AUTOMATIC))
                 for file, reading_of in zip(files, told, strict=False):
                     start, end = _written(sink, _read(file), end)
                     kind = content_type_of(file)
@@ -130,7 +130,7 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
                 sent = io.BytesIO(body.read(part["start"], part["end"] - part["start"]))
                 limits, spool = resources.limits, resources.spool_dir
                 wishes = WISHES.validate_python(part.get("reading", {}))
-                table = read_table(sent, part["type"], None, limits, spool, wishes=wishes)
+                table = read_table(TableSource(sent, part["type"]), wishes, limits, spool)
                 tables.setdefault(part["part"], []).append(table)
     except FileNotFoundError:
         raise NotFound("What was sent is not there any more.") from None

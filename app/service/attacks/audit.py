@@ -25,8 +25,8 @@ from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
 from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
+from app.service.copies.levels import checked_variance
 from app.service.copies.preview.sample import SampledRows, sampled_rows
-from app.service.datasets.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.progress import NO_PROGRESS, SCALE, Progress
@@ -34,9 +34,9 @@ from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database import receipts
 from app.store.database.copies import history
+from app.store.database.datasets import levels
 from app.store.database.engine import reading
 from app.store.database.jobs import Job
-from app.store.database.registered import levels
 from app.store.database.sharing import principals
 
 MOST_COPIES = 200
@@ -78,7 +78,7 @@ def run_audit(
     progress.report("keeping what was found", SCALE, SCALE)
     with unit_of_work(resources, context) as uow:
         owned(uow.connection, context, dataset_id)
-        results.keep_audit(resources, uow.connection, context, audit)
+        results.keep_result(resources, uow.connection, context, audit.id, audit, audit.dataset)
         uow.record("audit.run", dataset_id, audit=audit.id, copies=len(audit.copies))
     return audit
 
@@ -163,7 +163,7 @@ def read_audit(
     """A past audit, for those who answer for the data set."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        audit = results.read_audit(resources, connection, dataset_id, audit_id)
+        audit = results.read_result(resources, connection, dataset_id, audit_id, Audit)
     if audit is None:
         raise NotFound(f"The data set has no audit {audit_id!r}.")
     return audit
@@ -175,7 +175,9 @@ def list_audits(
     """Past audits in the order they were run."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        return results.list_audits(resources, connection, dataset_id, after=after, limit=limit)
+        return results.list_results(
+            resources, connection, dataset_id, Audit, after=after, limit=limit
+        )
 
 
 def newest_audits(
@@ -184,7 +186,7 @@ def newest_audits(
     """Past audits, the last one first."""
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
-        return results.newest_audits(resources, connection, dataset_id, limit=limit)
+        return results.newest_results(resources, connection, dataset_id, Audit, limit=limit)
 
 
 def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedCopy]:

@@ -17,13 +17,8 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.context import RequestContext, grant_for, new_id, visible
-from app.service.copies.chain import RECIPE, whole_chain
-from app.service.copies.freezing.freeze import freeze_dataset, measure_ahead, require_frozen
-from app.service.copies.freezing.protection import (
-    PartProtection,
-    first_protection,
-    open_protections,
-)
+from app.service.copies.history_chain import RECIPE, whole_chain
+from app.service.copies.levels import checked_variance
 from app.service.copies.lookup import (
     copy_of,
     given_slot,
@@ -32,12 +27,17 @@ from app.service.copies.lookup import (
     own_variance,
     refuse_auditors,
 )
-from app.service.datasets.levels import checked_variance
+from app.service.datasets.protection.freeze import freeze_dataset, measure_ahead, require_frozen
+from app.service.datasets.protection.part_protection import (
+    PartProtection,
+    first_protection,
+    open_protections,
+)
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import history
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, levels
 
 MOST_IN_A_BATCH = 1_000
 

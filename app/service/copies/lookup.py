@@ -24,14 +24,14 @@ from app.service.context import (
     released_columns,
     visible,
 )
-from app.service.copies.chain import Chain, whole_chain
-from app.service.copies.freezing.protection import PartProtection, first_protection
+from app.service.copies.history_chain import Chain, whole_chain
+from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.resources import Resources
 from app.store.database.copies import history, slots
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.copies.slots import Slot
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, levels
 from app.store.database.sharing import agreements
 
 
@@ -205,7 +205,9 @@ def copy_of(
         id=entry.copy,
         dataset=dataset.id,
         noise_variance=entry.noise_variance if grant is None else promised,
-        applied_variance=protection.applied(entry.noise_variance if grant is None else promised),
+        applied_variance=protection.applied(entry.noise_variance if grant is None else promised)
+        if may_know_noise(dataset, grant)
+        else None,
         sequence=entry.sequence if grant is None else None,
         hash=entry.hash if grant is None else None,
         issued_at=entry.at,
@@ -215,6 +217,14 @@ def copy_of(
         records=names.intersection(protection.records),
         levels=level_names(connection, grant, entry),
     )
+
+
+LAW_WITHHELD = "The owner of this data set does not publish its noise law."
+
+
+def may_know_noise(dataset: Dataset, grant: Grant | None) -> bool:
+    """Return whether this principal may have the noise law: a recipient only where the owner publishes it."""
+    return grant is None or dataset.publish_noise
 
 
 def level_names(

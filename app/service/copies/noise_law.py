@@ -15,11 +15,11 @@ from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.freezing.protection import PartProtection, open_protections
-from app.service.copies.lookup import permitted, promised_variance
+from app.service.copies.lookup import LAW_WITHHELD, may_know_noise, permitted, promised_variance
+from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.resources import Resources
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
     """Return the noise law for whoever may have the copy; Hidden where its owner keeps it back."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
-        if grant is not None and not dataset.publish_noise:
-            raise Hidden("The owner of this data set does not publish its noise law.")
+        if not may_know_noise(dataset, grant):
+            raise Hidden(LAW_WITHHELD)
         since = 0 if grant is None else grant.first_row
         parts = [part for part in datasets.parts(connection, dataset.id) if part.end_row > since]
         known = open_protections(resources, connection, dataset.id, parts)

@@ -13,16 +13,16 @@ from app.model import Dataset, HistoryEntry, Kind, Principal, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import Matches, Share, matched_rows, shares
 from app.service.context import RequestContext, overseen
-from app.service.copies.freezing.protection import open_protections
-from app.service.copies.freezing.rows import number_rows
+from app.service.copies.generation.release import Selection, open_release
 from app.service.copies.lookup import released_history
-from app.service.copies.making.release import Selection, open_release
+from app.service.datasets.protection.part_protection import open_protections
+from app.service.datasets.protection.row_sample import number_rows
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import history, slots
 from app.store.database.copies.slots import Slot
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, levels
 
 MOST_ROWS = 20_000
 """Of a found table, spread evenly; more would tell hardly more."""

@@ -10,26 +10,29 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import DatasetFrozen, InvalidParameter
-from app.model import Column, ColumnWish, Dataset, Kind, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Storage
 from app.service.context import RequestContext, owned_and_locked
-from app.service.datasets.read_again import read_again, refuse_changed
+from app.service.datasets.column_conversion import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
-from app.store.database.registered import datasets
-from app.tables.columns import as_wished, refuse_unknown
+from app.store.database.datasets import datasets
+from app.tables.columns import refuse_unknown_columns, with_overrides
 from app.tables.stream import category_text
 
 
 def put_columns(
-    resources: Resources, context: RequestContext, dataset_id: str, wishes: Mapping[str, ColumnWish]
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    overrides: Mapping[str, ColumnOverrides],
 ) -> Dataset:
     """Change the columns named; DatasetFrozen once a copy was issued.
 
     A column whose kind needs another storage is read again from the stored rows first.
     """
     with (
-        read_again(resources, context, dataset_id, wishes) as rewritten,
+        read_again(resources, context, dataset_id, overrides) as rewritten,
         unit_of_work(resources, context) as uow,
     ):
         connection = uow.connection
@@ -40,15 +43,15 @@ def put_columns(
             refuse_changed(connection, rewritten, dataset)
             rewritten.commit(resources, connection, uow.now)
             dataset = replace(dataset, columns=rewritten.columns)
-        refuse_unknown(wishes, tuple(column.name for column in dataset.columns))
+        refuse_unknown_columns(overrides, tuple(column.name for column in dataset.columns))
         columns = tuple(
-            as_wished(column, wishes[column.name]) if column.name in wishes else column
+            with_overrides(column, overrides[column.name]) if column.name in overrides else column
             for column in dataset.columns
         )
         _keep_key_column(dataset, columns)
         _count_categories(resources, connection, dataset, columns)
         datasets.set_columns(connection, dataset_id, columns)
-        uow.record("columns.put", dataset_id, columns=len(wishes))
+        uow.record("columns.put", dataset_id, columns=len(overrides))
     return replace(dataset, columns=columns)
 
 

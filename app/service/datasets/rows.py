@@ -18,12 +18,11 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
-from app.model import Column, ColumnWish, Dataset, Kind, Notice, Part, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Storage
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
-from app.service.copies.freezing.protection import PartProtection, first_protection
-from app.service.datasets.arriving.ingest import Ingested, ingest, refuse_too_many
-from app.service.datasets.arriving.register import blob_name, dated, discard_blobs, uploading
-from app.service.datasets.pending import (
+from app.service.datasets.overlap.comparison import enter_keys, extend_sketches, sealed_sketches
+from app.service.datasets.overlap.row_fingerprints import Fingerprints
+from app.service.datasets.pending_rows import (
     ATTEMPTS,
     NewPart,
     PendingChanged,
@@ -32,10 +31,13 @@ from app.service.datasets.pending import (
     is_part,
     measured_part,
     pending_batch,
-    plain_wishes,
+    plain_overrides,
     retire_pending_keys,
     with_rows,
 )
+from app.service.datasets.protection.part_protection import PartProtection, first_protection
+from app.service.datasets.registration.ingestion import Ingested, ingest, refuse_too_many
+from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
     merged,
@@ -44,23 +46,22 @@ from app.service.datasets.secrets import (
     part_digest,
     seal_statistics,
 )
-from app.service.datasets.seen_before.comparing import enter_keys, extend_sketches, sealed_sketches
-from app.service.datasets.seen_before.fingerprinting import Fingerprints
+from app.service.events import RowsAppended, publish
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
-from app.service.sharing.deliveries.planning import rows_came
 from app.service.unit_of_work import unit_of_work
+from app.store.database.datasets import datasets, orphaned_blobs, pending_rows
+from app.store.database.datasets.pending_rows import PendingBatch
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, loose_blobs, pending
-from app.store.database.registered.pending import PendingBatch
-from app.tables.stream import DateOrder, Decimal, ReadingWishes, TableColumn, TableStream
+from app.tables.pipeline import infer_columns
+from app.tables.stream import Decimal, ReadOptions, TableColumn, TableStream
 from app.tables.values.units import refuse_other_unit
 
 
-def expected_reading(
-    resources: Resources, context: RequestContext, dataset_id: str, wishes: ReadingWishes
-) -> tuple[dict[str, Storage], ReadingWishes]:
-    """How each column of the rows to come must be read, and what is said of their text.
+def expected_options(
+    resources: Resources, context: RequestContext, dataset_id: str, options: ReadOptions
+) -> ReadOptions:
+    """Return the options by which rows to come are read as those before them.
 
     What stood for a missing cell in the rows before does so in these too.
     """
@@ -71,7 +72,8 @@ def expected_reading(
         column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
         for column in dataset.columns
     }
-    return storage, replace(wishes, missing=_together(dataset.missing_tokens, wishes.missing))
+    missing = _together(dataset.missing_tokens, options.missing)
+    return replace(options, missing=missing, storage=storage)
 
 
 def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
@@ -99,7 +101,6 @@ def append_rows(
     context: RequestContext,
     dataset_id: str,
     stream: TableStream,
-    dates: DateOrder | None = None,
     *,
     allow_versions: bool = False,
     allow_overlap: bool = False,
@@ -117,19 +118,19 @@ def append_rows(
         dataset = owned(connection, context, dataset_id)
         number = len(datasets.parts(connection, dataset_id))
         secret = open_secret(resources, connection, dataset_id)
-    wishes = {column.name: ColumnWish(kind=column.kind) for column in dataset.columns}
+    overrides = {column.name: ColumnOverrides(kind=column.kind) for column in dataset.columns}
     blob = blob_name(dataset_id, number)
     with (
         Fingerprints(resources, stream, dataset.key_column, secret) as seen,
         ExitStack() as stack,
     ):
-        stream = dated(seen.stream, wishes, dates)
+        stream = infer_columns(seen.stream, overrides)
         _check_columns(dataset, stream)
         _check_units(dataset, stream.columns)
         writer = stack.enter_context(uploading(resources, blob, stream.schema))
         if dataset.frozen:
-            wishes = plain_wishes(dataset)
-        ingested = ingest(stream, wishes, writer, resources.limits, progress)
+            overrides = plain_overrides(dataset)
+        ingested = ingest(stream, overrides, writer, resources.limits, progress)
         progress.report("appending", 1, 2)
         writer.finish()
         arrived = _Arrived(
@@ -196,7 +197,7 @@ class _Arrived:
     def _made_of(self, connection: Connection, dataset: Dataset) -> list[PendingBatch] | None:
         if not dataset.frozen:
             return None
-        together = [*pending.of(connection, dataset.id), self.batch]
+        together = [*pending_rows.of(connection, dataset.id), self.batch]
         for batches in ([self.batch], together):
             if is_part(dataset, batches):
                 return batches
@@ -218,7 +219,7 @@ class _Arrived:
                     connection, dataset_id, self.seen.runs, allow_versions=self.allow_versions
                 )
             still = [
-                one for one in pending.of(connection, dataset_id) if one not in (made_of or ())
+                one for one in pending_rows.of(connection, dataset_id) if one not in (made_of or ())
             ]
             unused: list[str] = []
             part: Part | None = None
@@ -228,10 +229,10 @@ class _Arrived:
                 unused = [one.blob for one in new.batches if one.blob != new.blob]
                 part = add_protected_part(resources, uow, dataset, new)
                 if self.batch.blob != new.blob:
-                    loose_blobs.abandon(connection, self.batch.blob)
+                    orphaned_blobs.abandon(connection, self.batch.blob)
             else:
-                number = pending.next_sequence(connection, dataset_id)
-                pending.add(connection, replace(self.batch, sequence=number))
+                number = pending_rows.next_sequence(connection, dataset_id)
+                pending_rows.add(connection, replace(self.batch, sequence=number))
             notices = extend_sketches(
                 resources,
                 connection,
@@ -286,7 +287,7 @@ class _Arrived:
         refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
         sealed = seal_statistics(resources, dataset.id, together)
         datasets.set_statistics(connection, dataset.id, sealed)
-        rows_came(resources, connection, dataset.id)
+        publish(resources, connection, RowsAppended(dataset.id))
         return part
 
 
@@ -361,7 +362,7 @@ def retire_rows(
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
         parts = datasets.parts(connection, dataset_id)
-        batches = pending.of(connection, dataset_id)
+        batches = pending_rows.of(connection, dataset_id)
     # Rows never change, so they are searched before the lock is taken.
     found = _Found(list(rows or ()), {})
     if keys is not None:

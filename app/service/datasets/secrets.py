@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 
 from app.numerics.moments import Moments
 from app.service.resources import Resources
-from app.store.database.registered import datasets
+from app.store.database.datasets import datasets
 from app.store.sealed_arrays import pack, unpack
 
 SECRET_BYTES = 32

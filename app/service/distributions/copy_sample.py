@@ -11,12 +11,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from app.errors import InvalidParameter, InvalidTable, TooLarge
+from app.errors import Hidden, InvalidParameter, InvalidTable, TooLarge
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.noise import Normal
 from app.service.context import RequestContext
-from app.service.copies.making.pieces import within
-from app.service.copies.making.release import Release, Selection, open_release
+from app.service.copies.generation.release import Release, Selection, open_release
+from app.service.copies.generation.row_ranges import within
+from app.service.copies.lookup import LAW_WITHHELD
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 
@@ -66,6 +67,8 @@ def column_of_copy(
         raise InvalidParameter(
             "an estimate is made of one numeric column with noise of its own", parameter="column"
         )
+    if column.name not in release.noise_variances:
+        raise Hidden(LAW_WITHHELD)
     if release.last - release.first > MOST_ROWS:
         raise TooLarge(f"an estimate reads {MOST_ROWS} rows of a copy", limit_rows=MOST_ROWS)
     with unit_of_work(resources, context) as uow:

@@ -19,8 +19,8 @@ from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.association import MOST_CATEGORIES
 from app.numerics.utility.pairs import Paired, associations, attenuation, corrected
 from app.service.context import RequestContext
-from app.service.copies.freezing.rows import coded_values
-from app.service.copies.making.release import Release, Selection, open_release
+from app.service.copies.generation.release import Release, Selection, open_release
+from app.service.datasets.protection.row_sample import coded_values
 from app.service.distributions.copy_sample import leading, sampled
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
@@ -70,11 +70,11 @@ class Categories:
 
 @dataclass(frozen=True)
 class Associations:
-    """Pairs of columns, (c, c): as released, and corrected for the noise. NaN where undefined."""
+    """Pairs of columns, (c, c): as released, and corrected for the noise unless its law is withheld. NaN where undefined."""
 
     names: tuple[str, ...]
     released: FloatArray
-    corrected: FloatArray
+    corrected: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,8 @@ def _associations(release: Release, table: pa.Table) -> Associations:
             columns.append(Paired.of_codes(codes, len(coded.dictionary)))
         names.append(column.name)
     as_released = associations(columns)
+    if release.applied is None:
+        return Associations(tuple(names), as_released, None)
     noised = np.isin(names, list(release.recipe.noised))
     factor = attenuation(release.applied)
     undone = as_released.copy()

@@ -10,8 +10,8 @@ from app.errors import NotFound
 from app.model import Column, Dataset, Level
 from app.service.context import RequestContext, released_columns
 from app.service.resources import Resources
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, levels
 from app.store.database.sharing import principals
 
 

@@ -9,8 +9,8 @@ from app.model import Dataset, Grant, Kind, Role
 from app.service.context import RequestContext, overseen, owned_and_locked
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
+from app.store.database.datasets import levels
 from app.store.database.engine import reading
-from app.store.database.registered import levels
 from app.store.database.sharing import grants, principals
 
 

@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound, Unauthenticated
 from app.model import Principal, Role, Session
+from app.service.authentication import Holder, authenticate, refuse_address
 from app.service.context import RequestContext, new_id, require
-from app.service.permission import Holder, authenticate, refuse_address
 from app.service.resources import Resources
 from app.service.unit_of_work import UnitOfWork, unit_of_work
 from app.store.database.engine import reading, writing

@@ -19,7 +19,7 @@ from app.service.progress import NO_PROGRESS, Progress
 from app.service.swapping.identify import roles_of
 from app.service.swapping.report import SwapReport, attribute_report, notes_of
 from app.tables.arrays.coded import Bins, CodedColumn
-from app.tables.values.cells import as_it_came
+from app.tables.values.normalisation import as_it_came
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
 from app.service.context import seed_or_new
 from app.service.progress import NO_PROGRESS, SCALE, Progress
-from app.service.synthesis.making import Made, fallbacks, make
+from app.service.synthesis.generation import Made, fallbacks, make
 from app.service.synthesis.report import (
     Comparison,
     LeakageReport,

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream
 
 CHUNK_BYTES = 2**20
 CIPHER_BLOCK = 16
@@ -27,7 +27,7 @@ CIPHER_BLOCK = 16
 class Spool(io.RawIOBase):
     """A seekable file over the bytes of `body`, and of what is appended."""
 
-    def __init__(self, body: Readable, folder: Path) -> None:
+    def __init__(self, body: ByteStream, folder: Path) -> None:
         super().__init__()
         self._cipher = AES(os.urandom(32))
         self._position = 0

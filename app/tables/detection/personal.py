@@ -12,10 +12,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from app.tables.detection.check_digits import CHECKS, LONGEST, iban, without_marks
+from app.tables.detection.check_digits import NEARLY_ALL, is_iban, national_numbers, without_marks
 from app.tables.detection.given_names import GIVEN_NAMES
 
-NEARLY_ALL = 0.8
 ENOUGH = 3
 """Fewer values that pass a check of one in ten may do so by chance."""
 
@@ -105,7 +104,7 @@ def one_of(name: str, known: frozenset[str]) -> str | None:
     return next((word for word in [*words, "".join(words)] if word in known), None)
 
 
-def named_for_people(name: str) -> str | None:
+def reason_by_name(name: str) -> str | None:
     """Why the name says that the column tells people apart."""
     word = identifying_word(name)
     return (
@@ -113,13 +112,15 @@ def named_for_people(name: str) -> str | None:
     )
 
 
-def holding_people(sample: Sequence[str]) -> str | None:
+def reason_by_values(sample: Sequence[str]) -> str | None:
     """Why the texts say so."""
     what = _recognised(sample)
     return None if what is None else f"It holds {what}, so it tells people apart."
 
 
-def numbering_people(sample: Sequence[str], values: int, span: float, *, steps: bool) -> str | None:
+def reason_by_integers(
+    sample: Sequence[str], values: int, span: float, *, steps: bool
+) -> str | None:
     """Why integers say so: they are all different, and given out rather than measured.
 
     `values` of them were seen, from the smallest to the largest over `span`.
@@ -127,11 +128,8 @@ def numbering_people(sample: Sequence[str], values: int, span: float, *, steps: 
     codes = [text.removeprefix("-") for text in sample]
     if len(codes) < FEWEST or not all(text.isdecimal() for text in codes):
         return None
-    checked = [
-        what for what, check in CHECKS.items() if sum(map(check, codes)) >= NEARLY_ALL * len(codes)
-    ]
-    if checked and len(set(codes)) >= FEWEST:
-        return f"It holds {checked[0]}, so it tells people apart."
+    if (what := national_numbers(codes, FEWEST)) is not None:
+        return f"It holds {what}, so it tells people apart."
     if len(set(codes)) < len(codes):
         return None
     lengths = {len(text) for text in codes}
@@ -163,16 +161,13 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
 
 def _recognised(values: Sequence[str]) -> str | None:
     """What the values are, as the end of a sentence; None where they are nothing personal."""
-    if not values or holding_times(values):
+    if not values or are_times(values):
         return None
-    for what, form in FORMS.items():
+    for name, form in FORMS.items():
         if _share(values, partial(_has_form, form)):
-            return what
-    plain = [without_marks(text) if len(text) <= 2 * LONGEST else "" for text in values]
-    if len(set(plain)) >= ENOUGH:
-        for what, check in CHECKS.items():
-            if _share(plain, check):
-                return what
+            return name
+    if (what := national_numbers(values, ENOUGH)) is not None:
+        return what
     if _share(values, is_phone):
         return "phone numbers"
     if _share(values, is_street):
@@ -310,7 +305,7 @@ TIMES_NOTE = (
 )
 
 
-def holding_times(sample: Sequence[str]) -> bool:
+def are_times(sample: Sequence[str]) -> bool:
     """Whether nearly all texts are times of day or durations."""
     found = sum(TIME.fullmatch(text.strip()) is not None for text in sample)
     return bool(sample) and found >= NEARLY_ALL * len(sample)
@@ -330,7 +325,7 @@ def _has_phone(text: str) -> bool:
 
 
 def _has_iban(text: str) -> bool:
-    return any(iban(without_marks(found)) for found in IBAN_WITHIN.findall(text))
+    return any(is_iban(without_marks(found)) for found in IBAN_WITHIN.findall(text))
 
 
 WITHIN: dict[str, Callable[[str], bool]] = {

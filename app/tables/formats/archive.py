@@ -1,7 +1,7 @@
-"""A zip archive in: a workbook, or one file that is a table itself.
+"""Zip archive: a workbook, or one file that is a table itself.
 
-What an archive says of its sizes is believed by most readers. Here every member is unpacked once
-and counted before anything else reads it.
+What an archive declares of its sizes is believed by most readers. Here every member is unpacked once and counted
+before anything else reads it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import zipfile
 import zlib
 
 from app.errors import InvalidTable, TooLarge, UnsupportedMediaType
-from app.tables.bodies.encoding import Counted, Readable, refuse_swollen
-from app.tables.media import Source
+from app.tables.bodies.streams import ByteStream, read_fully, refuse_swollen
+from app.tables.media import FileFormat
 
 ARCHIVE_BYTES = 128 * 2**20
 """The largest archive: it is held in memory, since its index stands at its end."""
@@ -22,12 +22,12 @@ UNPACKED_BYTES = 2**30
 LOCAL_HEADER = struct.Struct("<26xHH")
 CHUNK_BYTES = 2**20
 UNREAD_FLAGS = 0x01 | 0x20 | 0x40
-"""Encrypted, patched, strongly encrypted: what nobody unpacks here."""
+"""Encrypted, patched, strongly encrypted."""
 
-UNPACKED_HERE = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 WORKBOOKS = {
-    "xl/workbook.xml": Source.XLSX,
-    "xl/workbook.bin": Source.XLSB,
+    "xl/workbook.xml": FileFormat.XLSX,
+    "xl/workbook.bin": FileFormat.XLSB,
 }
 
 DAMAGED = (
@@ -43,22 +43,19 @@ DAMAGED = (
 """What zipfile raises for bytes that were changed: also for a name without letters, or none in UTF-8."""
 
 
-def whole_archive(body: Readable) -> bytes:
+def whole_archive(body: ByteStream) -> bytes:
     """The bytes of an archive or a workbook, or TooLarge."""
-    parts, size = [], 0
-    while data := body.read(CHUNK_BYTES):
-        parts.append(data)
-        size += len(data)
-        if size > ARCHIVE_BYTES:
-            raise TooLarge(
-                f"A workbook or archive may have {ARCHIVE_BYTES} bytes; send a larger table as CSV, "
-                "Parquet or an Arrow stream.",
-                limit_bytes=ARCHIVE_BYTES,
-            )
-    return b"".join(parts)
+    content = read_fully(body, ARCHIVE_BYTES + 1)
+    if len(content) > ARCHIVE_BYTES:
+        raise TooLarge(
+            f"A workbook or archive may have {ARCHIVE_BYTES} bytes; send a larger table as CSV, "
+            "Parquet or an Arrow stream.",
+            limit_bytes=ARCHIVE_BYTES,
+        )
+    return content
 
 
-def archived(content: bytes) -> tuple[Source, bytes]:
+def open_archive(content: bytes) -> tuple[FileFormat, bytes]:
     """What a zip archive holds: a workbook as it is, or the one file in it.
 
     InvalidTable for more than one file, TooLarge for what unpacks to too much.
@@ -67,20 +64,24 @@ def archived(content: bytes) -> tuple[Source, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             # Also what is called a folder: it can hold bytes, and readers ask by name.
             _refuse_swollen(content, archive.infolist())
-            members = [one for one in archive.infolist() if not one.is_dir()]
-            names = {one.filename for one in members}
-            for name, source in WORKBOOKS.items():
+            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+            for name, file_format in WORKBOOKS.items():
                 if name in names:
-                    return source, content
+                    return file_format, content
             if "mimetype" in names and b"opendocument.spreadsheet" in archive.read("mimetype"):
-                return Source.ODS, content
-            tables = [one for one in members if not _is_litter(one.filename)]
+                return FileFormat.ODS, content
+            # macOS puts files of its own beside the others.
+            tables = [
+                one
+                for one in names
+                if not one.startswith("__MACOSX/") and not one.endswith(".DS_Store")
+            ]
             if len(tables) != 1:
                 raise InvalidTable(
                     f"The zip archive holds {len(tables)} files; send one table at a time.",
                     files=len(tables),
                 )
-            return Source.ZIP, archive.read(tables[0])
+            return FileFormat.ZIP, archive.read(tables[0])
     except DAMAGED:
         raise InvalidTable(
             "The body is not a complete, well-formed zip archive, which a workbook (xlsx, xlsb, ods) is too: "
@@ -95,25 +96,10 @@ def archived(content: bytes) -> tuple[Source, bytes]:
         ) from None
 
 
-class Bytes:
-    """Bytes at hand as a body."""
-
-    def __init__(self, content: bytes) -> None:
-        self._file = io.BytesIO(content)
-
-    def read(self, size: int, /) -> bytes:
-        return self._file.read(size)
-
-
-def counted(content: bytes, limit: int) -> Counted:
-    """Bytes at hand as a body that is counted."""
-    return Counted(Bytes(content), limit)
-
-
 def _refuse_swollen(content: bytes, members: list[zipfile.ZipInfo]) -> None:
     total = 0
     for one in members:
-        if one.flag_bits & UNREAD_FLAGS or one.compress_type not in UNPACKED_HERE:
+        if one.flag_bits & UNREAD_FLAGS or one.compress_type not in METHODS:
             raise NotImplementedError
         name, extra = LOCAL_HEADER.unpack_from(content, one.header_offset)
         start = one.header_offset + LOCAL_HEADER.size + name + extra
@@ -129,8 +115,3 @@ def _unpacked(packed: memoryview) -> int:
     while inflate.unconsumed_tail and size <= UNPACKED_BYTES:
         size += len(inflate.decompress(inflate.unconsumed_tail, CHUNK_BYTES))
     return size
-
-
-def _is_litter(name: str) -> bool:
-    """What macOS puts beside the files."""
-    return name.startswith("__MACOSX/") or name.endswith(".DS_Store")

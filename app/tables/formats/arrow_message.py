@@ -1,9 +1,8 @@
-"""The frames of an Arrow stream, read far enough to know how much memory each would take.
+"""Messages of an Arrow stream, whose declared sizes are summed before Arrow allocates them.
 
-An encapsulated message is a prefix (0xFFFFFFFF and a length), flatbuffer metadata of that length
-and a body whose length the metadata tells. The buffers in a body may be compressed; each then
-begins with the length it unpacks to. Arrow's own reader believes these lengths and allocates, so
-they are summed here first. Slots are those of Arrow's Message.fbs.
+A message is a prefix (0xFFFFFFFF and a length), flatbuffer metadata of that length, and a body whose length the
+metadata declare. A compressed buffer begins with the length it unpacks to. Arrow's reader allocates what these lengths
+say. Slots are those of Arrow's Message.fbs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.errors import InvalidTable, TooLarge
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream, ReadOnly, read_fully
 
 BATCH_BYTES = 256 * 2**20
 """The largest record batch: more rows are sent as more batches."""
@@ -26,7 +25,7 @@ DICTIONARY, RECORD_BATCH = 2, 3
 
 
 @dataclass(frozen=True)
-class FlatTable:
+class FlatbufferTable:
     """A table of a flatbuffer, by its position."""
 
     data: bytes
@@ -40,10 +39,10 @@ class FlatTable:
         offset = self.number("<H", vtable + 4 + 2 * slot)
         return self.at + offset if offset else 0
 
-    def table(self, slot: int) -> FlatTable:
+    def table(self, slot: int) -> FlatbufferTable:
         """The table that the slot refers to."""
         field = self.field(slot)
-        return FlatTable(self.data, field + self.number("<I", field))
+        return FlatbufferTable(self.data, field + self.number("<I", field))
 
     def number(self, layout: str, at: int) -> int:
         if at < 0:
@@ -52,12 +51,10 @@ class FlatTable:
         return value
 
 
-class Messages:
-    """A body read message by message; a file to Arrow, which may then read as it likes."""
+class ArrowMessages(ReadOnly):
+    """A body read message by message, as a file of Arrow's."""
 
-    closed = False
-
-    def __init__(self, body: Readable) -> None:
+    def __init__(self, body: ByteStream) -> None:
         self._pieces = _pieces(body)
         self._piece = memoryview(b"")
 
@@ -67,14 +64,8 @@ class Messages:
         data, self._piece = self._piece[:size], self._piece[size:]
         return data
 
-    def readable(self) -> bool:
-        return True
 
-    def close(self) -> None:
-        """The body belongs to the request, which closes it."""
-
-
-def _pieces(body: Readable) -> Iterator[bytes]:
+def _pieces(body: ByteStream) -> Iterator[bytes]:
     """Prefix, metadata and body of each message in turn, none longer than `BATCH_BYTES`."""
     while prefix := _exactly(body, 4, or_nothing=True):
         yield prefix
@@ -87,7 +78,7 @@ def _pieces(body: Readable) -> Iterator[bytes]:
             raise malformed()
         metadata = _exactly(body, length)
         try:
-            message = FlatTable(metadata, struct.unpack_from("<I", metadata)[0])
+            message = FlatbufferTable(metadata, struct.unpack_from("<I", metadata)[0])
             field = message.field(3)
             content = _exactly(body, message.number("<q", field) if field else 0)
             if _unpacked_bytes(message, content) > BATCH_BYTES:
@@ -99,22 +90,18 @@ def _pieces(body: Readable) -> Iterator[bytes]:
             yield content
 
 
-def _exactly(body: Readable, size: int, *, or_nothing: bool = False) -> bytes:
+def _exactly(body: ByteStream, size: int, *, or_nothing: bool = False) -> bytes:
     """The next `size` bytes; of a body that has ended either nothing or a malformed stream."""
     if not 0 <= size <= BATCH_BYTES:
         raise _too_large()
-    parts = []
-    missing = size
-    while missing and (data := body.read(missing)):
-        parts.append(data)
-        missing -= len(data)
-    if missing and not (or_nothing and missing == size):
+    data = read_fully(body, size)
+    if len(data) < size and (data or not or_nothing):
         raise malformed()
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return data
 
 
-def _unpacked_bytes(message: FlatTable, content: bytes) -> int:
-    """What the compressed buffers of a message say they unpack to, 0 where none are."""
+def _unpacked_bytes(message: FlatbufferTable, content: bytes) -> int:
+    """The declared sizes of the compressed buffers of a message, 0 where none are."""
     field = message.field(1)
     kind = message.number("<B", field) if field else 0
     if kind not in (DICTIONARY, RECORD_BATCH):
@@ -131,7 +118,7 @@ def _unpacked_bytes(message: FlatTable, content: bytes) -> int:
     for number in range(count):
         start, length = struct.unpack_from("<qq", batch.data, buffers + 4 + 16 * number)
         if length > 0:
-            total += max(0, FlatTable(content, 0).number("<q", start))
+            total += max(0, FlatbufferTable(content, 0).number("<q", start))
     return total
 
 

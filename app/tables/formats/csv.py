@@ -1,8 +1,7 @@
-"""CSV in: dialect and types from the first block, then one pass in bounded memory.
+"""CSV parser: encoding, dialect and columns from the first blocks, then one pass in bounded memory.
 
-Missing is an empty field; in a number column also one of `MISSING_NUMBERS`. A column whose first
-block holds numbers is read as doubles, any other as text, exactly as written; one that holds nearly
-only numbers is refused. Integers with leading zeros or beyond 2⁵³ are codes and stay text.
+A column whose first block holds numbers is read as doubles, any other as text, exactly as written; one that holds
+nearly only numbers is refused. A missing cell is an empty field, in a number column also one of `MISSING_NUMBERS`.
 """
 
 from __future__ import annotations
@@ -20,22 +19,26 @@ import pyarrow.csv
 
 from app.errors import DomainError, InvalidTable
 from app.model import Limits, Storage
-from app.tables.bodies.encoding import UTF8, Readable, Rewound, Transcoded, filled, found_charset
-from app.tables.dialect.records import TextDialect, column_names, found_dialect
-from app.tables.dialect.spelling import MISSING_NUMBERS
+from app.tables.bodies.streams import (
+    ByteStream,
+    PeekedStream,
+    Utf8Stream,
+    read_fully,
+)
+from app.tables.dialect.charset import UTF8, Charset, detect_charset
+from app.tables.dialect.csv_dialect import CsvDialect, column_names, detect_dialect
+from app.tables.dialect.number_syntax import MISSING_NUMBERS
 from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
 from app.tables.stream import (
     ARROW_TYPE,
-    FOUND_OUT,
     Decimal,
+    DetectedFormat,
     Header,
-    ReadAs,
-    ReadingWishes,
-    TableColumn,
+    ReadOptions,
     TableStream,
-    read_ahead,
+    prefetched,
 )
-from app.tables.values.cells import (
+from app.tables.values.normalisation import (
     checked_names,
     first_inexact,
     inexact,
@@ -51,7 +54,8 @@ WIDE, LONGEST_BLOCK = 64, 16
 """Columns for which a block is one unit of `BLOCK_BYTES` longer, and most units of a block."""
 
 HEAD_BLOCKS = 2
-"""Units that are looked at before the rows are read: the block that tells the columns is no longer."""
+HEAD_BYTES = HEAD_BLOCKS * BLOCK_BYTES + 1
+"""What is read before the rows are: the block that tells the columns is no longer."""
 
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+)")
 RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
@@ -59,84 +63,82 @@ RAGGED = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, 
 
 @dataclass(frozen=True)
 class CsvText:
-    """All that is known of a text before its rows are read.
+    """A CSV in UTF-8, with its first blocks and its dialect.
 
     where:
-        names  what the file calls its columns, blanks and all; None where it names none
+        head  the first blocks, and one byte that tells whether more follows: Arrow takes the end of what it is given
+              for the end of the last row, so a row that the head cuts in two must not be parsed from it
     """
 
-    dialect: TextDialect
-    names: tuple[str, ...] | None
-    columns: tuple[CsvColumn, ...]
-    decimal: Decimal
-    missing: tuple[str, ...]
-    wished: Mapping[str, Storage]
+    head: bytes
+    rest: ByteStream
+    dialect: CsvDialect
 
     @property
     def header_rows(self) -> int:
         return 1 if self.dialect.header is Header.PRESENT else 0
 
 
-def read_csv(
-    body: Readable,
-    limits: Limits,
-    wished: Mapping[str, Storage],
-    wishes: ReadingWishes = FOUND_OUT,
-    format_: str = "csv",
-) -> TableStream:
-    """The table in the CSV text of `body`."""
-    head = _head(body)
-    charset = found_charset(head, wishes.encoding)
+@dataclass(frozen=True)
+class CsvSchema:
+    """Columns of a CSV by its first block.
+
+    where:
+        names  what the file calls its columns, blanks and all; None where it names none
+    """
+
+    text: CsvText
+    names: tuple[str, ...] | None
+    columns: tuple[CsvColumn, ...]
+    decimal: Decimal
+    options: ReadOptions
+
+
+def decode(body: ByteStream, options: ReadOptions) -> tuple[Charset, bytes, ByteStream]:
+    """Return the encoding of a text, its first blocks in UTF-8 and the rest."""
+    head = read_fully(body, HEAD_BYTES)
+    charset = detect_charset(head, options.encoding)
     if charset.mark or charset.name != UTF8:
-        body = Rewound(head[charset.mark :], body)
+        body = PeekedStream(head[charset.mark :], body)
         if charset.name != UTF8:
-            body = Transcoded(body, charset.name)
-        head = _head(body)
+            body = Utf8Stream(body, charset.name)
+        head = read_fully(body, HEAD_BYTES)
     if not head.strip():
         raise InvalidTable("The body is empty")
-    dialect = found_dialect(head, wishes, cut=_is_cut(head))
+    return charset, head, body
+
+
+def with_dialect(head: bytes, body: ByteStream, options: ReadOptions) -> CsvText:
+    """Return the text with its dialect, without the line by which Excel is told the delimiter."""
+    dialect = detect_dialect(head, options, cut=_is_cut(head))
     if dialect.skipped:
-        body = Rewound(head[dialect.skipped :], body)
-        head = _head(body)
-    text = _text(head, dialect, limits, wished, wishes)
-    columns = tuple(
-        TableColumn(
-            column.name,
-            column.storage,
-            column.empty,
-            column.note,
-            whole=column.whole,
-            unit=column.unit,
-        )
-        for column in text.columns
+        body = PeekedStream(head[dialect.skipped :], body)
+        head = read_fully(body, HEAD_BYTES)
+    return CsvText(head, body, dialect)
+
+
+def parse_csv(
+    text: CsvText, limits: Limits, options: ReadOptions, read_as: DetectedFormat
+) -> TableStream:
+    """Return the table of a CSV: its columns by the first block, then its rows in bounded memory."""
+    schema = _schema(text, limits, options)
+    read_as = replace(
+        read_as,
+        delimiter=text.dialect.delimiter,
+        decimal=schema.decimal,
+        header=text.dialect.header,
     )
-    read_as = ReadAs(
-        format=format_,
-        encoding=charset.name,
-        delimiter=dialect.delimiter,
-        decimal=text.decimal,
-        header=dialect.header,
-    )
-    batches = read_ahead(_batches(Rewound(head, body), text))
-    return TableStream(columns, batches, read_as=read_as)
-
-
-def _head(body: Readable) -> bytes:
-    """The first blocks, and one byte that tells whether more follows.
-
-    Arrow takes the end of what it is given for the end of the last row. That byte stands in a block
-    of its own, so that a row which the head cuts in two is never among those of the blocks before.
-    """
-    return filled(body, HEAD_BLOCKS * BLOCK_BYTES + 1)
+    batches = prefetched(_batches(PeekedStream(text.head, text.rest), schema))
+    return TableStream(schema.columns, batches, read_as=read_as)
 
 
 def _is_cut(head: bytes) -> bool:
-    return len(head) > HEAD_BLOCKS * BLOCK_BYTES
+    return len(head) == HEAD_BYTES
 
 
 def _open(
     source: io.BytesIO | pa.PythonFile,
-    dialect: TextDialect,
+    dialect: CsvDialect,
     names: list[str] | None,
     *,
     types: Mapping[str, pa.DataType] | None = None,
@@ -167,28 +169,21 @@ def _open(
     )
 
 
-def _text(
-    head: bytes,
-    dialect: TextDialect,
-    limits: Limits,
-    wished: Mapping[str, Storage],
-    wishes: ReadingWishes,
-) -> CsvText:
+def _schema(text: CsvText, limits: Limits, options: ReadOptions) -> CsvSchema:
     """The columns by the first block."""
-    unknown = CsvText(dialect, None, (), Decimal.POINT, wishes.missing, wished)
+    head, dialect = text.head, text.dialect
+    absent = dialect.header is Header.ABSENT
     found: list[str] = []
     try:
-        absent = dialect.header is Header.ABSENT
         found = _open(io.BytesIO(head), dialect, None).schema.names
         names = column_names(len(found)) if absent else [name.strip() for name in found]
         checked_names(names, limits)
-        _refuse_endless(head, unknown)
-        texts = dict.fromkeys(names if absent else found, ARROW_TYPE[Storage.TEXT])
+        _refuse_endless(text)
         reader = _open(
             io.BytesIO(head),
             dialect,
             names if absent else None,
-            types=texts,
+            types=dict.fromkeys(names if absent else found, ARROW_TYPE[Storage.TEXT]),
             columns=len(names),
             most=HEAD_BLOCKS,
         )
@@ -199,25 +194,25 @@ def _text(
         ) from None
     except pa.ArrowInvalid as error:
         odd = not _is_cut(head) and head.count(b'"') % 2 == 1
-        raise _told(error, replace(unknown, columns=_unread(found)), odd_quotes=odd) from None
+        columns = tuple(CsvColumn(name.strip(), Storage.TEXT) for name in found)
+        unknown = CsvSchema(text, None, columns, Decimal.POINT, options)
+        raise _translated(error, unknown, odd_quotes=odd) from None
     if written is None:
         raise InvalidTable("The table has column names and no rows")
-    if len(names) == 1 and wishes.delimiter is None:
+    if len(names) == 1 and options.delimiter is None:
         _refuse_hidden_columns(names[0], written.column(0))
     if any(pc.any(pc.match_substring(c, "\0")).as_py() for c in written.columns):
         raise InvalidTable("The text holds bytes 0, which no text has; save the table anew as CSV.")
     cells = [pc.utf8_ltrim_whitespace(c) if dialect.spaced else c for c in written.columns]
-    columns, decimal = csv_columns(names, cells, wished, wishes.decimal, wishes.missing)
-    return replace(
-        unknown, names=None if absent else tuple(found), columns=columns, decimal=decimal
-    )
+    columns, decimal = csv_columns(names, cells, options)
+    return CsvSchema(text, None if absent else tuple(found), columns, decimal, options)
 
 
-def _refuse_endless(head: bytes, text: CsvText) -> None:
+def _refuse_endless(text: CsvText) -> None:
     """InvalidTable when not even the first row ends within the head."""
-    if not _is_cut(head):
+    if not _is_cut(text.head):
         return
-    lines = io.StringIO(head.decode(errors="replace"), newline="")
+    lines = io.StringIO(text.head.decode(errors="replace"), newline="")
     records = csv.reader(lines, delimiter=text.dialect.delimiter)
     found = islice((record for record in records if record), text.header_rows + 1)
     if len(list(found)) <= text.header_rows or not lines.read(1):
@@ -236,43 +231,39 @@ def _refuse_hidden_columns(name: str, cells: pa.Array) -> None:
             )
 
 
-def _unread(names: list[str]) -> tuple[CsvColumn, ...]:
-    return tuple(CsvColumn(name.strip(), Storage.TEXT) for name in names)
-
-
-def _batches(body: Rewound, text: CsvText) -> Iterator[pa.RecordBatch]:
-    names = [column.name for column in text.columns]
+def _batches(body: PeekedStream, schema: CsvSchema) -> Iterator[pa.RecordBatch]:
+    names = [column.name for column in schema.columns]
     types = [
-        ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in text.columns
+        ARROW_TYPE[Storage.TEXT if column.marked else column.storage] for column in schema.columns
     ]
     first_row = 1
     last: pa.RecordBatch | None = None
     try:
         reader = _open(
             pa.PythonFile(body, mode="r"),
-            text.dialect,
-            names if text.names is None else None,
-            types=dict(zip(text.names or names, types, strict=True)),
+            schema.text.dialect,
+            names if schema.names is None else None,
+            types=dict(zip(schema.names or names, types, strict=True)),
             columns=len(names),
-            decimal=text.decimal,
-            missing=text.missing,
+            decimal=schema.decimal,
+            missing=schema.options.missing,
         )
         for batch in reader:
             arrays = [
-                _checked(values, column, text, first_row)
-                for values, column in zip(batch.columns, text.columns, strict=True)
+                _checked(values, column, schema, first_row)
+                for values, column in zip(batch.columns, schema.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=names)
             first_row += batch.num_rows
             last = batch if batch.num_rows else last
     except pa.ArrowException as error:
         odd = body.ended and body.quotes % 2 == 1
-        raise _told(error, text, first_row, odd_quotes=odd) from None
+        raise _translated(error, schema, first_row, odd_quotes=odd) from None
     if last is not None:
         _refuse_open_quote(last, body, first_row - 1)
 
 
-def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
+def _refuse_open_quote(batch: pa.RecordBatch, body: PeekedStream, row: int) -> None:
     """InvalidTable when the last cell goes on to the end of the text: its quote was never closed.
 
     A quote inside a text without quotes is a character, so an odd number of them alone is no fault.
@@ -288,32 +279,34 @@ def _refuse_open_quote(batch: pa.RecordBatch, body: Rewound, row: int) -> None:
         )
 
 
-def _checked(values: pa.Array, column: CsvColumn, text: CsvText, first_row: int) -> pa.Array:
+def _checked(values: pa.Array, column: CsvColumn, schema: CsvSchema, first_row: int) -> pa.Array:
     if column.marked:
-        return numbers_of(values, column, text.decimal, text.missing, first_row)
+        return numbers_of(values, column, schema.decimal, schema.options.missing, first_row)
     if column.storage is Storage.TEXT:
-        return without_empty(pc.utf8_ltrim_whitespace(values) if text.dialect.spaced else values)
+        return without_empty(
+            pc.utf8_ltrim_whitespace(values) if schema.text.dialect.spaced else values
+        )
     refuse_not_finite(values, column.name, first_row)
     if column.whole and (at := first_inexact(values)) is not None:
         raise inexact(column.name, first_row + at)
     return values
 
 
-def _told(
-    error: pa.ArrowException, text: CsvText, first_row: int = 1, *, odd_quotes: bool = False
+def _translated(
+    error: pa.ArrowException, schema: CsvSchema, first_row: int = 1, *, odd_quotes: bool = False
 ) -> DomainError:
-    """Arrow's complaint without the value that it quotes, when the rows before `first_row` are read."""
+    """Arrow's error as one without values; the rows before `first_row` were read."""
     complaint = str(error)
     if ragged := RAGGED.match(complaint):
-        row = int(ragged[1]) - text.header_rows
+        row = int(ragged[1]) - schema.text.header_rows
         return _ragged(row, int(ragged[3]), int(ragged[2]), odd_quotes=odd_quotes)
     if conversion := CONVERSION.match(complaint):
         position = int(conversion[1])
-        columns = text.columns
+        columns = schema.columns
         name = columns[position].name if columns else f"#{position + 1}"
-        row = int(conversion[2]) - text.header_rows
+        row = int(conversion[2]) - schema.text.header_rows
         if conversion[3] == "double":
-            return not_a_number(name, row, wished=name in text.wished)
+            return not_a_number(name, row, overridden=name in schema.options.storage)
         return InvalidTable(
             f"Column {name!r} is not valid UTF-8 in row {row}; name the encoding of the text with "
             "the parameter `encoding`.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,20 +10,20 @@ import pyarrow.compute as pc
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Storage
-from app.tables.dialect.spelling import (
+from app.tables.dialect.number_syntax import (
     MISSING_NUMBERS,
     SIGN,
     USUAL_MARKS,
-    SpelledColumn,
-    found_decimal,
+    NumberCandidates,
+    detect_decimal,
     is_total,
+    matches_number,
     spelled,
-    spells_number,
     without_marks,
 )
-from app.tables.stream import Decimal
-from app.tables.values.cells import first_inexact
+from app.tables.stream import Decimal, ReadOptions, TableColumn
 from app.tables.values.dates import COMPACT
+from app.tables.values.normalisation import first_inexact
 from app.tables.values.units import CURRENCY_OR_PERCENT, PERCENT, PLAIN, different_units
 
 CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
@@ -59,46 +59,32 @@ NEARLY_NUMBERS = {
 
 
 @dataclass(frozen=True)
-class CsvColumn:
-    """A column of a CSV.
+class CsvColumn(TableColumn):
+    """A column of a CSV; `marked` where its numbers have marks that Arrow does not read.
 
-    where:
-        marked  its numbers have marks that Arrow does not read
-        whole   only integers were seen, so that each must be one that a double holds
-        empty   nothing was seen but missing cells
-        note    what the owner should know of the reading
-        unit    the sign that its numbers have, empty for none; None for text and where none was seen
+    A `whole` one had integers only in its first cells, so each must be one that a double holds.
     """
 
-    name: str
-    storage: Storage
     marked: bool = False
-    whole: bool = False
-    empty: bool = False
-    note: str | None = None
-    unit: str | None = None
 
 
 def csv_columns(
-    names: Sequence[str],
-    cells: Sequence[pa.Array],
-    wished: Mapping[str, Storage],
-    decimal: Decimal | None,
-    missing: tuple[str, ...],
+    names: Sequence[str], cells: Sequence[pa.Array], options: ReadOptions
 ) -> tuple[tuple[CsvColumn, ...], Decimal]:
     """The columns by their first cells, and the decimal sign of the file.
 
     InvalidTable for two plausible decimal signs and for a column that is nearly all numbers;
-    InvalidParameter where the caller wished for numbers and some are not.
+    InvalidParameter where the options say numbers and some are not.
     """
-    absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
+    absent = pa.array({*MISSING_NUMBERS, *options.missing}, pa.large_string())
+    storage = options.storage
     looked = [
-        None if wished.get(name) is Storage.TEXT else spelled(name, _present(texts, absent))
+        None if storage.get(name) is Storage.TEXT else spelled(name, _present(texts, absent))
         for name, texts in zip(names, cells, strict=True)
     ]
-    sign = found_decimal([one for one in looked if one is not None], decimal)
+    sign = detect_decimal([one for one in looked if one is not None], options.decimal)
     return tuple(
-        _column(name, texts, one, wished.get(name), sign, absent)
+        _column(name, texts, one, storage.get(name), sign, absent)
         for name, texts, one in zip(names, cells, looked, strict=True)
     ), sign
 
@@ -109,9 +95,9 @@ def numbers_of(
     """The doubles that spelled numbers are; InvalidTable for cells that are none."""
     absent = pa.array({*MISSING_NUMBERS, *missing}, pa.large_string())
     present = _without(texts, absent)
-    number = spells_number(present, decimal)
+    number = matches_number(present, decimal)
     if pc.all(number).as_py() is False:
-        raise _stray(column.name, present, number, first_row, wished=False)
+        raise _stray(column.name, present, number, first_row, overridden=False)
     if column.unit is not None:
         _refuse_other_signs(column.name, present, column.unit, first_row)
     return without_marks(present, decimal).cast(pa.float64())
@@ -131,46 +117,46 @@ def _present(texts: pa.Array, absent: pa.Array) -> pa.Array:
 def _column(
     name: str,
     texts: pa.Array,
-    looked: SpelledColumn | None,
-    wish: Storage | None,
+    looked: NumberCandidates | None,
+    storage: Storage | None,
     decimal: Decimal,
     absent: pa.Array,
 ) -> CsvColumn:
     if looked is None:
         return CsvColumn(name, Storage.TEXT)
     if looked.values == 0:
-        return CsvColumn(name, wish or Storage.TEXT, empty=True)
+        return CsvColumn(name, storage or Storage.TEXT, empty=True)
     spelling = looked.spellings[decimal]
     present = _present(texts, absent)
-    if wish is None and not (looked.is_numeric and spelling.count >= 0.9 * looked.values):
+    if storage is None and not (looked.is_numeric and spelling.count >= 0.9 * looked.values):
         if spelling.count >= 2 and spelling.count == looked.values - 1:
             _refuse_units_below(name, texts, decimal)
         _refuse_nearly_numbers(name, present)
         _refuse_numbers_with_marks(name, texts, spelling.number, present, absent)
         return CsvColumn(name, Storage.TEXT)
-    if wish is None and pc.all(pc.match_substring_regex(present, COMPACT)).as_py():
+    if storage is None and pc.all(pc.match_substring_regex(present, COMPACT)).as_py():
         return CsvColumn(name, Storage.TEXT)
-    if wish is None and (reason := _code(present, spelling.plain)) is not None:
+    if storage is None and (reason := _code(present, spelling.plain)) is not None:
         return CsvColumn(name, Storage.TEXT, note=reason)
     if spelling.count < looked.values:
         number = pc.or_(
-            pc.fill_null(spells_number(texts, decimal), True),
+            pc.fill_null(matches_number(texts, decimal), True),
             pc.fill_null(pc.is_in(pc.utf8_trim_whitespace(texts), absent), True),
         )
-        raise _stray(name, texts, number, 1, wished=wish is not None)
+        raise _stray(name, texts, number, 1, overridden=storage is not None)
     marked = pc.all(spelling.plain).as_py() is False
     whole = not marked and pc.all(pc.match_substring_regex(present, INTEGER)).as_py() is True
-    if wish is None and not marked and not whole:
+    if storage is None and not marked and not whole:
         _refuse_powers(name, present)
     unit = _unit(name, _without(texts, absent)) if marked else PLAIN
     note = _note(unit) if marked else None
-    return CsvColumn(name, Storage.NUMBER, marked, whole, note=note, unit=unit)
+    return CsvColumn(name, Storage.NUMBER, note=note, whole=whole, unit=unit, marked=marked)
 
 
 def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
     """InvalidTable when the first cell alone is no number, as in a row of units below the names."""
     first = texts[0].as_py()
-    if first and not spells_number(texts.slice(0, 1), decimal)[0].as_py():
+    if first and not matches_number(texts.slice(0, 1), decimal)[0].as_py():
         raise InvalidTable(
             f"Column {name!r} holds numbers but in row 1, which may tell units or go on with the names:"
             f' leave that row out, or say columns={{"{name}": "categorical"}} to have the column read as'
@@ -207,7 +193,7 @@ def _refuse_numbers_with_marks(
     if pc.all(pc.or_(number, marked)).as_py() and len(pc.unique(present.filter(number))) > 1:
         trimmed = pc.utf8_trim_whitespace(texts)
         known = pc.or_(pc.is_in(trimmed, absent), pc.invert(pc.is_in(trimmed, marks)))
-        raise _stray(name, texts, pc.fill_null(known, True), 1, wished=False)
+        raise _stray(name, texts, pc.fill_null(known, True), 1, overridden=False)
 
 
 def _unread_numbers(name: str, what: str) -> InvalidTable:
@@ -289,7 +275,7 @@ def _refuse_other_signs(name: str, cells: pa.Array, unit: str, first_row: int) -
 
 
 def _stray(
-    name: str, texts: pa.Array, number: pa.Array, first_row: int, *, wished: bool
+    name: str, texts: pa.Array, number: pa.Array, first_row: int, *, overridden: bool
 ) -> DomainError:
     """The error for a column of numbers that holds something else, with up to five rows of it."""
     strays = pc.invert(pc.fill_null(number, True))
@@ -308,7 +294,7 @@ def _stray(
             "Correct them, name what stands for a missing cell with the parameter `missing`, or "
             f'say columns={{"{name}": "categorical"}} to have the column read as text.'
         )
-    kind = InvalidParameter if wished else InvalidTable
+    kind = InvalidParameter if overridden else InvalidTable
     return kind(
         f"Column {name!r} holds numbers and something else in {where}{more}. {remedy}",
         column=name,

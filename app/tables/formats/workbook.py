@@ -1,155 +1,124 @@
-"""A table as an Excel workbook of one sheet, written batch by batch.
+"""Workbook parser (xlsx, xlsb, xls, ods): one sheet, extracted as CSV and parsed as that.
 
-Texts are inline strings, which no program takes for formulas. Dates are Excel's, where it has them; a
-missing cell is absent. The same table is the same bytes: nothing in the file tells when it was made.
+A sheet has types cell by cell, not by column, and people put into cells what they put into a CSV: stray marks, totals,
+titles.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import zipfile
-from collections.abc import Callable, Iterator
-from typing import IO, Protocol, TypeVar, cast
-from xml.sax.saxutils import escape
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-import polars as pl
-import pyarrow as pa
+from app.model import Notice, Storage
+from app.tables.bodies.spool import Spool
+from app.tables.dialect.number_syntax import MISSING_NUMBERS
+from app.tables.media import FileFormat
+from app.tables.sheets.number_formats import SHARE
+from app.tables.sheets.sandbox import read_sheet
+from app.tables.sheets.summary import SheetRequest, SheetSummary
+from app.tables.stream import Header, ReadOptions, TableColumn, TableStream
+from app.tables.values.units import CURRENCY_OR_PERCENT, PLAIN, different_units
 
-from app.errors import NotAcceptable
+READ_IN_TEXTS = re.compile(CURRENCY_OR_PERCENT)
+LONGEST_UNIT = 8
+"""A longer text of a number format may be anything: it is not repeated."""
 
-MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_575, 16_384, 32_767
-"""What a sheet holds below its header, and what a cell holds."""
-
-FIRST_DAY = dt.date(1900, 3, 1)
-"""Before it Excel counts a 29 February 1900 that never was: such dates are written as text."""
-
-ZERO_DAY = dt.date(1899, 12, 30)
-UNWRITABLE = [chr(code) for code in range(32) if code not in (9, 10, 13)] + ["\ufffe", "\uffff"]
-"""Characters that XML cannot hold; the format has a way of its own to write them."""
-
-OPEN = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-KIND = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-
-PARTS = {
-    "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-    f'<Override PartName="/xl/workbook.xml" ContentType="{KIND}.sheet.main+xml"/>'
-    f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{KIND}.worksheet+xml"/>'
-    f'<Override PartName="/xl/styles.xml" ContentType="{KIND}.styles+xml"/></Types>',
-    "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
-    f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-    "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}">'
-    '<sheets><sheet name="rows" sheetId="1" r:id="r1"/></sheets></workbook>',
-    "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{PACKAGE}/relationships">'
-    f'<Relationship Id="r1" Type="{OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>'
-    f'<Relationship Id="r2" Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
-    "xl/styles.xml": f'<styleSheet xmlns="{MAIN}">'
-    '<fonts count="1"><font/></fonts>'
-    '<fills count="2"><fill><patternFill patternType="none"/></fill>'
-    '<fill><patternFill patternType="gray125"/></fill></fills>'
-    '<borders count="1"><border/></borders>'
-    '<cellStyleXfs count="1"><xf/></cellStyleXfs>'
-    '<cellXfs count="2"><xf/><xf numFmtId="14" applyNumberFormat="1"/></cellXfs>'
-    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
-}
-SHEET = f'<worksheet xmlns="{MAIN}"><sheetData>'
-SHEET_END = "</sheetData></worksheet>"
-
-T = TypeVar("T")
+MOST_NAMES = 10
+LEAVE_OUT = "Take out of the file what is not to be part of the data set."
 
 
-class Sink(Protocol):
-    """What is written to, and emptied after each step."""
-
-    def take(self) -> list[bytes]: ...
-
-
-class Batches(Protocol):
-    """As in `writing`."""
-
-    def __call__(self, then: Callable[[pa.RecordBatch], T], /) -> Iterator[T]: ...
-
-
-def write_workbook(batches: Batches, schema: pa.Schema, sink: Sink) -> Iterator[bytes]:
-    """The bytes of the workbook; NotAcceptable as soon as there are more rows than a sheet holds."""
-    if len(schema) > MOST_COLUMNS:
-        raise _too_large(f"{MOST_COLUMNS} columns")
-    rows = 0
-    with zipfile.ZipFile(cast("IO[bytes]", sink), "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in PARTS.items():
-            archive.writestr(_entry(name), OPEN + content)
-        with archive.open(_entry("xl/worksheets/sheet1.xml"), "w", force_zip64=True) as sheet:
-            header = "".join(_text_cell(_harmless(name)) for name in schema.names)
-            sheet.write(f"{OPEN}{SHEET}<row>{header}</row>".encode())
-            for count, lines in batches(lambda batch: (batch.num_rows, _rows(batch))):
-                rows += count
-                if rows > MOST_ROWS:
-                    raise _too_large(f"{MOST_ROWS} rows below its header")
-                sheet.write(lines)
-                yield from sink.take()
-            sheet.write(SHEET_END.encode())
-    yield from sink.take()
-
-
-def _rows(batch: pa.RecordBatch) -> bytes:
-    if not batch.num_rows:
-        return b""
-    frame = pl.DataFrame(pl.from_arrow(batch))
-    cells = [_cells(frame.get_column(name)) for name in frame.columns]
-    lines = pl.select(pl.concat_str([pl.lit("<row>"), *cells, pl.lit("</row>")]).str.join(""))
-    return str(lines.item()).encode()
-
-
-def _cells(values: pl.Series) -> pl.Series:
-    """A column as cells, missing ones empty."""
-    if values.dtype == pl.Date:
-        days = (values - ZERO_DAY).dt.total_days().cast(pl.String)
-        early = values < FIRST_DAY
-        made = pl.select(
-            pl.when(early)
-            .then(pl.concat_str([pl.lit(TEXT), values.dt.to_string("%Y-%m-%d"), pl.lit(TEXT_END)]))
-            .otherwise(pl.concat_str([pl.lit('<c s="1"><v>'), days, pl.lit("</v></c>")]))
-        ).to_series()
-    elif values.dtype.is_numeric():
-        number = values.fill_nan(None) if values.dtype.is_float() else values
-        digits = number.cast(pl.String)
-        made = pl.select(pl.concat_str([pl.lit("<c><v>"), digits, pl.lit("</v></c>")])).to_series()
-    else:
-        said = values.cast(pl.String)
-        if (said.str.len_chars() > MOST_CHARACTERS).any():
-            raise _too_large(f"{MOST_CHARACTERS} characters in a cell")
-        # A text that looks like a character written by its number is not one.
-        literal = said.str.replace_all(r"_(x[0-9A-Fa-f]{4}_)", "_x005F_${1}")
-        plain = literal.str.replace_many(
-            ["&", "<", ">", *UNWRITABLE],
-            ["&amp;", "&lt;", "&gt;", *(f"_x{ord(one):04X}_" for one in UNWRITABLE)],
-        )
-        made = pl.select(pl.concat_str([pl.lit(TEXT), plain, pl.lit(TEXT_END)])).to_series()
-    return made.fill_null("<c/>")
-
-
-TEXT, TEXT_END = '<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
-
-
-def _text_cell(text: str) -> str:
-    return f"{TEXT}{escape(text)}{TEXT_END}"
-
-
-def _harmless(text: str) -> str:
-    return "".join(f"_x{ord(one):04X}_" if one in UNWRITABLE else one for one in text)
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    return entry
-
-
-def _too_large(what: str) -> NotAcceptable:
-    return NotAcceptable(
-        f"An Excel sheet holds {what}; ask for another format, fewer rows or fewer columns.",
-        supported=["text/csv", "application/vnd.apache.parquet"],
+def extract_sheet(
+    content: bytes, file_format: FileFormat, options: ReadOptions, spool_folder: Path
+) -> tuple[SheetSummary, Spool, ReadOptions]:
+    """Return the one sheet that has cells, or the one named, as CSV, and the options to read that with."""
+    request = SheetRequest(
+        source=str(file_format),
+        sheet=options.sheet,
+        header=options.header is not Header.ABSENT,
+        missing=[*MISSING_NUMBERS, *options.missing],
+        texts=[name for name, storage in options.storage.items() if storage is Storage.TEXT],
     )
+    summary, text = read_sheet(content, request, spool_folder)
+    return summary, text, replace(options, delimiter=",", encoding="utf-8")
+
+
+def with_sheet(stream: TableStream, summary: SheetSummary, file_format: FileFormat) -> TableStream:
+    """Return the stream of a sheet with the units in which its cells are shown, and notices on hidden ones."""
+    return replace(
+        stream,
+        columns=tuple(
+            _with_unit(column, summary.units.get(str(place), {}))
+            for place, column in enumerate(stream.columns)
+        ),
+        read_as=replace(
+            stream.read_as,
+            format=str(file_format),
+            encoding=None,
+            delimiter=None,
+            sheet=summary.name,
+        ),
+        notices=_notices(summary, stream.columns),
+    )
+
+
+def _with_unit(column: TableColumn, units: Mapping[str, str]) -> TableColumn:
+    """The column with the unit that its numbers are shown in; InvalidTable for several of them."""
+    if column.storage is not Storage.NUMBER:
+        return column
+    if len(units) > 1:
+        raise different_units(
+            column.name,
+            {_shown(unit): f"in cell {cell}" for unit, cell in units.items()},
+            remedy="give all cells of the column one number format in the spreadsheet program",
+        )
+    unit = next(iter(units), PLAIN)
+    if unit == PLAIN:
+        return column
+    note = (
+        "Its cells are shown as percent: 12.3 % is kept as 0.123, as the workbook has it."
+        if unit == SHARE
+        else f"Its cells are shown with {_shown(unit)}, which was left out."
+    )
+    # Only what a text can have is kept: rows to come may be texts.
+    kept = unit if READ_IN_TEXTS.fullmatch(unit) else PLAIN
+    return replace(column, unit=kept, note=" ".join(filter(None, (column.note, note))))
+
+
+def _shown(unit: str) -> str:
+    return unit if unit == SHARE or len(unit) <= LONGEST_UNIT else "a text"
+
+
+def _notices(summary: SheetSummary, columns: Sequence[TableColumn]) -> tuple[Notice, ...]:
+    """A word on rows, columns and a sheet that were read and that a person does not see."""
+    found = []
+    if not summary.visible:
+        found.append(
+            Notice(
+                "hidden-sheet",
+                f"Hidden in the workbook, and read all the same: the sheet {summary.name!r}. {LEAVE_OUT}",
+            )
+        )
+    if summary.hidden_rows:
+        rows = "row," if summary.hidden_rows == 1 else "rows, the first of them"
+        found.append(
+            Notice(
+                "hidden-rows",
+                f"Hidden or filtered out in the sheet, and read all the same: {summary.hidden_rows} {rows}"
+                f" row {summary.hidden_row} of the sheet. {LEAVE_OUT}",
+            )
+        )
+    names = [columns[place].name for place in summary.hidden_columns if place < len(columns)]
+    if names:
+        told = ", ".join(map(repr, names[:MOST_NAMES]))
+        more = f" and {len(names) - MOST_NAMES} others" if len(names) > MOST_NAMES else ""
+        found.append(
+            Notice(
+                "hidden-columns",
+                f"Hidden in the sheet, and read all the same: the column"
+                f"{'s' if len(names) > 1 else ''} {told}{more}. {LEAVE_OUT}",
+                column=names[0] if len(names) == 1 else None,
+            )
+        )
+    return tuple(found)

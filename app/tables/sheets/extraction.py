@@ -15,19 +15,20 @@ import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TextIO
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
-from app.tables.sheets.layout import Layout
-from app.tables.sheets.markup import NOT_XML
+from app.tables.dialect.number_syntax import numbers_among
+from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.ods import read_ods_layout
 from app.tables.sheets.sheet import Cell, Sheet, cell_name, is_filled
 from app.tables.sheets.summary import SheetRequest, SheetSummary
 from app.tables.sheets.xlsx import read_xlsx_layout
+from app.tables.sheets.xml_walk import NOT_XML
 
 DAMAGED = (
     CalamineError,
@@ -94,16 +95,16 @@ def extract(
     return _summary(sheet, layout, header_rows, request.missing), lambda out: _write(rows, out)
 
 
-def _chosen(book: CalamineWorkbook, wished: str | None) -> Sheet:
+def _chosen(book: CalamineWorkbook, named: str | None) -> Sheet:
     names = book.sheet_names
-    if wished is not None:
-        if wished not in names:
+    if named is not None:
+        if named not in names:
             raise InvalidParameter(
                 f"The workbook has no sheet of that name; it has {', '.join(names)}.",
                 parameter="sheet",
                 sheets=names,
             )
-        return _sheet(book, wished)
+        return _sheet(book, named)
     filled = [sheet for name in names if (sheet := _sheet(book, name)).cells]
     if len(filled) > 1:
         told = [sheet.name for sheet in filled]
@@ -135,10 +136,10 @@ def _sheet(book: CalamineWorkbook, name: str) -> Sheet:
     )
 
 
-def _layout(content: bytes, source: str, sheet: Sheet) -> Layout:
+def _layout(content: bytes, source: str, sheet: Sheet) -> SheetLayout:
     """What the sheet shows beside values, as far as its format lets it be seen."""
     columns = sheet.left + max(map(len, sheet.cells), default=0)
-    layout = Layout(sheet.bottom, columns, merged=[*sheet.merged])
+    layout = SheetLayout(sheet.bottom, columns, merged=[*sheet.merged])
     if source in ("xlsx", "ods"):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if source == "xlsx":
@@ -148,7 +149,7 @@ def _layout(content: bytes, source: str, sheet: Sheet) -> Layout:
     return layout
 
 
-def _refuse_errors(layout: Layout, missing: Sequence[str]) -> None:
+def _refuse_errors(layout: SheetLayout, missing: Sequence[str]) -> None:
     """InvalidTable for formulas that failed, unless the sender takes their cells as missing."""
     unsaid = sorted(layout.errors.difference(missing))[:MOST_NAMED]
     if unsaid:
@@ -177,7 +178,7 @@ def _not_computed(sheet: Sheet, place: tuple[int, int], *, header: bool) -> Inva
     )
 
 
-def _refuse_merged(sheet: Sheet, layout: Layout, header_rows: int) -> None:
+def _refuse_merged(sheet: Sheet, layout: SheetLayout, header_rows: int) -> None:
     """InvalidTable for cells below the names that are one cell, of which all but the first would be missing."""
     first_row = next((at for at, _ in sheet.records(header_rows)), sheet.bottom)
     for (top, left), (bottom, right) in layout.merged:
@@ -215,11 +216,11 @@ def _refuse_dates_and_numbers(rows: list[list[Cell]], request: SheetRequest) -> 
 
 
 def _summary(
-    sheet: Sheet, layout: Layout, header_rows: int, missing: Sequence[str]
+    sheet: Sheet, layout: SheetLayout, header_rows: int, missing: Sequence[str]
 ) -> SheetSummary:
     records = list(sheet.records(header_rows))
     hidden = [at for at, _ in records if at in layout.hidden_rows]
-    absent = frozenset(_numbers(missing))
+    absent = frozenset(numbers_among(missing))
     width = max(len(row) for _, row in records) if records else 0
     units: dict[str, dict[str, str]] = {}
     for place in range(width):
@@ -242,14 +243,6 @@ def _summary(
         ],
         units=units,
     )
-
-
-def _numbers(missing: Sequence[str]) -> Iterator[float]:
-    for token in missing:
-        try:
-            yield float(token)
-        except ValueError:
-            continue
 
 
 def _write(rows: list[list[Cell]], out: TextIO) -> None:

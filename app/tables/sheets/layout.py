@@ -11,7 +11,7 @@ MOST_UNITS = 256
 
 
 @dataclass(repr=False)
-class Layout:
+class SheetLayout:
     """What a sheet shows, by rows and columns of the whole sheet, from 0.
 
     where:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import IO
 
-from app.tables.sheets.markup import Attributes, walk
+from app.tables.sheets.xml_walk import Attributes, walk
 from app.tables.values.units import CURRENCY, PLAIN
 
 SHARE = "shown as %"

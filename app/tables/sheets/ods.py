@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import zipfile
 
-from app.tables.sheets.layout import Layout
-from app.tables.sheets.markup import Attributes, local, walk
+from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.number_formats import SHARE
+from app.tables.sheets.xml_walk import Attributes, local, walk
 from app.tables.values.units import PLAIN
 
 CONTENT = "content.xml"
@@ -19,7 +19,7 @@ SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "INR": "₹"}
 MOST_REPEATED = 2**30
 
 
-def read_ods_layout(archive: zipfile.ZipFile, sheet: str, layout: Layout) -> None:
+def read_ods_layout(archive: zipfile.ZipFile, sheet: str, layout: SheetLayout) -> None:
     """Fill in what the sheet of that name shows."""
     cells = _Cells(sheet, layout)
     with archive.open(CONTENT) as file:
@@ -36,7 +36,7 @@ class _Cells:
         repeated       how often the present row comes
     """
 
-    def __init__(self, sheet: str, layout: Layout) -> None:
+    def __init__(self, sheet: str, layout: SheetLayout) -> None:
         self._sheet = sheet
         self._layout = layout
         self._depth = 0

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.errors import DomainError, InvalidParameter, InvalidTable
-from app.tables.bodies.encoding import Counted, Readable
 from app.tables.bodies.spool import Spool
+from app.tables.bodies.streams import ByteStream, CountedStream
 from app.tables.sheets.summary import SheetRequest, SheetSummary
 
 PROGRAM = "app.tables.sheets.extraction"
@@ -50,7 +50,9 @@ def read_sheet(content: bytes, request: SheetRequest, folder: Path) -> tuple[She
             sink.write(json.dumps(asdict(request)).encode() + b"\n")
             sink.write(content)
         first_line = process.stdout.readline(SUMMARY_BYTES)
-        text = Spool(Counted(cast("Readable", process.stdout), OUTPUT_BYTES, "sheet"), folder)
+        text = Spool(
+            CountedStream(cast("ByteStream", process.stdout), OUTPUT_BYTES, "sheet"), folder
+        )
         ended_well = process.wait() == 0
     try:
         if not ended_well:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import zipfile
 from functools import lru_cache
 
-from app.tables.sheets.layout import Layout
-from app.tables.sheets.markup import Attributes, walk
+from app.tables.sheets.layout import SheetLayout
 from app.tables.sheets.number_formats import units_of_styles
+from app.tables.sheets.xml_walk import Attributes, walk
 from app.tables.values.units import PLAIN
 
 WORKBOOK, RELATIONS, STYLES = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml"
@@ -23,7 +23,7 @@ MOST_ROWS = 2**20
 """What a sheet has; another number of a row is a lie about where its cells stand."""
 
 
-def read_xlsx_layout(archive: zipfile.ZipFile, sheet: int, layout: Layout) -> None:
+def read_xlsx_layout(archive: zipfile.ZipFile, sheet: int, layout: SheetLayout) -> None:
     """Fill in what the sheet of that number shows; LookupError where the workbook does not lead to it."""
     units: list[str] = []
     if STYLES in archive.namelist():
@@ -44,7 +44,7 @@ class _Cells:
         inside       whether the walk is in the value of a cell
     """
 
-    def __init__(self, layout: Layout, style_codes: dict[str, int]) -> None:
+    def __init__(self, layout: SheetLayout, style_codes: dict[str, int]) -> None:
         self._layout = layout
         self._style_codes = style_codes
         self._row = self._column = -1

@@ -54,7 +54,7 @@ MOST_ROWS = 5
 
 
 @dataclass(frozen=True)
-class DateForm:
+class DateFormat:
     """How the dates of a column are written."""
 
     pattern: str
@@ -63,7 +63,6 @@ class DateForm:
 
 def with_dates(
     stream: TableStream,
-    order: DateOrder | None,
     kept: Collection[str] = (),
     sought: Collection[str] = (),
 ) -> TableStream:
@@ -76,11 +75,14 @@ def with_dates(
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
         return stream
-    forms: dict[str, DateForm] = {}
+    forms: dict[str, DateFormat] = {}
     for column in stream.columns:
         if column.storage is Storage.TEXT and column.name not in kept:
-            form = found_form(
-                column.name, first.column(column.name), order, sought=column.name in sought
+            form = detect_date_format(
+                column.name,
+                first.column(column.name),
+                stream.date_order,
+                sought=column.name in sought,
             )
             if form is not None:
                 forms[column.name] = form
@@ -94,14 +96,14 @@ def with_dates(
 def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
     """The table with texts that are dates as numbers of days, which its schema remembers.
 
-    Texts that are dates only in part stay texts. InvalidTable where day and month may change places.
+    TextBuffers that are dates only in part stay texts. InvalidTable where day and month may change places.
     """
     for place, field in enumerate(table.schema):
         if not pa.types.is_large_string(field.type):
             continue
         texts = pa.concat_arrays([pa.array([], field.type), *table.column(place).chunks])
         try:
-            form = found_form(field.name, texts, order)
+            form = detect_date_format(field.name, texts, order)
         except InvalidTable as unclear:
             if "plausible" in unclear.fields:
                 raise
@@ -113,18 +115,18 @@ def dated_table(table: pa.Table, order: DateOrder | None) -> pa.Table:
     return table
 
 
-def found_form(
+def detect_date_format(
     name: str, cells: pa.Array, order: DateOrder | None, *, sought: bool = False
-) -> DateForm | None:
+) -> DateFormat | None:
     """How the dates among the cells are written; None when they are no dates."""
     present = _bare(cells.drop_null())
     if len(present) == 0:
-        return DateForm(next(iter(FORMS)), "%Y-%m-%d") if sought else None
+        return DateFormat(next(iter(FORMS)), "%Y-%m-%d") if sought else None
     for pattern, formats in FORMS.items():
         matching = pc.sum(pc.match_substring_regex(present, pattern)).as_py() or 0
         if matching < NEARLY_ALL * len(present):
             continue
-        readings = {form: days_of(present, DateForm(pattern, form)) for form in formats}
+        readings = {form: days_of(present, DateFormat(pattern, form)) for form in formats}
         held = {form: days for form, days in readings.items() if days.null_count == 0}
         if len(held) == 2 and order is None and not pc.all(pc.equal(*held.values())).as_py():
             raise InvalidTable(
@@ -136,10 +138,10 @@ def found_form(
             )
         if held:
             wanted = formats[-1] if order is DateOrder.MONTH_FIRST else formats[0]
-            return DateForm(pattern, wanted if wanted in held else next(iter(held)))
+            return DateFormat(pattern, wanted if wanted in held else next(iter(held)))
         best = min(readings.values(), key=lambda days: days.null_count)
         if best.null_count <= (1 - NEARLY_ALL) * len(present):
-            raise _stray(name, cells, DateForm(pattern, formats[0]), 1)
+            raise _stray(name, cells, DateFormat(pattern, formats[0]), 1)
     unread = pc.sum(pc.match_substring_regex(present, UNREAD)).as_py() or 0
     if not sought and unread >= NEARLY_ALL * len(present):
         raise InvalidTable(
@@ -158,12 +160,12 @@ def found_form(
     return None
 
 
-def days_of(texts: pa.Array, form: DateForm) -> pa.Array:
+def days_of(texts: pa.Array, form: DateFormat) -> pa.Array:
     """Days since 1970 as doubles, null where a text is no date of the form."""
     bare = _bare(texts)
     matched = pc.match_substring_regex(bare, form.pattern)
     if form.pattern == COMPACT:
-        return days_of(_parted(bare, matched), DateForm(r"^\d{4}-\d{2}-\d{2}$", "%Y-%m-%d"))
+        return days_of(_parted(bare, matched), DateFormat(r"^\d{4}-\d{2}-\d{2}$", "%Y-%m-%d"))
     moments = pc.strptime(bare, format=form.format, unit="s", error_is_null=True)
     # The C library makes March 2 of February 31.
     place = sorted("dmY", key=lambda sign: form.format.find(f"%{sign}")).index("d")
@@ -191,7 +193,7 @@ def _bare(texts: pa.Array) -> pa.Array:
 
 
 def _dated(
-    stream: TableStream, batches: Iterator[pa.RecordBatch], forms: dict[str, DateForm]
+    stream: TableStream, batches: Iterator[pa.RecordBatch], forms: dict[str, DateFormat]
 ) -> Iterator[pa.RecordBatch]:
     first_row = 1
     try:
@@ -206,14 +208,14 @@ def _dated(
         stream.close()
 
 
-def _days(name: str, texts: pa.Array, form: DateForm, first_row: int) -> pa.Array:
+def _days(name: str, texts: pa.Array, form: DateFormat, first_row: int) -> pa.Array:
     days = days_of(texts, form)
     if days.null_count > texts.null_count:
         raise _stray(name, texts, form, first_row)
     return days
 
 
-def _stray(name: str, texts: pa.Array, form: DateForm, first_row: int) -> InvalidTable:
+def _stray(name: str, texts: pa.Array, form: DateFormat, first_row: int) -> InvalidTable:
     wrong = pc.and_(pc.is_null(days_of(texts, form)), texts.is_valid())
     rows = [first_row + at for at in pc.indices_nonzero(wrong)[:MOST_ROWS].to_pylist()]
     return InvalidTable(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     ARROW,

@@ -10,8 +10,8 @@ import pytest
 from redis import Redis
 
 from app.numerics.copies import path
-from app.service.copies.making.pieces import Piece
-from app.service.copies.making.release import Release
+from app.service.copies.generation.release import Release
+from app.service.copies.generation.row_ranges import Piece
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import CSV, content, issue, mixed_table, register
 

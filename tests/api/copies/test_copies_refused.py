@@ -323,7 +323,7 @@ def test_a_row_that_would_lose_its_noise_does_not_leave(
     x = np.random.default_rng(0).normal(size=200)
     dataset = register(owner, pa.table({"x": x}), columns=None)
     copy = issue(owner, dataset, noise_variance=1e-9)["id"]
-    nothing = "app.service.copies.freezing.freeze._carried_variances"
+    nothing = "app.service.datasets.protection.freeze._carried_variances"
     monkeypatch.setattr(nothing, lambda magnitudes, _: 0.0 * magnitudes)
     append(owner, dataset, pa.table({"x": [2.0**45] * 26}))
     assert content(owner, copy).json()["type"] == "/problems/not-releasable"

@@ -20,12 +20,12 @@ from sqlalchemy import event, text, update
 from sqlalchemy.exc import DBAPIError
 
 from app.api.transport.access_log import log_as_json
-from app.service.copies.freezing.protection import PartProtection, open_protections
+from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.datasets.secrets import open_secret
 from app.store.database import tables
 from app.store.database.copies import history
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading, writing
-from app.store.database.registered import datasets
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import CSV, append, content, issue, mixed_table, register, rows_of
 

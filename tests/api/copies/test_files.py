@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.transport import downloads
-from app.service.copies.released import links, plans
+from app.service.copies.files import file_plan, signed_urls
 from app.store.database.copies import released_files
 from app.store.database.engine import reading
 from tests.api.conftest import Service
@@ -24,7 +24,7 @@ from tests.api.copies.copy_tables import append, issue, mixed_table, register, r
 
 @pytest.fixture(autouse=True)
 def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_an_address_ends(
     listed = files(admin, copy, expires_in_seconds=60)
     url = path(listed["files"][0]["url"])
     assert admin.get(url).status_code == 200
-    monkeypatch.setattr(links, "datetime", later_by(timedelta(seconds=61)))
+    monkeypatch.setattr(signed_urls, "datetime", later_by(timedelta(seconds=61)))
     assert admin.get(url).json()["type"] == "/problems/link-refused"
 
 
@@ -343,7 +343,7 @@ def test_the_right_is_asked_for_while_a_file_is_served(
     recipient, client = granted(service, dataset)
     (file,) = files(client, copy)["files"]
     asked = 0
-    holds = links.linked_file
+    holds = signed_urls.linked_file
 
     def counted(*arguments: Any) -> Any:
         nonlocal asked
@@ -352,7 +352,7 @@ def test_the_right_is_asked_for_while_a_file_is_served(
             admin.delete(f"/v1/datasets/{dataset}/grants/{recipient}")
         return holds(*arguments)
 
-    monkeypatch.setattr(links, "linked_file", counted)
+    monkeypatch.setattr(signed_urls, "linked_file", counted)
     answer = client.get(path(file["url"]))
     assert len(answer.content) < file["size_bytes"]
     assert asked == 8

@@ -77,4 +77,9 @@ def test_a_recipient_sees_the_columns_of_its_grant_unless_the_owner_keeps_the_la
     assert law["parts"][0]["covariance"] == [[whole["parts"][0]["covariance"][1][1]]]
     assert owner.patch(f"/v1/datasets/{dataset}", json={"publish_noise": False}).is_success
     assert recipient.get(url).status_code == 404
+    assert recipient.get(f"/v1/copies/{copy}").json()["applied_variance"] is None
+    estimate = {"copy_id": copy, "column": "weight"}
+    refused = recipient.post("/v1/distributions/estimate", json=estimate)
+    assert (refused.status_code, refused.json()["type"]) == (404, "/problems/not-found")
+    assert owner.post("/v1/distributions/estimate", json=estimate).is_success
     assert owner.get(url).json() == whole

@@ -13,10 +13,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.service.copies.freezing.protection import PartProtection, open_protections
-from app.service.starting.sweeping import sweep
+from app.service.datasets.protection.part_protection import PartProtection, open_protections
+from app.service.startup.orphaned_blobs import sweep
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     append,
@@ -382,7 +382,7 @@ def test_a_crash_between_forming_a_part_and_its_commit_leaves_rows_pending(
     if fails == "commit":
         event.listen(engine, "commit", fail)
     else:
-        monkeypatch.setattr("app.store.database.registered.datasets.add_part", fail)
+        monkeypatch.setattr("app.store.database.datasets.datasets.add_part", fail)
     assert try_append(admin, dataset, table(20, seed=2)).status_code >= 500
     assert close(admin, dataset).status_code >= 500
     monkeypatch.undo()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from app.model import Principal, Role
 from app.numerics.copies.records import uniforms
 from app.service.context import RequestContext
-from app.service.copies.making.release import Selection, open_release
+from app.service.copies.generation.release import Selection, open_release
 from tests.api.conftest import Service
 from tests.api.copies.attackers import (
     indicators,

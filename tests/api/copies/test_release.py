@@ -13,8 +13,8 @@ from app.api.transport.downloads import CHECKED_BYTES, watched
 from app.errors import Refusal
 from app.model import BLOCK_ROWS, Role
 from app.service.context import RequestContext
-from app.service.copies.making.release import Release, Selection, open_release
-from app.service.copies.making.scheduling import AHEAD
+from app.service.copies.generation.release import Release, Selection, open_release
+from app.service.download_scheduler import AHEAD
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
 from tests.api.conftest import Service

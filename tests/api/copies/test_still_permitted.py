@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 
 from app.errors import DomainError, NotFound, Refusal, Unauthenticated
+from app.service.authentication import holder_of_key
 from app.service.context import RequestContext
-from app.service.permission import (
+from app.service.copies.download_permission import (
     LOOK_SECONDS,
     StillPermitted,
-    holder_of_key,
     require_still_permitted,
 )
 from app.service.sharing.sessions import holder_of_session

@@ -21,9 +21,9 @@ from fastapi.testclient import TestClient
 
 from app.errors import StorageFull
 from app.store.blobs.store import RowDigest
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
-from app.store.sources import SourceFile
+from app.store.import_roots import SourceFile
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import COLUMNS, as_parquet, mixed_table
 from tests.api.jobs.test_async_requests import ended

@@ -12,10 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from app.service.datasets.seen_before.fingerprinting import CONTEXT, fingerprint_keys
+from app.service.datasets.overlap.row_fingerprints import CONTEXT, fingerprint_keys
 from app.store.database import tables
+from app.store.database.datasets import sketches
 from app.store.database.engine import reading, writing
-from app.store.database.registered import sketches
 from app.store.vault import Vault
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import PARQUET, as_parquet, issue, rows_of

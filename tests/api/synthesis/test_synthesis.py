@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from sklearn.datasets import load_iris
 
 from app.numerics.synthesis.leakage import leakage
-from app.tables import writing
+from app.tables import writer
 from tests.api.conftest import Service
 from tests.tables.table_bodies import BODIES, as_csv
 
@@ -87,7 +87,7 @@ def test_all_formats_out_hold_the_same_table(admin: TestClient) -> None:
 def test_a_table_too_large_for_json_is_a_problem_and_not_a_broken_answer(
     admin: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "JSON_BYTES", 100)
+    monkeypatch.setattr(writer, "JSON_BYTES", 100)
     response = admin.post(
         "/v1/synthesis/normal",
         content=as_csv(iris()),

@@ -17,7 +17,7 @@ from app.numerics.deconvolution.em import em_with_band
 from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.pairs import correlation_ratio
 from app.service.context import RequestContext
-from app.service.copies.making.release import Selection, open_release
+from app.service.copies.generation.release import Selection, open_release
 from app.service.distributions.copy_sample import sampled
 from app.service.distributions.copy_summary import (
     SEED,
@@ -28,7 +28,7 @@ from app.service.distributions.copy_summary import (
     summarise_copy,
 )
 from app.service.resources import Resources
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import as_parquet, mixed_table
 from tests.example_tables import as_csv, census
@@ -196,5 +196,6 @@ def test_a_recipient_is_shown_the_owners_summary_corrected_by_the_public_noise_l
     np.testing.assert_allclose(age.estimated, made.probabilities, atol=1e-9)
     codes = table["of"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int32)
     truth = correlation_ratio(table["age"].to_numpy(), codes)
+    assert shown.associations.corrected is not None
     corrected, as_released = shown.associations.corrected[0, 2], shown.associations.released[0, 2]
     assert abs(corrected - truth) < abs(as_released - truth) / 3

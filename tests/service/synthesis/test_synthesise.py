@@ -15,7 +15,7 @@ from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
 from app.service.synthesis.report import MethodName, Wishes
 from app.service.synthesis.synthesise import compare_methods, expected_leakage, synthesise
-from papers.finding import SHARED_DATA
+from papers.experiment import SHARED_DATA
 from tests.example_tables import as_csv, census
 from tests.shared_data import needs
 

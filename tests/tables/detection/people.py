@@ -179,17 +179,20 @@ STREETS: dict[str, Callable[[random.Random], str]] = {
     "pl": lambda r: f"ul. {r.choice(['Długa', 'Polna', 'Leśna'])} {r.randint(1, 150)}",
     "gb": lambda r: f"{r.randint(1, 150)} {r.choice(['High Street', 'Station Road', 'Mill Lane'])}",
 }
-IBANS = {"de": 18, "fr": 23, "it": 23, "es": 20, "pl": 24, "gb": 18}
+BANKS = {"it": "X", "gb": "WEST"}
+IBANS = {"de": 18, "fr": 23, "it": 22, "es": 20, "pl": 24, "gb": 14}
 
 
 def iban(country: str, rng: random.Random) -> str:
-    body = "".join(str(rng.randint(0, 9)) for _ in range(IBANS[country]))
-    number = int(body + "".join(str(int(sign, 36)) for sign in country.upper()) + "00")
+    body = BANKS.get(country, "") + "".join(str(rng.randint(0, 9)) for _ in range(IBANS[country]))
+    number = int("".join(str(int(sign, 36)) for sign in body + country.upper()) + "00")
     return f"{country.upper()}{98 - number % 97:02d}{body}"
 
 
 def german_tax(rng: random.Random) -> str:
-    body = str(rng.randint(10**9, 10**10 - 1))
+    """One of the first ten digits occurs twice, and no other does."""
+    digits = [*rng.sample("123456789", 8), "0"]
+    body = "".join([digits[0], *rng.sample([*digits[1:], digits[1]], 9)])
     product = 10
     for digit in map(int, body):
         product = ((digit + product) % 10 or 10) * 2 % 11

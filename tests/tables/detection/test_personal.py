@@ -14,11 +14,11 @@ import openpyxl
 import pytest
 
 from app.model import Column, Kind, Limits
-from app.service.datasets.arriving.ingest import ingest
-from app.service.datasets.arriving.register import Nowhere, dated
-from app.tables.detection.personal import IP6, MAC, holding_times, personal_within
-from app.tables.reading import read_batches
-from app.tables.stream import FOUND_OUT, Header, ReadingWishes
+from app.service.datasets.registration.ingestion import ingest
+from app.service.datasets.registration.register import Nowhere
+from app.tables.detection.personal import IP6, MAC, are_times, personal_within
+from app.tables.pipeline import TableSource, infer_columns, open_table
+from app.tables.stream import AUTOMATIC, Header, ReadOptions
 from tests.example_tables import EXAMPLES, as_csv, example
 from tests.shared_data import published_tables, reads
 from tests.tables.detection.people import GIVEN, columns_of
@@ -40,14 +40,12 @@ def kinds_of(columns: dict[str, list[str]], folder: Path) -> dict[str, Column]:
     writer = csv.writer(sink)
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    return registered(sink.getvalue().encode(), folder, ReadingWishes(header=Header.PRESENT))
+    return registered(sink.getvalue().encode(), folder, ReadOptions(header=Header.PRESENT))
 
 
-def registered(body: bytes, folder: Path, wishes: ReadingWishes) -> dict[str, Column]:
-    with read_batches(
-        io.BytesIO(body), "text/csv", None, Limits(), folder, wishes=wishes
-    ) as stream:
-        found = ingest(dated(stream, {}, None), {}, Nowhere(), Limits())
+def registered(body: bytes, folder: Path, wishes: ReadOptions) -> dict[str, Column]:
+    with open_table(TableSource(io.BytesIO(body), "text/csv"), wishes, Limits(), folder) as stream:
+        found = ingest(infer_columns(stream, {}), {}, Nowhere(), Limits())
     return {column.name: column for column in found.columns}
 
 
@@ -92,7 +90,7 @@ def test_the_public_data_sets_raise_no_false_alarm(tmp_path: Path) -> None:
 
 def require_no_alarm(body: bytes, folder: Path) -> None:
     """No column is an identifier, and no cell holds something personal."""
-    columns = registered(body, folder, ReadingWishes())
+    columns = registered(body, folder, ReadOptions())
     alarms = [
         (column.name, column.because)
         for column in columns.values()
@@ -158,7 +156,7 @@ def workbook_of_times() -> bytes:
 
 
 def test_times_and_durations_of_a_workbook_are_categories(tmp_path: Path) -> None:
-    found: dict[str, Column] = registered(workbook_of_times(), tmp_path, FOUND_OUT)
+    found: dict[str, Column] = registered(workbook_of_times(), tmp_path, AUTOMATIC)
     for name, different in (("begins", 6), ("lasts", 5)):
         assert found[name].kind is Kind.CATEGORICAL
         assert f"{different} different values. It holds times" in found[name].because
@@ -181,7 +179,7 @@ ADDRESSES = [
 def test_addresses_are_still_addresses(address: str) -> None:
     IPv6Address(address)
     assert IP6.fullmatch(address)
-    assert not holding_times([address])
+    assert not are_times([address])
 
 
 def test_random_addresses_are_found_and_random_times_are_not(tmp_path: Path) -> None:
@@ -203,7 +201,7 @@ def test_a_network_card_is_called_one() -> None:
     "cells", [["1:2", "3:1"], ["16:9", "4:3"], ["12", "30"], ["5 m", "6 m"], ["May", "June"], []]
 )
 def test_ratios_numbers_and_words_are_no_times(cells: list[str]) -> None:
-    assert not holding_times(cells)
+    assert not are_times(cells)
 
 
 HOLDING = {

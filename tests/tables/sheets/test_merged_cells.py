@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidTable
-from app.tables.stream import Header, ReadingWishes
+from app.tables.stream import Header, ReadOptions
 from tests.tables.binary_workbook import Cells
 from tests.tables.old_workbook import old_workbook
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx
@@ -85,4 +85,4 @@ def test_merged_cells_above_the_rows_are_left_to_those_who_judge_names(tmp_path:
 def test_the_first_row_is_one_of_the_table_where_there_are_no_names(tmp_path: Path) -> None:
     body = xlsx([[1.5, 2.5], [3.5, None]], lambda sheet: sheet.merge_cells("A1:B1"))
     with pytest.raises(InvalidTable, match="A1:B1"):
-        stream_of(body, tmp_path, ReadingWishes(header=Header.ABSENT))
+        stream_of(body, tmp_path, ReadOptions(header=Header.ABSENT))

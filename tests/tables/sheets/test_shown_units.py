@@ -11,8 +11,8 @@ import pytest
 
 from app.errors import InvalidTable
 from app.model import Storage
-from app.tables.reading import read_batches
-from app.tables.stream import Header, ReadingWishes
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import Header, ReadOptions
 from tests.tables.sheets.workbooks import ods, ods_row, stream_of, xlsx
 from tests.tables.table_bodies import LIMITS
 
@@ -86,24 +86,26 @@ def test_cells_that_are_missing_have_no_unit(tmp_path: Path) -> None:
     body = column((5, EURO), -999, (7, EURO))
     with pytest.raises(InvalidTable):
         stream_of(body, tmp_path)
-    with stream_of(body, tmp_path, ReadingWishes(missing=("-999",))) as stream:
+    with stream_of(body, tmp_path, ReadOptions(missing=("-999",))) as stream:
         assert [batch.to_pydict()["p"] for batch in stream.batches] == [[5.0, None, 7.0]]
         assert stream.columns[1].unit == "€"
 
 
 def test_names_that_are_numbers_have_no_unit_unless_they_are_a_row(tmp_path: Path) -> None:
     body = xlsx([["n", 2024], [0.5, (0.5, SHARE)], [1.5, (0.25, SHARE)]])
-    with stream_of(body, tmp_path, ReadingWishes(header=Header.PRESENT)) as stream:
+    with stream_of(body, tmp_path, ReadOptions(header=Header.PRESENT)) as stream:
         assert stream.columns[1].note is not None
     row = xlsx([[1.5, 12.5], [0.5, (0.5, SHARE)]])
     with pytest.raises(InvalidTable, match="none in cell B1, shown as % in cell B2"):
-        stream_of(row, tmp_path, ReadingWishes(header=Header.ABSENT))
+        stream_of(row, tmp_path, ReadOptions(header=Header.ABSENT))
 
 
 def test_a_column_that_is_read_as_text_has_no_unit(tmp_path: Path) -> None:
     body = column((5, EURO), (6, DOLLAR))
     wished = {"p": Storage.TEXT}
-    with read_batches(io.BytesIO(body), None, None, LIMITS, tmp_path, wished=wished) as stream:
+    with open_table(
+        TableSource(io.BytesIO(body)), ReadOptions(storage=wished), LIMITS, tmp_path
+    ) as stream:
         assert stream.columns[1].unit is None
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import openpyxl
 from openpyxl.worksheet.worksheet import Worksheet
 
-from app.tables.reading import read_batches
-from app.tables.stream import FOUND_OUT, ReadingWishes, TableStream
+from app.tables.pipeline import TableSource, open_table
+from app.tables.stream import AUTOMATIC, ReadOptions, TableStream
 from tests.tables.table_bodies import LIMITS
 
 Formatted = tuple[object, str]
@@ -86,6 +86,6 @@ def _ods_cell(cell: object) -> str:
     return f"<table:table-cell {said}>{text}</table:table-cell>"
 
 
-def stream_of(body: bytes, folder: Path, wishes: ReadingWishes = FOUND_OUT) -> TableStream:
+def stream_of(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> TableStream:
     """A workbook as the service reads it."""
-    return read_batches(io.BytesIO(body), None, None, LIMITS, folder, wishes=wishes)
+    return open_table(TableSource(io.BytesIO(body)), wishes, LIMITS, folder)

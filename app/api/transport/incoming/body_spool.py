@@ -18,8 +18,8 @@ from fastapi import Request
 
 from app.api.transport.dependencies import get_resources, replay_of
 from app.errors import QuotaExceeded, TooLarge
-from app.tables.bodies.encoding import Readable
 from app.tables.bodies.spool import Spool
+from app.tables.bodies.streams import ByteStream
 
 PIECE_BYTES = 2**18
 """What is held of a body in memory: with a thousand connections 256 MiB."""
@@ -77,7 +77,7 @@ class SpooledBody:
         self._writers = writers
         self._held = bytearray()
         self._file: Spool | None = None
-        self._reader: Readable = BytesIO()
+        self._reader: ByteStream = BytesIO()
         self.count = 0
 
     async def append(self, data: bytes) -> None:
@@ -116,7 +116,7 @@ class SpooledBody:
 
 
 @asynccontextmanager
-async def received_body(request: Request, limit: int) -> AsyncIterator[Readable]:
+async def received_body(request: Request, limit: int) -> AsyncIterator[ByteStream]:
     """The whole body of a request whose principal is known; a job's was received before.
 
     TooLarge and QuotaExceeded at once where the length that is announced is too much, and else when it came.

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from app.api.transport.forms import DataForm
 from app.api.transport.incoming.body_spool import received_body
 from app.errors import TooLarge
-from app.tables.bodies.json_outline import extent
+from app.tables.bodies.json_size import json_size
 
 JSON_BYTES, JSON_CONTAINERS, JSON_COMMAS = 2**20, 10_000, 20_000
 """A form: its length, and how many lists and objects, and commas between their parts, it may have."""
@@ -53,7 +53,7 @@ def _checked(body: bytes, field: BodyField, carries_data: bool) -> Any:
     containers, commas = (
         (DATA_CONTAINERS, DATA_COMMAS) if carries_data else (JSON_CONTAINERS, JSON_COMMAS)
     )
-    found = extent(body)
+    found = json_size(body)
     if found.containers > containers or found.commas > commas:
         raise TooLarge(
             f"A JSON body may have {containers} lists and objects, and {commas} commas",

@@ -32,10 +32,10 @@ from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext
 from app.service.progress import Progress
 from app.service.resources import Resources
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream
 from app.tables.media import OFFERED, MediaType
-from app.tables.reading import read_table
-from app.tables.stream import DateOrder, Decimal, Header, ReadingWishes
+from app.tables.pipeline import TableSource, read_table
+from app.tables.stream import DateOrder, Decimal, Header, ReadOptions
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 24, 8
 PIECE_BYTES = 2**20
@@ -57,7 +57,7 @@ FORM_BYTES = 512 * 2**20
 T = TypeVar("T")
 
 
-def reading_wishes(
+def read_options(
     delimiter: Annotated[
         str | None,
         Query(
@@ -88,9 +88,9 @@ def reading_wishes(
         DateOrder | None,
         Query(description="Which of day and month stands first in dates such as 03/04/2024."),
     ] = None,
-) -> ReadingWishes:
+) -> ReadOptions:
     """What the principal says of the table's text."""
-    return ReadingWishes(
+    return ReadOptions(
         delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
         decimal=decimal,
         encoding=encoding,
@@ -101,12 +101,12 @@ def reading_wishes(
     )
 
 
-ReadingDep = Annotated[ReadingWishes, Depends(reading_wishes)]
+ReadingDep = Annotated[ReadOptions, Depends(read_options)]
 
 
 async def get_body(
     request: Request, resources: ResourcesDep, context: ContextDep
-) -> AsyncGenerator[Readable, None]:
+) -> AsyncGenerator[ByteStream, None]:
     """The request's body as a file: complete, and with a slot to be worked on."""
     if getattr(request.state, "form_was_read", False):
         raise UnsupportedMediaType("The body is a form. Send the file itself as the body.")
@@ -127,25 +127,25 @@ async def _slot(request: Request, context: RequestContext) -> AsyncIterator[None
         yield
 
 
-BodyDep = Annotated[Readable, Depends(get_body)]
+BodyDep = Annotated[ByteStream, Depends(get_body)]
 
 
 def get_table(
     request: Request,
     resources: ResourcesDep,
     body: BodyDep,
-    wishes: ReadingDep,
+    options: ReadingDep,
     progress: ProgressDep,
 ) -> pa.Table:
     """The request's body as one table, for a stateless method."""
     return read_table(
-        body,
-        request.headers.get("content-type"),
-        request.headers.get("content-encoding"),
+        TableSource(
+            body, request.headers.get("content-type"), request.headers.get("content-encoding")
+        ),
+        options,
         resources.limits,
         resources.spool_dir,
-        wishes=wishes,
-        look=progress.raise_if_cancelled,
+        progress.raise_if_cancelled,
     )
 
 
@@ -165,7 +165,7 @@ class TableForm:
     files: dict[str, Sequence[UploadFile]]
     fields: dict[str, Sequence[str]]
     resources: Resources
-    wishes: ReadingWishes
+    options: ReadOptions
     progress: Progress
 
     def table(self, name: str) -> pa.Table:
@@ -184,13 +184,11 @@ class TableForm:
         limits, spool = self.resources.limits, self.resources.spool_dir
         return [
             read_table(
-                part.file,
-                content_type_of(part),
-                None,
+                TableSource(part.file, content_type_of(part)),
+                self.options,
                 limits,
                 spool,
-                wishes=self.wishes,
-                look=self.progress.raise_if_cancelled,
+                self.progress.raise_if_cancelled,
             )
             for part in self.files[name]
         ]
@@ -224,7 +222,7 @@ async def get_form(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    wishes: ReadingDep,
+    options: ReadingDep,
     progress: ProgressDep,
 ) -> AsyncGenerator[TableForm, None]:
     """The request's multipart form; its parts are let go of when the request is over."""
@@ -238,7 +236,7 @@ async def get_form(
             raise InvalidParameter("the multipart form is malformed", parameter="body") from None
         try:
             known = form_parts(request.scope["route"].openapi_extra)
-            yield TableForm(*_sorted_parts(form, known), resources, wishes, progress)
+            yield TableForm(*_sorted_parts(form, known), resources, options, progress)
         finally:
             await form.close()
 
@@ -271,7 +269,7 @@ def _sorted_parts(
 FormDep = Annotated[TableForm, Depends(get_form)]
 
 
-async def _pieces(body: Readable) -> AsyncGenerator[bytes, None]:
+async def _pieces(body: ByteStream) -> AsyncGenerator[bytes, None]:
     while piece := await run_in_threadpool(body.read, PIECE_BYTES):
         yield piece
 
@@ -301,7 +299,7 @@ TABLE_TYPES: dict[str, Any] = {
     media.value: {MediaType.CSV: _TEXT, MediaType.JSON: _COLUMNS}.get(media, BYTES)
     for media in OFFERED
 }
-"""The formats, for the OpenAPI document; CSV, which a principal without a wish gets, comes first."""
+"""The formats, for the OpenAPI document; CSV, which a principal without a preference gets, comes first."""
 
 TABLE_BODY: dict[str, Any] = {
     "requestBody": {

@@ -11,7 +11,7 @@ from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.cancellation import cancellable
 from app.service.context import RequestContext, owned
 from app.service.copies.advice import advice_on
-from app.service.copies.freezing.freeze import check_statistics
+from app.service.copies.levels import checked_variance, chosen_variance
 from app.service.copies.preview.examples import examples
 from app.service.copies.preview.report import LevelPreview, LevelRisk, Preview, recommendations
 from app.service.copies.preview.sample import MOST_ATTACKED, SampledRows, sampled_rows
@@ -23,13 +23,13 @@ from app.service.copies.preview.utility import (
     original_side,
     questions,
 )
-from app.service.datasets.levels import checked_variance, chosen_variance
+from app.service.datasets.protection.freeze import check_statistics
 from app.service.datasets.secrets import open_statistics
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
+from app.store.database.datasets import levels
 from app.store.database.engine import reading
-from app.store.database.registered import levels
 
 USUAL_PRIVACIES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 MOST_LEVELS = 20

@@ -31,21 +31,21 @@ from app.numerics.copies.donors import donor_pool
 from app.numerics.copies.records import UNLISTED, show_records
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.context import RequestContext
-from app.service.copies.freezing.donors import Pool
-from app.service.copies.freezing.freeze import Measurement, Records, Rows, first_part
-from app.service.copies.freezing.protection import PartProtection, open_protections
-from app.service.copies.freezing.rows import (
+from app.service.copies.generation.release import Selection, open_release
+from app.service.datasets.output_columns import numbers_shown
+from app.service.datasets.protection.donor_pool import Pool
+from app.service.datasets.protection.freeze import Measurement, Records, Rows, first_part
+from app.service.datasets.protection.part_protection import PartProtection, open_protections
+from app.service.datasets.protection.row_sample import (
     Sample,
     number_rows,
     part_batches,
     sampled_columns,
     spread_runs,
 )
-from app.service.copies.making.release import Selection, open_release
-from app.service.copies.typed_output import numbers_shown
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database.registered import datasets, key_books
+from app.store.database.datasets import datasets, key_books
 from app.tables.stream import category_text
 
 MOST_ROWS = 50_000

@@ -11,8 +11,8 @@ from app.errors import Hidden, NotFound, Refusal
 from app.model import Role
 from app.service.context import RequestContext, overseen
 from app.service.resources import Resources
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 from app.store.database.sharing import agreement_log, agreements, deliveries, principals
 from app.store.database.sharing.deliveries import PlannedDelivery
 

@@ -17,7 +17,7 @@ from app.agreement import Agreement, Party, State, Terms
 from app.errors import InvalidParameter, NotFound, Refusal, WrongState
 from app.model import Role
 from app.service.context import RequestContext, new_id
-from app.service.copies.freezing.freeze import Measurement, freeze_dataset, measure_ahead
+from app.service.datasets.protection.freeze import Measurement, freeze_dataset, measure_ahead
 from app.service.resources import Resources
 from app.service.sharing.agreements import states
 from app.service.sharing.agreements.lookup import acting_party, known_agreement
@@ -34,8 +34,8 @@ from app.service.sharing.dataspace.following import follow_in_dataspace
 from app.service.sharing.deliveries.planning import plan
 from app.service.sharing.webhooks.outbox import Event, tell
 from app.service.unit_of_work import UnitOfWork, unit_of_work
+from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading
-from app.store.database.registered import datasets
 from app.store.database.sharing import agreement_log, agreements, principals, rules
 from app.store.database.sharing.agreement_log import Fact
 

@@ -27,8 +27,8 @@ from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement
 from app.service.sharing.agreements.signing import sign
 from app.store.database import installation
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 from app.store.database.sharing import agreements, principals
 
 CONTEXT = ["http://www.w3.org/ns/odrl.jsonld", {"cw": "urn:cornerwave:terms#"}]

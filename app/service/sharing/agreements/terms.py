@@ -26,7 +26,7 @@ from app.model import Dataset
 from app.service.context import RequestContext, owned
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.grants import check_columns
-from app.store.database.registered import datasets, levels
+from app.store.database.datasets import datasets, levels
 
 MOST_ITEMS = 100
 SHORTEST_RENEWED = timedelta(days=1)

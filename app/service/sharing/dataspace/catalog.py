@@ -16,8 +16,8 @@ from app.service.sharing.dataspace.following import provider_participant
 from app.service.sharing.dataspace.offers import Offer, offer_policy, offers_at
 from app.service.sharing.dataspace.words import OFFER, PATH, dataset_of, dataset_urn, message
 from app.store.database import installation
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.registered import datasets, levels
 from app.store.database.sharing import rules
 from app.tables.media import MediaType
 

@@ -1,6 +1,6 @@
 """A transfer's next state, with all that belongs to it: key, agreement's log, and the message.
 
-A key is good while its transfer is STARTED (`service/permission.py` looks at every request, and
+A key is good while its transfer is STARTED (`service/authentication.py` looks at every request, and
 again in the middle of a download), and is revoked when the transfer is over.
 """
 

@@ -14,8 +14,8 @@ from app.agreement import Agreement, Channel, is_in_force
 from app.errors import Busy, DomainError, NotFound, Unavailable
 from app.model import Principal
 from app.service.context import RequestContext
+from app.service.copies.generation.checksum import copy_checksum
 from app.service.copies.issue import Wanted, issue_copy
-from app.service.copies.making.checksum import copy_checksum
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.progress import Progress
 from app.service.resources import Resources

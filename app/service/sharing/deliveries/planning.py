@@ -14,15 +14,16 @@ from sqlalchemy import Connection
 
 from app.agreement import ON_APPEND, ONCE, Agreement, Item, State, Terms, is_in_force, term_end
 from app.service.context import new_id
+from app.service.events import RowsAppended
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome, Pool
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.webhooks.outbox import Event, tell
+from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading, writing
 from app.store.database.jobs import Job
-from app.store.database.registered import datasets
 from app.store.database.sharing import agreements, deliveries
 from app.store.database.sharing.deliveries import PlannedDelivery
 
@@ -83,10 +84,12 @@ def deliver_soon(resources: Resources, connection: Connection, delivery_id: str)
     )
 
 
-def rows_came(resources: Resources, connection: Connection, dataset_id: str) -> None:
-    """Have agreements that follow a data set's rows planned anew, once its new rows are committed."""
-    if agreements.following(connection, dataset_id, ON_APPEND, moment(connection)):
-        enqueue(connection, resources, kind=PLAN, subject=dataset_id, payload={}, principal=None)
+def plan_after_append(resources: Resources, connection: Connection, event: RowsAppended) -> None:
+    """Enqueue planning for agreements that follow the rows of a data set."""
+    if agreements.following(connection, event.dataset_id, ON_APPEND, moment(connection)):
+        enqueue(
+            connection, resources, kind=PLAN, subject=event.dataset_id, payload={}, principal=None
+        )
 
 
 def plan_for_rows(resources: Resources, job: Job, progress: Progress) -> Outcome:

@@ -14,10 +14,10 @@ from typing import IO, Any
 from pyarrow import fs
 
 from app.service.context import RequestContext
-from app.service.copies.making.release import Selection, open_release, record_release
+from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.resources import Resources
 from app.tables.media import MediaType
-from app.tables.writing import write_batches
+from app.tables.writer import write_batches
 
 CHECKED_BYTES = 8 * 2**20
 """How much is written until the right to it is asked for again."""

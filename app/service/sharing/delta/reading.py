@@ -15,10 +15,10 @@ from sqlalchemy import Connection
 from app.errors import Hidden, InvalidParameter
 from app.model import Column, Dataset, Grant
 from app.service.context import RequestContext, released_columns
+from app.service.copies.files.copy_files import released_files
+from app.service.copies.files.signed_urls import SignedFiles, sign_files
+from app.service.copies.generation.release import Selection
 from app.service.copies.issue import Wanted, issue_copy
-from app.service.copies.making.release import Selection
-from app.service.copies.released.files import released_files
-from app.service.copies.released.links import SignedFiles, sign_files
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.delta.listing import (
@@ -27,8 +27,8 @@ from app.service.sharing.delta.listing import (
     known_table,
     table_of,
 )
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.registered import datasets
 
 TABLES = uuid.UUID("6c0e4b4e-5ad3-4f0b-9d43-8f0b6a0d6a55")
 """Under which the ids of tables are made: the same table has the same id for ever."""

@@ -13,8 +13,8 @@ from sqlalchemy import delete, update
 from sqlalchemy.exc import DatabaseError
 
 from app.agreement import State
+from app.service.maintenance.verify import verify
 from app.service.sharing.agreements.states import TRANSITIONS, Message
-from app.service.upkeep.verify import verify
 from app.store.database import tables
 from app.store.database.engine import reading, writing
 from app.store.database.sharing import agreement_log, agreements

@@ -20,20 +20,20 @@ from fastapi.responses import JSONResponse, Response
 
 from app.api.transport.incoming.body_spool import SpoolQuota, received_body
 from app.errors import QuotaExceeded, TooLarge
-from app.tables.bodies.encoding import Readable
+from app.tables.bodies.streams import ByteStream
 
 LIMIT = 300 * 2**20
 SMALL = 2**20
 QUOTA = SpoolQuota(4 * LIMIT)
 
 
-async def body_of(request: Request) -> AsyncIterator[Readable]:
+async def body_of(request: Request) -> AsyncIterator[ByteStream]:
     request.state.context = SimpleNamespace(principal=SimpleNamespace(id="somebody"))
     async with received_body(request, LIMIT) as body:
         yield body
 
 
-async def small_body_of(request: Request) -> AsyncIterator[Readable]:
+async def small_body_of(request: Request) -> AsyncIterator[ByteStream]:
     request.state.context = SimpleNamespace(principal=SimpleNamespace(id="somebody"))
     async with received_body(request, SMALL) as body:
         yield body
@@ -45,7 +45,7 @@ def service(folder: Path) -> FastAPI:
     app.state.spool_quota = QUOTA
 
     @app.post("/digest")
-    def digest(body: Annotated[Readable, Depends(body_of)]) -> dict[str, object]:
+    def digest(body: Annotated[ByteStream, Depends(body_of)]) -> dict[str, object]:
         digest, size = hashlib.sha256(), 0
         while data := body.read(2**20):
             digest.update(data)
@@ -53,18 +53,18 @@ def service(folder: Path) -> FastAPI:
         return {"size": size, "digest": digest.hexdigest()}
 
     @app.post("/small")
-    def small(body: Annotated[Readable, Depends(small_body_of)]) -> int:
+    def small(body: Annotated[ByteStream, Depends(small_body_of)]) -> int:
         return len(body.read(2 * SMALL))
 
     @app.post("/odd")
-    def odd(body: Annotated[Readable, Depends(body_of)]) -> list[int]:
+    def odd(body: Annotated[ByteStream, Depends(body_of)]) -> list[int]:
         sizes = []
         while data := body.read(1_001):
             sizes.append(len(data))
         return sizes
 
     @app.post("/elsewhere")
-    def elsewhere(body: Annotated[Readable, Depends(body_of)]) -> int:
+    def elsewhere(body: Annotated[ByteStream, Depends(body_of)]) -> int:
         read: list[bytes] = []
         thread = threading.Thread(target=lambda: read.append(body.read(10)))
         thread.start()

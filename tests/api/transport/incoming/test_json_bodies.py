@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.transport.incoming import json_bodies
-from app.tables.bodies.json_outline import Extent, extent
+from app.tables.bodies.json_size import JsonSize, json_size
 from tests.api.conftest import Service
 from tests.api.transport.asgi import spoken
 
@@ -49,11 +49,11 @@ def test_bodies_are_parsed_in_a_thread_of_their_own(
 ) -> None:
     seen: list[threading.Thread] = []
 
-    def noted(text: bytes) -> Extent:
+    def noted(text: bytes) -> JsonSize:
         seen.append(threading.current_thread())
-        return extent(text)
+        return json_size(text)
 
-    monkeypatch.setattr(json_bodies, "extent", noted)
+    monkeypatch.setattr(json_bodies, "json_size", noted)
     # The event loop of `spoken` runs in this thread.
     answered = spoken(service.app, "POST", "/v1/principals", [b'{"name": "a"}'], JSON)
     assert answered.status == 201

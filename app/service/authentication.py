@@ -1,0 +1,85 @@
+"""From a key to who asks; and whether what was permitted still is, for a download under way and for an answer given before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from sqlalchemy import Connection
+
+from app.errors import RateLimited, Refusal, Unauthenticated
+from app.model import Binding, Principal
+from app.service.resources import Resources
+from app.store.database.engine import reading
+from app.store.database.sharing import principals, transfers
+
+FILE_REQUESTS = 100
+"""For each request that a principal may make, so many ranges of files."""
+
+LOOK_SECONDS = 1.0
+"""How long a right may have ended by the clock alone until a download under way is cut."""
+
+NOT_RUNNING = "The transfer that this key is for is suspended, or is over."
+
+
+def authenticate(
+    resources: Resources, key: str | None, address: str, *, bindings: Collection[Binding] = ()
+) -> Principal:
+    """The holder of a key; Unauthenticated for any other, which the sender's address pays for.
+
+    A key that is bound to an agreement is taken only where keys of its kind are (`bindings`).
+    """
+    if not key:
+        refuse_address(resources, address)
+        raise Unauthenticated("The request has no `Authorization: Bearer <key>` header.")
+    with reading(resources.engine) as connection:
+        principal = principals.principal_of(connection, key)
+        running = principal is None or is_running(connection, principal)
+    if principal is None:
+        refuse_address(resources, address)
+        raise Unauthenticated("The key is unknown or was revoked.")
+    bound = Binding.SHARE if principal.transfer is None else Binding.TRANSFER
+    if principal.agreement is not None and bound not in bindings:
+        raise Refusal("This key is good for the copies of one agreement, and for nothing else.")
+    if not running:
+        raise Refusal(NOT_RUNNING)
+    return principal
+
+
+def refuse_address(resources: Resources, address: str) -> None:
+    """Have an address pay for a try that did not succeed; RateLimited when it made too many."""
+    _count(resources, f"address:{address}")
+
+
+def count_request(resources: Resources, principal: Principal) -> None:
+    """RateLimited when the principal made more requests this minute than it may."""
+    _count(resources, f"principal:{principal.id}")
+
+
+def count_file_request(resources: Resources, principal_id: str) -> None:
+    """The same for ranges of files: a table is read in hundreds of them."""
+    _count(resources, f"files:{principal_id}", FILE_REQUESTS)
+
+
+Holder = Callable[[Connection], Principal | None]
+"""Who holds what a request came with, as the database has it at the moment of the call."""
+
+
+def holder_of_key(key: str | None) -> Holder:
+    """The holder of a key."""
+    return lambda connection: principals.principal_of(connection, key or "")
+
+
+def is_running(connection: Connection, principal: Principal) -> bool:
+    """Whether the transfer that a key is bound to, if it is, has not been stopped."""
+    return principal.transfer is None or transfers.is_running(connection, principal.transfer)
+
+
+def _count(resources: Resources, name: str, times: int = 1) -> None:
+    limit = resources.limits.requests_per_minute * times
+    count = resources.rates.count(name)
+    if count.requests > limit:
+        raise RateLimited(
+            f"A key, or an address without one, may make {limit} requests a minute.",
+            seconds=count.seconds_left,
+            first=count.requests == limit + 1,
+        )

@@ -1,0 +1,352 @@
+"""Measuring rows and protecting them: all that are there at the first copy together, and each later part alone.
+
+Rows are measured before the data set is locked, since that takes as long as reading them, and again under the lock
+only where they changed in between.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from sqlalchemy import Connection
+
+from app.errors import Conflict, NotReleasable
+from app.model import Column, Dataset, Kind, Part, Storage
+from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.copies.association import squared_canonical_correlation
+from app.numerics.copies.grid import FINENESS
+from app.numerics.copies.shapes.row_moments import RowMoments
+from app.numerics.copies.shapes.shape import (
+    covariance_shape,
+    dominate,
+    shape_factor,
+    without_spread,
+)
+from app.service.datasets.protection.donor_pool import Donors
+from app.service.datasets.protection.part_protection import (
+    PartProtection,
+    first_protection,
+    keep_protection,
+    open_protections,
+)
+from app.service.datasets.protection.row_sample import (
+    Sample,
+    batch_moments,
+    part_batches,
+    part_moments,
+    sample_key,
+    sample_of,
+    sampled_columns,
+)
+from app.service.datasets.secrets import Statistics, open_secret, open_statistics
+from app.service.resources import Resources
+from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole
+from app.store.database.datasets import datasets
+from app.store.database.engine import reading
+
+
+@dataclass(frozen=True, repr=False)
+class Rows:
+    """Which rows and columns are measured; rows never change."""
+
+    columns: tuple[Column, ...]
+    parts: tuple[Part, ...]
+    retired: tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Records:
+    """Donors, and how much numbers and categories tell of each other, as far as these may be shown."""
+
+    donors: Donors | None
+    r_squared: float
+
+    @classmethod
+    def of(cls, sample: Sample | None, before: Donors | None = None) -> Self:
+        """Of a sample of rows; `before` are the donors of earlier parts."""
+        if sample is None:
+            return cls(None, 0.0)
+        donors = Donors.of(sample) if before is None else before.with_rows(sample)
+        return cls(
+            donors, squared_canonical_correlation(sample.matrix(), *donors.shown_codes(sample))
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Measurement:
+    """What rows tell.
+
+    where:
+        numeric    the numbers that get noise
+        moments    of those numbers
+        sample     rows in the order of a keystream; None without categorical columns
+        records    what follows for the records, were these the first rows
+    """
+
+    of: Rows
+    numeric: tuple[str, ...]
+    moments: RowMoments
+    sample: Sample | None
+    records: Records
+
+
+def rows_to_freeze(connection: Connection, dataset: Dataset) -> Rows:
+    """The rows that a first copy would be made of now."""
+    return Rows(
+        columns=dataset.columns,
+        parts=tuple(datasets.parts(connection, dataset.id)),
+        retired=tuple(datasets.retired(connection, dataset.id, 0, dataset.rows)),
+    )
+
+
+def measure_ahead(resources: Resources, dataset_id: str) -> Measurement | None:
+    """A measurement of the rows of a data set that is not frozen yet, for `freeze_dataset` to use.
+
+    No connection is held while the rows are read. NotReleasable when nothing is to be perturbed in them.
+    """
+    with reading(resources.engine) as connection:
+        dataset = datasets.one(connection, dataset_id)
+        if dataset is None or dataset.frozen:
+            return None
+        secret = open_secret(resources, connection, dataset_id)
+        rows = rows_to_freeze(connection, dataset)
+    _check_extent(rows)
+    return measure_rows(resources, rows, secret)
+
+
+def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
+    """Read the rows once.
+
+    Where there is a cluster the sample is taken here, and moments are counted there.
+    """
+    numbers, categories = sampled_columns(rows.columns)
+    retired: IntArray = np.array(rows.retired, dtype=np.int64)
+    if not categories:
+        moments = _part_moments(resources, rows, numbers, retired)
+        return Measurement(rows, numbers, moments, None, Records.of(None))
+    count = sum(part.rows for part in rows.parts) - len(rows.retired)
+    here = () if resources.executor.elsewhere else numbers
+    with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
+        taken = _MomentsBeside(here, beside)
+        batches = _batches_seen(resources, rows, (*numbers, *categories), taken)
+        sample = sample_of(batches, rows.columns, sample_key(secret), count)
+        records = Records.of(sample)
+        moments = taken.result() if here else _part_moments(resources, rows, numbers, retired)
+    return Measurement(rows, numbers, moments, sample, records)
+
+
+def _part_moments(
+    resources: Resources, rows: Rows, numbers: Sequence[str], retired: IntArray
+) -> RowMoments:
+    each = (part_moments(resources, part, numbers, retired) for part in rows.parts)
+    return reduce(RowMoments.merged, each, RowMoments.none(len(numbers)))
+
+
+BEHIND = 8
+"""Batches whose moments may wait while others are read: so many are held, 60 MB of fifteen columns."""
+
+
+class _MomentsBeside:
+    """Moments of all rows, whose batches are added beside what reads on, in their order."""
+
+    def __init__(self, names: Sequence[str], beside: ThreadPoolExecutor) -> None:
+        self._names = names
+        self._beside = beside
+        self._found = RowMoments.none(len(names))
+        self._asked: list[Future[None]] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Waits while too many batches are held."""
+        if self._names and batch.num_rows:
+            self._asked.append(self._beside.submit(self._add, batch))
+        for before in self._asked[-BEHIND - 1 : -BEHIND]:
+            before.result()
+
+    def result(self) -> RowMoments:
+        """Of all batches; or whatever one of them failed by."""
+        for one in self._asked:
+            one.result()
+        return self._found
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._found = self._found.merged(batch_moments(batch, self._names))
+
+
+def _batches_seen(
+    resources: Resources, rows: Rows, names: Sequence[str], moments: _MomentsBeside
+) -> Iterator[pa.RecordBatch]:
+    """All rows in these columns, which the moments are taken of."""
+    retired: IntArray = np.array(rows.retired, dtype=np.int64)
+    coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
+    for part in rows.parts:
+        for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
+            moments.add(batch)
+            yield batch
+
+
+def freeze_dataset(
+    resources: Resources,
+    connection: Connection,
+    dataset: Dataset,
+    now: datetime,
+    measurement: Measurement | None,
+) -> PartProtection:
+    """The protection of the first part, made now if there was none; the principal holds the data set's lock.
+
+    NotReleasable when no noise can be shaped from what is known of the rows.
+    """
+    known = first_protection(resources, connection, dataset.id)
+    if known is not None:
+        return known
+    if dataset.frozen or history.of(connection, dataset.id):
+        raise HistoryNotWhole("the data set is frozen and its protection is lost")
+    rows = rows_to_freeze(connection, dataset)
+    _check_extent(rows)
+    if measurement is None or measurement.of != rows:
+        secret = open_secret(resources, connection, dataset.id)
+        measurement = measure_rows(resources, rows, secret)
+    statistics = open_statistics(resources, connection, dataset.id)
+    _check_categories(dataset, statistics)
+    protection = first_part(measurement, statistics.largest)
+    kept = keep_protection(resources, connection, dataset.id, protection)
+    datasets.protect_all(connection, dataset.id, kept.hash)
+    datasets.freeze(connection, dataset.id, now)
+    return kept
+
+
+def first_part(measurement: Measurement, largest: Mapping[str, float]) -> PartProtection:
+    """The protection of all rows that are there at the first copy; NotReleasable where a column has no spread."""
+    _check_releasable(measurement.numeric, measurement.moments)
+    return PartProtection(
+        numeric=measurement.numeric,
+        rows=measurement.moments.rows,
+        means=measurement.moments.present.means,
+        largest=_magnitudes(measurement.numeric, largest),
+        factor=shape_factor(covariance_shape(measurement.moments)),
+        r_squared=measurement.records.r_squared,
+        donors=measurement.records.donors,
+    )
+
+
+def protect_part(
+    resources: Resources,
+    connection: Connection,
+    dataset_id: str,
+    measurement: Measurement,
+    largest: Mapping[str, float],
+) -> PartProtection:
+    """Keep the protection of a part that comes after the first copy; the principal holds the data set's lock."""
+    parts = datasets.parts(connection, dataset_id)
+    known = open_protections(resources, connection, dataset_id, [parts[0], parts[-1]])
+    first, newest = known[parts[0].number], known[parts[-1].number]
+    issued = [entry.noise_variance for entry in history.of(connection, dataset_id)]
+    protection = later_part(first, newest, measurement, largest, min(issued, default=1.0))
+    return keep_protection(resources, connection, dataset_id, protection)
+
+
+def later_part(
+    first: PartProtection,
+    newest: PartProtection,
+    measurement: Measurement,
+    largest: Mapping[str, float],
+    noise_variance: float,
+) -> PartProtection:
+    """The protection of a part that comes after the first copy; `noise_variance` is the smallest that was issued.
+
+    Its noise dominates the part's own rows, and is never less than that of the first part. No part in between
+    has an influence but by the counts that its donors follow from.
+    """
+    magnitudes = _magnitudes(first.numeric, largest)
+    S = dominate(first.matrix, covariance_shape(measurement.moments))
+    needed = _carried_variances(magnitudes, noise_variance)
+    S += np.diag(np.maximum(needed - np.diag(S), 0.0))
+    records = Records.of(measurement.sample, newest.donors)
+    return PartProtection(
+        numeric=first.numeric,
+        rows=measurement.moments.rows,
+        means=measurement.moments.present.means,
+        largest=magnitudes,
+        factor=shape_factor(S),
+        r_squared=max(first.r_squared, records.r_squared),
+        donors=records.donors,
+    )
+
+
+def _magnitudes(numeric: Sequence[str], largest: Mapping[str, float]) -> FloatArray:
+    return np.array([largest.get(name, 0.0) for name in numeric], dtype=np.float64)
+
+
+def _carried_variances(magnitudes: FloatArray, noise_variance: float) -> FloatArray:
+    """S_jj from which on numbers as large as these carry their noise at a level (`grid`)."""
+    steps = np.ldexp(np.array([math.ulp(one) for one in magnitudes.tolist()]), FINENESS + 1)
+    return np.asarray(steps**2 / noise_variance, dtype=np.float64)
+
+
+def require_frozen(dataset: Dataset) -> None:
+    """Conflict before the first copy: its rows and columns are the owner's to settle."""
+    if not dataset.frozen:
+        raise Conflict(
+            "The owner has not released this data set yet. Ask the owner to issue its first copy, or to finalise"
+            " an agreement on it."
+        )
+
+
+def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
+    """NotReleasable when nothing, or a column, could not be released, as far as statistics tell.
+
+    They count retired rows too: what varies in these alone is found by the first copy.
+    """
+    _check_columns(dataset.columns, dataset.released_rows)
+    kept = [column for column in dataset.columns if column.storage is Storage.NUMBER]
+    squares = np.diag(statistics.moments.comoment)
+    for column, spread in zip(kept, squares.tolist(), strict=True):
+        if column.kind.noised and not spread > 0:
+            raise _constant(column.name)
+    _check_categories(dataset, statistics)
+
+
+def _check_extent(rows: Rows) -> None:
+    _check_columns(rows.columns, sum(part.rows for part in rows.parts) - len(rows.retired))
+
+
+def _check_columns(columns: Sequence[Column], rows: int) -> None:
+    if not any(sampled_columns(columns)):
+        raise NotReleasable("a copy needs a numeric or a categorical column; there is neither")
+    if rows < 2:
+        raise NotReleasable(
+            "one row has no spread to hide it in; append more rows first", rows=rows
+        )
+
+
+def _check_releasable(numeric: tuple[str, ...], together: RowMoments) -> None:
+    for place in without_spread(together):
+        raise _constant(numeric[place])
+
+
+def _constant(name: str) -> NotReleasable:
+    return NotReleasable(
+        f"column {name!r} is constant, or its values differ by less than noise can be shaped for (10⁻¹⁵⁰, or"
+        " the rounding of their mean); mark it as an identifier to leave it out, or as passthrough to"
+        " release it as it is, or send such small numbers in another unit",
+        column=name,
+    )
+
+
+def _check_categories(dataset: Dataset, statistics: Statistics) -> None:
+    for column in dataset.columns:
+        counts = statistics.categories.get(column.name, {})
+        if column.kind is Kind.CATEGORICAL and sum(counts.values()) == 0:
+            raise NotReleasable(
+                f"the categories of column {column.name!r} are not known: it has no values, or too"
+                " many different ones; mark it as an identifier to leave it out",
+                column=column.name,
+            )

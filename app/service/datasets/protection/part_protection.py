@@ -1,0 +1,208 @@
+"""What the noise and the donors of a part follow from: measured on its rows once, sealed, never changed.
+
+Re-estimating any of it under the same noise would give away the noise, and with it the rows (invariant 5). Parts
+that were there at the first copy share the first protection; each later part has one of its own. The factor itself is
+kept, not only the matrix: another machine's linear algebra may round it differently. A protection is known by its hash,
+which is keyed by the data set's secret, so that nobody can test a guess against it. The history begins with the first one's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from app.errors import NotReleasable
+from app.model import Part
+from app.numerics.arrays import FloatArray
+from app.numerics.copies.applied import applied_variance
+from app.numerics.copies.grid import carries_noise, grid_exponents
+from app.service.datasets.protection.donor_pool import Donors
+from app.service.datasets.secrets import open_secret
+from app.service.resources import Resources
+from app.store.database.copies import protections
+from app.store.database.copies.history import HistoryNotWhole
+from app.store.database.datasets import datasets
+from app.store.sealed_arrays import pack, unpack
+
+DONORS = "donors_"
+
+
+@dataclass(frozen=True, repr=False)
+class PartProtection:
+    """What a part is released under.
+
+    where:
+        numeric    names of the columns with noise, d of them
+        rows       how many rows it was measured on
+        means      (d,) of these rows, NaN where a column has no value
+        largest    (d,) the largest magnitude in each column
+        factor     (d, d), L of the noise's shape S = L·Lᵀ
+        r_squared  association of numbers and categories, which a(v) follows from
+        donors     the model that records are replaced by; None without categorical columns
+    """
+
+    numeric: tuple[str, ...]
+    rows: int
+    means: FloatArray
+    largest: FloatArray
+    factor: FloatArray
+    r_squared: float
+    donors: Donors | None
+    hash: str = ""
+
+    @property
+    def records(self) -> tuple[str, ...]:
+        """Names of the categorical columns."""
+        return () if self.donors is None else tuple(self.donors.values)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """S, (d, d)."""
+        return np.asarray(self.factor @ self.factor.T)
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """S_jj, (d,)."""
+        return np.asarray((self.factor**2).sum(axis=1))
+
+    def applied(self, noise_variance: float) -> float:
+        """a(v), what is drawn so that the promise of v holds for numbers and categories together."""
+        return applied_variance(noise_variance, self.r_squared)
+
+    def grid(self, noise_variance: float) -> dict[str, int]:
+        """Column → exponent of its release grid at a level, or NotReleasable.
+
+        A double cannot hold noise much smaller than the number that it is added to; then the noise
+        would be lost on the way out and the original would leave.
+        """
+        try:
+            exponents = grid_exponents(self.variances, self.applied(noise_variance))
+        except ValueError:
+            raise NotReleasable(
+                "noise of this variance is too small or too large beside the data to be a double; send the"
+                " numbers in another unit"
+            ) from None
+        grid = dict(zip(self.numeric, exponents, strict=True))
+        refuse_lost_noise(grid, dict(zip(self.numeric, self.largest.tolist(), strict=True)))
+        return grid
+
+
+def refuse_lost_noise(grid: Mapping[str, int], largest: Mapping[str, float]) -> None:
+    """NotReleasable when a number as large as the column's `largest` would lose its noise."""
+    for name, exponent in grid.items():
+        if not carries_noise(largest[name], exponent):
+            raise NotReleasable(
+                f"the numbers of column {name!r} are so large beside their spread that noise of"
+                " this variance would be lost to rounding; subtract a constant from all of them, such as the"
+                " smallest, and register the table again, or mark the column as an identifier to leave it out",
+                column=name,
+            )
+
+
+def keep_protection(
+    resources: Resources, connection: Connection, dataset_id: str, protection: PartProtection
+) -> PartProtection:
+    """Keep a protection, and say it with its hash."""
+    content = _content(protection)
+    hash_ = _hash(open_secret(resources, connection, dataset_id), content)
+    sealed = resources.vault.seal(content, _context(dataset_id, hash_))
+    protections.add(connection, dataset_id, hash_, sealed)
+    return replace(protection, hash=hash_)
+
+
+def first_protection(
+    resources: Resources, connection: Connection, dataset_id: str
+) -> PartProtection | None:
+    """The protection of the first part, None before the first copy."""
+    hash_ = datasets.first_protection(connection, dataset_id)
+    if hash_ is None:
+        return None
+    return _opened(resources, connection, dataset_id, [hash_])[hash_]
+
+
+def open_protections(
+    resources: Resources, connection: Connection, dataset_id: str, parts: Sequence[Part]
+) -> dict[int, PartProtection]:
+    """Part → its protection; HistoryNotWhole when one is lost or altered: nothing of it may leave."""
+    hashes = {part.number: part.protection for part in parts}
+    known = _opened(resources, connection, dataset_id, hashes.values())
+    return {number: known[hash_] for number, hash_ in hashes.items() if hash_ is not None}
+
+
+def _opened(
+    resources: Resources, connection: Connection, dataset_id: str, hashes: Iterable[str | None]
+) -> dict[str, PartProtection]:
+    wanted = set(hashes)
+    sealed = protections.of_hashes(
+        connection, dataset_id, [hash_ for hash_ in wanted if hash_ is not None]
+    )
+    if sealed.keys() != wanted:
+        raise HistoryNotWhole("the protection of a part is lost")
+    secret = open_secret(resources, connection, dataset_id)
+    found = {}
+    for hash_, one in sealed.items():
+        content = resources.vault.open(one, _context(dataset_id, hash_))
+        if not hmac.compare_digest(_hash(secret, content), hash_):
+            raise HistoryNotWhole("the protection of a part is not the one that was kept")
+        found[hash_] = _read(content, hash_)
+    return found
+
+
+def _content(protection: PartProtection) -> bytes:
+    donors = protection.donors
+    said = {
+        "numeric": protection.numeric,
+        "rows": protection.rows,
+        "r_squared": protection.r_squared,
+        "values": None if donors is None else donors.listed(),
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "said": np.frombuffer(json.dumps(said).encode(), np.uint8),
+        "means": protection.means,
+        "largest": protection.largest,
+        "factor": protection.factor,
+    }
+    if donors is not None:
+        arrays |= {DONORS + name: array for name, array in donors.counts.arrays().items()}
+    return pack(arrays)
+
+
+def _read(content: bytes, hash_: str) -> PartProtection:
+    arrays = unpack(content)
+    said = json.loads(arrays["said"].tobytes())
+    donors = None
+    if said["values"] is not None:
+        counts = {
+            name.removeprefix(DONORS): array
+            for name, array in arrays.items()
+            if name.startswith(DONORS)
+        }
+        donors = Donors.read(said["values"], counts)
+    return PartProtection(
+        numeric=tuple(said["numeric"]),
+        rows=said["rows"],
+        means=arrays["means"],
+        largest=arrays["largest"],
+        factor=arrays["factor"],
+        r_squared=said["r_squared"],
+        donors=donors,
+        hash=hash_,
+    )
+
+
+def _hash(secret: bytes, content: bytes) -> str:
+    told = b"cornerwave protection v1\0" + content
+    return hmac.new(secret, told, hashlib.sha256).hexdigest()
+
+
+def _context(dataset_id: str, hash_: str) -> str:
+    return f"protection:{dataset_id}:{hash_}"

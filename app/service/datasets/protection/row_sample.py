@@ -1,0 +1,287 @@
+"""The rows that what is frozen is made of: those of parts as arrays, without those withdrawn, and a sample.
+
+The sample is for what is frozen beside the shapes: donors, and how numbers and categories depend. The rows are
+those with the lowest words of a keystream of the data set's secret: nobody can tell which before, and the same
+rows are chosen again after a restore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from app.model import BLOCK_ROWS, Column, Kind, Part
+from app.numerics.arrays import Codes, FloatArray, IntArray, Words
+from app.numerics.copies.records import MOST_DONORS, part_words
+from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
+from app.service.datasets.output_columns import numbers
+from app.service.resources import Resources
+from app.store.blobs.store import BlobRows
+from app.tables.stream import category_text
+
+RUN = 16
+"""Row groups of a task: a million rows."""
+
+SEGMENTS = 8
+"""A sample is taken in this many runs of rows, spread evenly, so that sorted tables are met too."""
+
+
+def spread_runs(rows: int, most_rows: int) -> tuple[tuple[int, int], ...]:
+    """Runs [first, last) of at most `most_rows` rows in all: everything, or evenly spread."""
+    if rows <= most_rows:
+        return ((0, rows),)
+    length = max(1, most_rows // SEGMENTS)
+    count = min(SEGMENTS, most_rows)
+    starts = [(rows - length) * i // max(count - 1, 1) for i in range(count)]
+    return tuple((start, start + length) for start in starts)
+
+
+class RowSource(Protocol):
+    """The blob store, or some blobs of it with their keys."""
+
+    def read_rows(
+        self,
+        name: str,
+        first: int,
+        last: int,
+        columns: Sequence[str] | None = None,
+        coded: Sequence[str] = (),
+        /,
+    ) -> Iterator[pa.RecordBatch]: ...
+
+
+def part_batches(
+    blobs: RowSource,
+    part: Part,
+    names: Sequence[str],
+    retired: IntArray,
+    rows: tuple[int, int] | None = None,
+    *,
+    coded: Sequence[str] = (),
+) -> Iterator[pa.RecordBatch]:
+    """These columns of a part, batch by batch: all its rows, or the ordinals [first, last).
+
+    `retired` are ordinals of the data set, ascending; `coded` are as in `BlobStore.read_rows`.
+    """
+    row, end = (part.first_row, part.end_row) if rows is None else rows
+    offset = part.first_row
+    for batch in blobs.read_rows(part.blob, row - offset, end - offset, list(names), coded):
+        first, last = np.searchsorted(retired, (row, row + batch.num_rows))
+        kept = np.ones(batch.num_rows, dtype=bool)
+        kept[retired[first:last] - row] = False
+        yield batch if first == last else batch.filter(pa.array(kept))
+        row += batch.num_rows
+
+
+def run_batches(
+    blobs: RowSource,
+    parts: Sequence[Part],
+    names: Sequence[str],
+    retired: IntArray,
+    run: tuple[int, int],
+) -> Iterator[pa.RecordBatch]:
+    """These columns of the rows of a run of ordinals, as far as they lie in these parts."""
+    for part in parts:
+        rows = (max(run[0], part.first_row), min(run[1], part.end_row))
+        if rows[0] < rows[1]:
+            yield from part_batches(blobs, part, names, retired, rows)
+
+
+def number_rows(batch: pa.RecordBatch, names: Sequence[str]) -> FloatArray:
+    """The numbers of a batch, (n, d), NaN where missing."""
+    found = np.empty((batch.num_rows, len(names)), order="F")
+    for place, name in enumerate(names):
+        found[:, place] = numbers(batch.column(name))
+    return found
+
+
+def batch_moments(batch: pa.RecordBatch, names: Sequence[str]) -> RowMoments:
+    """The moments of the numbers of a batch."""
+    return row_moments(number_rows(batch, names))
+
+
+@dataclass(frozen=True, repr=False)
+class MomentsTask:
+    """A run of a part's row groups, to be counted wherever the blob can be read.
+
+    where:
+        runs     rows [first, last) of the blob, a row group each
+        retired  those of them that are withdrawn, counted from the blob's first
+    """
+
+    blob: str
+    originals: BlobRows
+    names: tuple[str, ...]
+    runs: tuple[tuple[int, int], ...]
+    retired: IntArray
+
+
+def moments_of_runs(task: MomentsTask) -> list[RowMoments]:
+    """The moments of each row group of a run: no row leaves the machine that reads it."""
+    found = []
+    for first, last in task.runs:
+        (batch,) = task.originals.read_rows(task.blob, first, last, task.names)
+        withdrawn = task.retired[slice(*np.searchsorted(task.retired, (first, last)))]
+        if len(withdrawn):
+            kept = np.ones(batch.num_rows, dtype=bool)
+            kept[withdrawn - first] = False
+            batch = batch.filter(pa.array(kept))
+        found.append(batch_moments(batch, task.names))
+    return found
+
+
+def part_moments(
+    resources: Resources, part: Part, names: Sequence[str], retired: IntArray
+) -> RowMoments:
+    """The moments of a part's rows in these columns, the same whoever counts them, to the bit where both count by compiled code or both by numpy (`runs`).
+
+    Row groups are counted alone, by several at a time, and joined here in their order.
+    """
+    found = RowMoments.none(len(names))
+    first, last = np.searchsorted(retired, (part.first_row, part.end_row))
+    if not names:
+        return replace(found, rows=part.rows - int(last - first))
+    withdrawn = retired[first:last] - part.first_row
+    groups = [
+        (start, min(start + BLOCK_ROWS, part.rows)) for start in range(0, part.rows, BLOCK_ROWS)
+    ]
+    originals = resources.blobs.rows_of([part.blob])
+    tasks = (
+        MomentsTask(part.blob, originals, tuple(names), tuple(groups[at : at + RUN]), withdrawn)
+        for at in range(0, len(groups), RUN)
+    )
+    for moments in resources.executor.map(moments_of_runs, tasks):
+        for one in moments:
+            found = found.merged(one)
+    return found
+
+
+MOST_ROWS = MOST_DONORS
+MOST_CELLS = 20_000_000
+"""A table of more than 305 columns is sampled by fewer rows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Sample:
+    """Rows of the numeric and categorical columns, in the order of their words.
+
+    where:
+        table    categories as text, or coded as they were read; numbers as they are
+        numbers  names of the numeric columns, in the data set's order
+        records  names of the categorical columns, likewise
+    """
+
+    table: pa.Table
+    numbers: tuple[str, ...]
+    records: tuple[str, ...]
+
+    def matrix(self, without: str | None = None) -> FloatArray:
+        """The numbers, (n, d), NaN where missing; perhaps without a column."""
+        names = [name for name in self.numbers if name != without]
+        return number_rows(self.table, names)
+
+    def codes(self, without: str | None = None) -> tuple[Codes, list[int]]:
+        """The categories as codes, (n, c), a missing one being a category; and how many each has."""
+        values, codes = self.coded_records(without)
+        return codes, [max(len(listed), 1) for listed in values.values()]
+
+    def coded_records(self, without: str | None = None) -> tuple[dict[str, pa.Array], Codes]:
+        """Name → the values that occur, a missing one among them, and the places of all cells in these, (n, c)."""
+        coded = {
+            name: coded_values(self.table.column(name)) for name in self.records if name != without
+        }
+        codes = np.empty((self.table.num_rows, len(coded)), dtype=np.int32)
+        for place, column in enumerate(coded.values()):
+            codes[:, place] = column.indices.to_numpy(zero_copy_only=False)
+        values = {name: column.dictionary.cast(pa.large_string()) for name, column in coded.items()}
+        return values, codes
+
+
+def sampled_columns(columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the numeric and of the categorical columns."""
+    numbers = tuple(column.name for column in columns if column.kind.noised)
+    records = tuple(column.name for column in columns if column.kind is Kind.CATEGORICAL)
+    return numbers, records
+
+
+def sample_key(secret: bytes) -> bytes:
+    """The key of the words that choose rows."""
+    info = b"cornerwave sample v1"
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
+
+
+def sample_of(
+    batches: Iterable[pa.RecordBatch], columns: Sequence[Column], key: bytes, rows: int
+) -> Sample:
+    """The sample of all these rows, which have the numeric and categorical columns among others.
+
+    `rows` is how many there are.
+    """
+    numbers, records = sampled_columns(columns)
+    table = _lowest_rows(batches, key, most_rows(len(numbers) + len(records)), rows)
+    for name in records:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, category_text(table.column(name)))
+    return Sample(table.select([*numbers, *records]), numbers, records)
+
+
+def _lowest_rows(batches: Iterable[pa.RecordBatch], key: bytes, most: int, rows: int) -> pa.Table:
+    """The rows with the `most` lowest words, in their order; all of them where there are fewer.
+
+    Words are uniform, so that where the lowest end is known before: a batch keeps what lies below,
+    with six standard deviations to spare.
+    """
+    share = min(1.0, (most + 6.0 * most**0.5) / max(rows, 1))
+    seen = 0
+    words: list[Words] = []
+    held: list[pa.Table] = []
+    for batch in batches:
+        here = part_words(key, 0, seen, batch.num_rows)
+        seen += batch.num_rows
+        if share < 1:
+            low = here < np.uint64(share * 2.0**64)
+            words.append(here[low])
+            held.append(_of_their_own(batch.filter(pa.array(low))))
+        else:
+            words.append(here)
+            held.append(_of_their_own(batch))
+    order = np.argsort(np.concatenate(words))[:most]  # of 64 bits: no two are the same
+    return pa.concat_tables(held).unify_dictionaries().combine_chunks().take(order)
+
+
+def _of_their_own(batch: pa.RecordBatch) -> pa.Table:
+    """Rows to be held; lists of values longer than they are stay behind."""
+    columns = [
+        values.dictionary_decode().dictionary_encode()
+        if pa.types.is_dictionary(values.type) and len(values.dictionary) > len(values)
+        else values
+        for values in batch.columns
+    ]
+    return pa.table(columns, names=batch.schema.names)
+
+
+def most_rows(columns: int) -> int:
+    """How many rows a sample of that many columns has, at most."""
+    return min(MOST_ROWS, MOST_CELLS // max(columns, 1))
+
+
+def coded_values(values: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
+    """The values as places in a list of those that occur, a missing one among them."""
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if not pa.types.is_dictionary(whole.type):
+        return whole.dictionary_encode(null_encoding="encode")
+    # Values that only other rows have are left out of the list.
+    listed = len(whole.dictionary)
+    places = whole.indices.fill_null(listed).to_numpy(zero_copy_only=False)
+    occurs = np.zeros(listed + 1, dtype=bool)
+    occurs[places] = True
+    own = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    known = whole.dictionary.cast(pa.large_string()).filter(pa.array(occurs[:listed]))
+    missing = pa.nulls(int(occurs[listed]), pa.large_string())
+    return pa.DictionaryArray.from_arrays(own[places], pa.concat_arrays([known, missing]))

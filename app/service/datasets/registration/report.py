@@ -1,0 +1,203 @@
+"""What the owner sees of a table that was read: each column with figures, examples, warnings and proposals.
+
+It holds data values. It goes to the owner in the answer of a registration or a dry run; it is never
+kept beyond that, logged, or put into an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+from app.model import Column, Kind, Storage
+from app.service.datasets.registration.ingestion import Ingested
+from app.tables.columns import ColumnProfile
+from app.tables.detection.personal import personal_within, warnings_about
+from app.tables.stream import DetectedFormat
+
+RARE = 5
+"""A category with fewer rows is rare: it singles out whoever has it."""
+
+SENTINELS = ("-1", "-9", "-99", "-999", "-9999", "99", "999", "9999", "99999", "999999")
+APART = 3.0
+"""A sentinel lies outside the others by so many times their spread."""
+
+EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Something the owner may want to say: a parameter with a value, or a change of the table."""
+
+    parameter: str
+    value: str | dict[str, object] | None
+    because: str
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnReport:
+    """One column as its owner sees it."""
+
+    distinct: int | None
+    smallest: float | str | None
+    largest: float | str | None
+    mean: float | str | None
+    frequent: tuple[tuple[str, int], ...]
+    examples: tuple[str, ...]
+    warnings: tuple[str, ...]
+    proposals: tuple[Proposal, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class TableReport:
+    """How the table was read, and its columns by name."""
+
+    read_as: DetectedFormat
+    columns: Mapping[str, ColumnReport] = field(default_factory=dict)
+
+
+def table_report(ingested: Ingested, read_as: DetectedFormat) -> TableReport:
+    """The report on a table that passed."""
+    means = dict(zip(ingested.numbers, ingested.moments.mean.diagonal().tolist(), strict=True))
+    return TableReport(
+        read_as,
+        {
+            column.name: _column(
+                column,
+                ingested.looks[column.name],
+                means.get(column.name),
+                ingested.repeats.get(column.name),
+            )
+            for column in ingested.columns
+        },
+    )
+
+
+def _column(
+    column: Column, look: ColumnProfile, mean: float | None, repeats: str | None
+) -> ColumnReport:
+    dated = column.kind is Kind.DATE
+    examples = look.examples
+    if dated:
+        examples = tuple(str(_shown(float(text), dated=True)) for text in examples)
+    return ColumnReport(
+        distinct=look.distinct,
+        smallest=_shown(look.smallest, dated=dated),
+        largest=_shown(look.largest, dated=dated),
+        mean=_shown(
+            mean if look.values and column.storage is Storage.NUMBER else None, dated=dated
+        ),
+        frequent=look.frequent,
+        examples=examples,
+        warnings=tuple(_warnings(column, look)),
+        proposals=tuple(_proposals(column, look, repeats)),
+    )
+
+
+def _shown(value: float | None, *, dated: bool) -> float | str | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return str(EPOCH + timedelta(days=round(value))) if dated else value
+
+
+def _warnings(column: Column, look: ColumnProfile) -> list[str]:
+    if column.kind is Kind.IDENTIFIER:
+        return []
+    found = warnings_about(column.name, date=column.kind is Kind.DATE)
+    if column.kind is Kind.PASSTHROUGH:
+        found.append("It leaves as it is, with no noise: whoever knows a value finds the row.")
+    if column.storage is Storage.TEXT:
+        found += [_within(what, share) for what, share in personal_within(_cells(look)).items()]
+    if column.kind is Kind.CATEGORICAL and (rare := _rare(look)):
+        found.append(f"{rare} of its categories have fewer than {RARE} rows each.")
+    return found
+
+
+def _cells(look: ColumnProfile) -> Mapping[str, int]:
+    """How often each value occurs, or does in the sample where they are too many."""
+    return Counter(look.sample) if look.counts is None else look.counts
+
+
+def _within(what: str, share: float) -> str:
+    said = "Less than 1 %" if share < 0.01 else f"{share:.0%}".replace("%", " %")
+    return (
+        f"{said} of its cells hold {what}, which leave with them: take them out before sending the table,"
+        " or say identifier to leave the column out."
+    )
+
+
+def _rare(look: ColumnProfile) -> int:
+    return 0 if look.counts is None else sum(count < RARE for count in look.counts.values())
+
+
+def _proposals(column: Column, look: ColumnProfile, repeats: str | None) -> list[Proposal]:
+    found = []
+    if column.kind is Kind.NUMERIC and column.integer and not column.round_to_integer:
+        found.append(
+            Proposal(
+                "columns",
+                {column.name: _whole(look)},
+                "Its values are whole numbers; without this a copy has fractions, and values "
+                "beyond what can be.",
+            )
+        )
+    if column.storage is Storage.NUMBER and (mark := _sentinel(look)) is not None:
+        found.append(
+            Proposal(
+                "missing",
+                mark,
+                f"{mark} lies far from all other values, as a mark for missing does.",
+            )
+        )
+    if column.kind is Kind.CATEGORICAL and (rare := _rare(look)):
+        found.append(
+            Proposal("table", None, f"Merge its {rare} rare categories into one before sending it.")
+        )
+    if repeats is not None and column.kind is not Kind.IDENTIFIER:
+        found.append(
+            Proposal(
+                "columns",
+                {column.name: {"kind": Kind.IDENTIFIER.value}},
+                f"It says the same as column {repeats!r} in every row that was compared: released "
+                "beside it, it gives an attacker a second look at one fact.",
+            )
+        )
+    return found
+
+
+def _whole(look: ColumnProfile) -> dict[str, object]:
+    """Whole numbers within round bounds: the exact ones would give the extremes away."""
+    said: dict[str, object] = {"round_to_integer": True}
+    if look.smallest is not None and look.smallest >= 0:
+        said["lower"] = 0
+    if look.largest is not None and look.largest > 0:
+        said["upper"] = _round_above(look.largest)
+    return said
+
+
+def _round_above(value: float) -> int:
+    """The next of 1, 2, 5, 10, 20 … that is not below."""
+    power = 10 ** math.floor(math.log10(max(value, 1)))
+    return int(next(step * power for step in (1, 2, 5, 10, 20) if step * power >= value))
+
+
+def _sentinel(look: ColumnProfile) -> str | None:
+    """A usual mark for missing at one end of the values, far from the rest of them."""
+    numbers = sorted({float(text) for text in look.sample})
+    for mark in SENTINELS:
+        rest = [number for number in numbers if number != float(mark)]
+        if (
+            len(rest) == len(numbers)
+            or len(rest) < 3
+            or float(mark) not in (look.smallest, look.largest)
+        ):
+            continue
+        spread = rest[-1] - rest[0]
+        gap = min(abs(float(mark) - rest[0]), abs(float(mark) - rest[-1]))
+        inside = rest[0] <= float(mark) <= rest[-1]
+        if not inside and (gap > APART * spread or (float(mark) < 0 <= rest[0])):
+            return mark
+    return None

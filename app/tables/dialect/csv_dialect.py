@@ -1,0 +1,381 @@
+"""All that is found out of a text before its rows are parsed: delimiter, header, stray blanks and quotes.
+
+What separates the fields is the sign by which all first records have as many. The first record names the columns or is
+a row like the others. Taken for names it would leave with every copy, so names that look like values are refused; taken
+for a record it would make every number column text. No message quotes it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+
+from app.errors import InvalidTable
+from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, is_number, is_value
+from app.tables.stream import Decimal, Header, ReadOptions
+
+USUAL_DELIMITERS = (",", ";", "\t", "|")
+UNUSUAL_DELIMITERS = (":", "^", "~", " ")
+DELIMITER_NAMES = {"\t": "tab", " ": "blank"}
+SAMPLE_CHARACTERS, SAMPLE_RECORDS = 2**18, 500
+NEARLY_ALL = 0.9
+
+# Python's own limit of 2¹⁷ characters holds for the process; a row of a CSV here may be one long text.
+csv.field_size_limit(2**24)
+
+Records = list[list[str]]
+
+USUAL_NAMES = frozenset(
+    """
+    address age amount area birth birthdate category charge city class code color colour comment
+    company consent country county currency customer date day department description diagnosis
+    district education email employer ethnicity facility file first gender group height hour id
+    income index job key kind label language last level location mail marital method month mother
+    name nationality note number occupation order origin owner patient phone place plan position
+    price product profession province qualification race rank rate reason region religion result
+    role salary score school sex source species state station status store street subject surname
+    target team tel text time title town type unit url use user value variety village visit week
+    weight year zip zone alter beruf datum geschlecht kunde land nachname ort plz staat stadt
+    straße vorname wohnort nom prénom prenom ville pays sexe âge date_naissance rue métier nombre
+    apellido apellidos ciudad país pais sexo edad fecha calle nome cognome città citta paese sesso
+    età indirizzo via naam voornaam achternaam stad geslacht leeftijd straat imię imie nazwisko
+    miasto kraj płeć plec wiek ulica namn förnamn efternamn kön ålder
+    """.split()
+)
+"""Words that name columns, in the languages that files here are likely to have."""
+
+RECURRING_FROM = 10
+"""Among fewer cells it is no sign that each value occurs again."""
+
+WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """How records are told apart in a text.
+
+    where:
+        skipped  bytes before the first record: the line by which Excel is told the delimiter
+        spaced   whether a blank follows every delimiter, and belongs to it
+    """
+
+    delimiter: str
+    header: Header
+    skipped: int = 0
+    spaced: bool = False
+
+
+def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
+    """The dialect of a text in UTF-8 that begins with `head` and, unless `cut`, ends with it."""
+    text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
+    line = text[: text.find("\n") + 1]
+    skipped = 0
+    if line.lower().startswith("sep=") and len(told := line.rstrip("\r\n")) == len("sep=") + 1:
+        skipped = len(line.encode())
+        text = text[len(line) :]
+        options = _told(options, told[-1])
+    delimiter = detect_delimiter(text, options, cut=cut)
+    try:
+        records = sampled_records(text, delimiter, cut=cut)
+    except csv.Error:
+        _refuse_undoubled(text, delimiter)
+        records = []
+    if not records:  # nothing that the parser will not complain about
+        return CsvDialect(delimiter, options.header or Header.PRESENT, skipped)
+    _refuse_preamble(records)
+    _refuse_quotes(records)
+    return CsvDialect(
+        delimiter, detect_header(records, options.header), skipped, _is_spaced(records)
+    )
+
+
+def _told(options: ReadOptions, delimiter: str) -> ReadOptions:
+    if options.delimiter not in (None, delimiter):
+        raise InvalidTable(
+            "The first line says another delimiter (sep=) than the parameter `delimiter`.",
+            parameter="delimiter",
+        )
+    return ReadOptions(
+        delimiter, options.decimal, options.encoding, options.header, options.missing
+    )
+
+
+def _refuse_undoubled(text: str, delimiter: str) -> None:
+    """InvalidTable when a quote inside quotes is the fault; an unclosed one is the parser's to name."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    first = 1
+    try:
+        for _ in reader:
+            first = reader.line_num + 1
+    except csv.Error as error:
+        if "expected after" in str(error):
+            line = reader.line_num
+            unclosed = (
+                f", or one that is opened in line {first} is not closed" if first < line else ""
+            )
+            raise InvalidTable(
+                f'A quote inside a quoted field must be doubled ("") in line {line}{unclosed}.',
+                line=line,
+            ) from None
+
+
+def _refuse_preamble(records: Records) -> None:
+    """InvalidTable for a title above the table."""
+    widths = [len(record) for record in records]
+    if len(widths) > 2 and widths[0] < widths[1] and len(set(widths[1:])) == 1:
+        filled = sum(bool(cell.strip()) for cell in records[0])
+        if filled <= 1 < widths[1] and widths[1] > 2:
+            raise InvalidTable(
+                "The first row has fewer fields than all others, as a title has: leave out what "
+                "stands above the column names."
+            )
+    # A title in a table of equal widths has its other fields empty.
+    if len(widths) > 2 and widths[0] > 2 and sum(bool(cell.strip()) for cell in records[0]) == 1:
+        raise InvalidTable(
+            "The first row has one field that is not empty, as a title has: leave out what stands "
+            "above the column names."
+        )
+
+
+def _refuse_quotes(records: Records) -> None:
+    for row, record in enumerate(records):
+        if any(cell[:1].isspace() and cell.lstrip().startswith('"') for cell in record):
+            raise InvalidTable(
+                f"A quote stands behind a blank in line {row + 1}; write no blank between the "
+                "delimiter and the quote.",
+                line=row + 1,
+            )
+    body = records[1:]
+    for position in range(len(records[0])):
+        cells = [record[position] for record in body if len(record) > position]
+        filled = [cell.strip() for cell in cells if cell.strip()]
+        if len(filled) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in filled):
+            raise InvalidTable(
+                f'The fields of column {position + 1} are in single quotes; use double quotes ("), '
+                "or none.",
+                position=position + 1,
+            )
+
+
+def _is_spaced(records: Records) -> bool:
+    inner = [cell for record in records for cell in record[1:] if cell]
+    return bool(inner) and all(cell.startswith(" ") for cell in inner)
+
+
+@dataclass(frozen=True)
+class DelimiterCandidate:
+    """A delimiter with the records that it makes.
+
+    where:
+        width  the number of fields that most records have
+        share  of the records that have so many
+    """
+
+    delimiter: str
+    records: Records
+    width: int
+    share: float
+
+
+def sampled_records(text: str, delimiter: str, *, cut: bool) -> Records:
+    """The first records of a text without empty ones; the last one is left out when it may be `cut`.
+
+    A quote inside quotes that is not doubled is a csv.Error.
+    """
+    piece = text[:SAMPLE_CHARACTERS]
+    cut = cut or len(text) > SAMPLE_CHARACTERS
+    reader = csv.reader(io.StringIO(piece, newline=""), delimiter=delimiter, strict=True)
+    records: Records = []
+    try:
+        records.extend(islice(reader, SAMPLE_RECORDS))
+    except csv.Error as error:
+        if "unexpected end" not in str(error) or not cut:
+            raise
+        cut = False
+    if cut and len(records) < SAMPLE_RECORDS and len(records) > 1:
+        records.pop()
+    return [record for record in records if record and record != [""]]
+
+
+def detect_delimiter(text: str, options: ReadOptions, *, cut: bool) -> str:
+    """The delimiter; InvalidTable where two are plausible."""
+    if options.delimiter is not None:
+        return options.delimiter
+    candidates = [
+        one
+        for sign in USUAL_DELIMITERS
+        if sign in text and (one := _candidate(text, sign, cut=cut))
+    ]
+    even = [one for one in candidates if one.share == 1.0]
+    if options.decimal is Decimal.COMMA and len(even) == 1 and _is_one_column(even[0]):
+        return ";"
+    if len(even) == 1 and _is_one_column(even[0]):
+        raise _unclear(
+            "One column of numbers with decimal commas, or two columns with a comma between them: "
+            "say decimal=comma or delimiter=,.",
+            [",", ";"],
+        )
+    if even:
+        return _cleanest(even).delimiter
+    if candidates:
+        return max(candidates, key=lambda one: (one.share, one.width)).delimiter
+    return _single_column(text, cut=cut)
+
+
+def _candidate(text: str, delimiter: str, *, cut: bool) -> DelimiterCandidate | None:
+    try:
+        records = sampled_records(text, delimiter, cut=cut)
+    except csv.Error:
+        return None
+    if not records:
+        return None
+    width, count = Counter(map(len, records)).most_common(1)[0]
+    share = count / len(records)
+    titled = width > 2 and len(records) > 2 and {len(record) for record in records[1:]} == {width}
+    likely = share >= NEARLY_ALL or titled
+    return DelimiterCandidate(delimiter, records, width, share) if width > 1 and likely else None
+
+
+def _is_one_column(only: DelimiterCandidate) -> bool:
+    """Whether pairs around a comma may as well be numbers: 1,5 and 2,25 in every line."""
+    return (
+        only.delimiter == ","
+        and only.width == 2
+        and all(is_number(f"{a},{b}", Decimal.COMMA) and b.isdecimal() for a, b in only.records)
+    )
+
+
+def _cleanest(even: list[DelimiterCandidate]) -> DelimiterCandidate:
+    """The candidate under which no cell holds one of the other delimiters but as a number."""
+    if len(even) == 1:
+        return even[0]
+    clean = [one for one in even if not _holds_another(one, [other.delimiter for other in even])]
+    if len(clean) == 1:
+        return clean[0]
+    signs = [one.delimiter for one in even]
+    named = " or ".join(DELIMITER_NAMES.get(sign, sign) for sign in signs)
+    raise _unclear(
+        f"The fields may be separated by {named}: either makes as many fields in every row. Say "
+        "which with the parameter `delimiter`.",
+        signs,
+    )
+
+
+def _holds_another(one: DelimiterCandidate, signs: list[str]) -> bool:
+    others = [sign for sign in signs if sign != one.delimiter]
+    return any(
+        sign in cell and not is_number(cell)
+        for record in one.records
+        for cell in record
+        for sign in others
+    )
+
+
+def _single_column(text: str, *, cut: bool) -> str:
+    """A text that none of the usual delimiters cuts evenly: one column, or an unusual one."""
+    first_line = text.partition("\n")[0]
+    for sign in (
+        UNUSUAL_DELIMITERS if not any(usual in first_line for usual in USUAL_DELIMITERS) else ()
+    ):
+        try:
+            records = sampled_records(text, sign, cut=cut)
+        except csv.Error:
+            continue
+        widths = set(map(len, records))
+        if len(records) > 1 and len(widths) == 1 and (width := widths.pop()) > 1:
+            body = records[1:]
+            numbers = any(all(is_number(record[j]) for record in body) for j in range(width))
+            moments = all(len(part) == 2 for record in body for part in record[1:])
+            if numbers and not (sign == ":" and moments) and not _are_spaced_numbers(body, sign):
+                raise InvalidTable(
+                    f"The fields seem to be separated by {DELIMITER_NAMES.get(sign, sign)!r}; say so with "
+                    "the parameter `delimiter`, or use one of , ; tab |.",
+                    parameter="delimiter",
+                )
+    try:
+        lines = [record[0] for record in sampled_records(text, "\x1f", cut=cut)]
+    except csv.Error:
+        return ","
+    if not lines[1:] or ";" in text or ("," in lines[0] and not is_number(lines[0], Decimal.COMMA)):
+        return ","
+    decimals = sum(is_number(line, Decimal.COMMA) for line in lines[1:])
+    return ";" if decimals >= NEARLY_ALL * len(lines[1:]) else ","
+
+
+def _are_spaced_numbers(records: Records, sign: str) -> bool:
+    """Whether blanks stand inside numbers: 1 234."""
+    return sign == " " and all(is_number(" ".join(record)) for record in records)
+
+
+def _unclear(detail: str, plausible: list[str]) -> InvalidTable:
+    return InvalidTable(detail, parameter="delimiter", plausible=plausible)
+
+
+def column_names(width: int) -> list[str]:
+    """Names for columns that have none."""
+    return [f"column_{position}" for position in range(1, width + 1)]
+
+
+def detect_header(records: Records, chosen: Header | None) -> Header:
+    """Whether the first record is a header; InvalidTable when its names look like values, or nobody can tell."""
+    if chosen is not None:
+        return chosen
+    names, body = records[0], [record for record in records[1:] if len(record) == len(records[0])]
+    for position, name in enumerate(names):
+        if is_value(name):
+            raise InvalidTable(
+                f"The first row does not look like column names: field {position + 1} of it looks "
+                "like a value. Say header=absent if it is a row like the others, header=present if "
+                "it does hold the names.",
+                parameter="header",
+                position=position + 1,
+            )
+    if not body:
+        return Header.PRESENT
+    columns = [[record[j] for record in body] for j in range(len(names))]
+    if any(_unlike(name, cells) for name, cells in zip(names, columns, strict=True)):
+        return Header.PRESENT
+    recurring = [j for j, name in enumerate(names) if name.strip() and name in columns[j]]
+    if recurring:
+        raise InvalidTable(
+            f"The first row does not look like column names: field {recurring[0] + 1} of it occurs "
+            "as a value further down. Say header=absent if it is a row like the others, "
+            "header=present if it does hold the names.",
+            parameter="header",
+            position=recurring[0] + 1,
+        )
+    if any(map(_is_usual, names)) or any(map(_all_recur, columns)):
+        return Header.PRESENT
+    raise InvalidTable(
+        "The first row may hold the column names or be a row like the others: the table has only "
+        "text, and both look alike. Say header=present or header=absent.",
+        parameter="header",
+        plausible=["present", "absent"],
+    )
+
+
+def _unlike(name: str, cells: list[str]) -> bool:
+    """Whether the cells are numbers or dates, which the name is not."""
+    values = [cell for cell in cells if cell.strip() not in MISSING_NUMBERS]
+    like = sum(is_number(cell) or DATE.match(cell.strip()) is not None for cell in values)
+    return bool(name.strip()) and bool(values) and like >= NEARLY_ALL * len(values)
+
+
+def _is_usual(name: str) -> bool:
+    return "_" in name or any(word.lower() in USUAL_NAMES for word in WORD.findall(_spaced(name)))
+
+
+def _spaced(name: str) -> str:
+    """Words that capitals separate, apart: customerName."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
+def _all_recur(cells: list[str]) -> bool:
+    """Whether every value occurs again, so that a first cell which does not is none of them."""
+    counts = Counter(cell for cell in cells if cell.strip())
+    return sum(counts.values()) >= RECURRING_FROM and min(counts.values()) > 1

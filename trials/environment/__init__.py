@@ -1,0 +1,1 @@
+"""Processes, servers and faults that the trials control."""

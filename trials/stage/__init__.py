@@ -1,1 +1,0 @@
-"""What trials are played on: installations, servers, wires, and libraries that lie to them."""
