@@ -191,8 +191,10 @@ def create_app(settings: Settings) -> FastAPI:
         if runner is not None:
             runner.start()
         stopped = threading.Event()
-        fresh = threading.Thread(target=app.state.metrics.keep_fresh, args=[stopped], daemon=True)
-        fresh.start()
+        sharing = threading.Thread(
+            target=app.state.metrics.share_until, args=[stopped], daemon=True
+        )
+        sharing.start()
         yield
         stopped.set()
         if runner is not None:
@@ -206,7 +208,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.public_url = settings.public_url
     app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
-    app.state.metrics.watch(resources)
+    app.state.metrics.add_resources(resources)
     app.state.ranges = Ranges(resources.spool_dir)
     app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)

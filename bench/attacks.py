@@ -35,7 +35,7 @@ def dense_estimate(
     return estimate
 
 
-def simulated(m: int, n: int, d: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def simulate(m: int, n: int, d: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return m copies under independent noise, the mean, K and the covariance between the copies."""
     rng = np.random.default_rng(m * d)
     loadings = rng.normal(size=(d, d)) + 2 * np.eye(d)
@@ -46,9 +46,9 @@ def simulated(m: int, n: int, d: int) -> tuple[FloatArray, FloatArray, FloatArra
     return copies, np.zeros(d), covariance, independent_between(variances)
 
 
-def compared(size: int, repeats: int) -> tuple[float, float]:
+def compare(size: int, repeats: int) -> tuple[float, float]:
     """Seconds of our estimate and of the dense formula for `size` copies × `size` attributes."""
-    case = simulated(size, ROWS, size)
+    case = simulate(size, ROWS, size)
     difference = np.abs(joint_estimate(*case).values - dense_estimate(*case)).max()
     # Minimum, not median: below a millisecond, the median shows how busy the machine is.
     works = {"ours": lambda: joint_estimate(*case), "dense": lambda: dense_estimate(*case)}
@@ -63,7 +63,7 @@ def compared(size: int, repeats: int) -> tuple[float, float]:
 
 def at_full_size(m: int, n: int, d: int) -> tuple[float, float]:
     """Seconds of the joint estimate, and of summing its copies."""
-    case = simulated(m, n, d)
+    case = simulate(m, n, d)
     times = interleaved(
         {"joint": lambda: joint_estimate(*case), "sum": lambda: case[0].sum(axis=0)}, repeats=5
     )
@@ -75,7 +75,7 @@ def at_full_size(m: int, n: int, d: int) -> tuple[float, float]:
 def main() -> None:
     joint, plain = at_full_size(30, 100_000, 50)
     sizes = (5, 10, 20, 40)
-    times = [compared(size, repeats=60 if size < 40 else 10) for size in sizes]
+    times = [compare(size, repeats=60 if size < 40 else 10) for size in sizes]
     ratios = [dense / ours for ours, dense in times]
     record(
         "attacks",

@@ -33,15 +33,15 @@ HEADERS = {**ADMIN, "Accept-Encoding": "identity"}
 PARQUET = "application/vnd.apache.parquet"
 ARROW = "application/vnd.apache.arrow.stream"
 
-Told = dict[str, float | str]
+PartResult = dict[str, float | str]
 
 
 def main() -> None:
-    found = measured(ROWS)
+    found = measure(ROWS)
     record("client", found.ratios, found.series, found.notes)
 
 
-def measured(rows: int) -> Measured:
+def measure(rows: int) -> Measured:
     # Imported here: the measured processes must hold the client alone.
     from app.service.copies.compilation import compile_now
 
@@ -49,25 +49,25 @@ def measured(rows: int) -> Measured:
         home = Path(folder)
         compile_now(home)
         with serve(home) as (url, _):
-            registering, copy = registered(url, rows)
-            downloading = downloaded(url, copy, home, rows)
+            registering, copy = measure_registration(url, rows)
+            downloading = measure_downloads(url, copy, home, rows)
     return Measured(*Measured.of([registering, downloading]))
 
 
-def registered(url: str, rows: int) -> tuple[Measured, str]:
+def measure_registration(url: str, rows: int) -> tuple[Measured, str]:
     """Registration by the client and the same Arrow stream by httpx; new rows each time."""
     plain, ours, peaks, copy = [], [], [], ""
     for number, way in enumerate(("send", "register")):  # the service's first upload takes seconds
-        apart(way, url, str(BATCH_ROWS), str(-1 - number))
+        run_in_subprocess(way, url, str(BATCH_ROWS), str(-1 - number))
     for number in range(UPLOADS):
-        one = apart("send", url, str(rows), str(2 * number))
-        other = apart("register", url, str(rows), str(2 * number + 1))
+        one = run_in_subprocess("send", url, str(rows), str(2 * number))
+        other = run_in_subprocess("register", url, str(rows), str(2 * number + 1))
         print(f"sent {one['seconds']:.1f} s, client {other['seconds']:.1f} s", flush=True)
         plain.append(float(one["seconds"]))
         ours.append(float(other["seconds"]))
         peaks.append(float(other["megabytes"]))
         copy = str(other["copy"])
-    size = said(rows)
+    size = format_size(rows)
     ratios = [
         Ratio(f"{size} registered from an iterator: megabytes of the client", max(peaks), 300),
         Ratio(
@@ -82,22 +82,22 @@ def registered(url: str, rows: int) -> tuple[Measured, str]:
     ), copy
 
 
-def downloaded(url: str, copy: str, folder: Path, rows: int) -> Measured:
+def measure_downloads(url: str, copy: str, folder: Path, rows: int) -> Measured:
     """Downloads, each in a process of its own for its peak memory."""
     plain, saved, peaks = [], [], []
     for number in range(REPEATS + 1):  # the first of each warms the service up
-        one = apart("plain", url, copy, str(folder))
-        other = apart("save", url, copy, str(folder))
+        one = run_in_subprocess("plain", url, copy, str(folder))
+        other = run_in_subprocess("save", url, copy, str(folder))
         print(f"plain {one['seconds']:.1f} s, client {other['seconds']:.1f} s", flush=True)
         if number:
             plain.append(float(one["seconds"]))
             saved.append(float(other["seconds"]))
             peaks.append(float(other["megabytes"]))
-    unknown = apart("checked", url, copy, str(folder))
-    known = apart("checked", url, copy, str(folder))
-    cut = through_cuts(url, copy, folder, int(unknown["size"]))
+    unknown = run_in_subprocess("checked", url, copy, str(folder))
+    known = run_in_subprocess("checked", url, copy, str(folder))
+    cut = download_through_drops(url, copy, folder, int(unknown["size"]))
     streaming = statistics.median(plain)
-    size = said(rows)
+    size = format_size(rows)
     return Measured(
         [
             Ratio(f"{size} downloaded to disk: megabytes of the client", max(peaks), 300),
@@ -127,7 +127,7 @@ def downloaded(url: str, copy: str, folder: Path, rows: int) -> Measured:
     )
 
 
-def through_cuts(url: str, copy: str, folder: Path, size: int) -> Told:
+def download_through_drops(url: str, copy: str, folder: Path, size: int) -> PartResult:
     """Download through a proxy that keeps dropping the connection; `save` fails on a wrong checksum."""
     from tests.client.proxy import between
 
@@ -137,10 +137,10 @@ def through_cuts(url: str, copy: str, folder: Path, size: int) -> Told:
         return size // (CUTS + 2) if b"/content" in head and next(count) < CUTS else None
 
     with between(url, fault) as flaky:
-        return apart("checked", flaky, copy, str(folder))
+        return run_in_subprocess("checked", flaky, copy, str(folder))
 
 
-def apart(what: str, *arguments: str) -> Told:
+def run_in_subprocess(what: str, *arguments: str) -> PartResult:
     """Run a part of the benchmark in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.client", what, *arguments],
@@ -148,11 +148,11 @@ def apart(what: str, *arguments: str) -> Told:
         stdout=subprocess.PIPE,
         text=True,
     )
-    told: Told = json.loads(done.stdout)
+    told: PartResult = json.loads(done.stdout)
     return told
 
 
-def said(rows: int) -> str:
+def format_size(rows: int) -> str:
     digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
     power = len(str(rows)) - 1
     return f"10{digits[power]} × {COLUMNS}" if rows == 10**power else f"{rows:,} × {COLUMNS}"
@@ -168,7 +168,7 @@ def batches(rows: int, seed: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([pa.array(column) for column in values.T], names)
 
 
-def register(url: str, rows: str, seed: str) -> Told:
+def register(url: str, rows: str, seed: str) -> PartResult:
     with cornerwave.connect(url, ADMIN_KEY, progress=silent) as cw:
         began = time.perf_counter()
         dataset = cw.register(batches(int(rows), int(seed)), name=f"large-{seed}")
@@ -177,7 +177,7 @@ def register(url: str, rows: str, seed: str) -> Told:
         return {"seconds": took, "copy": dataset.copy(noise_variance=0.25).id}
 
 
-def send(url: str, rows: str, seed: str) -> Told:
+def send(url: str, rows: str, seed: str) -> PartResult:
     """The same registration by hand, with httpx and pyarrow."""
 
     def stream() -> Iterator[bytes]:
@@ -204,7 +204,7 @@ def send(url: str, rows: str, seed: str) -> Told:
     return {"seconds": time.perf_counter() - began}
 
 
-def plain(url: str, copy: str, folder: str) -> Told:
+def plain(url: str, copy: str, folder: str) -> PartResult:
     began = time.perf_counter()
     with (
         httpx.Client(headers={**HEADERS, "Accept": PARQUET}, timeout=900) as client,
@@ -216,7 +216,7 @@ def plain(url: str, copy: str, folder: str) -> Told:
     return {"seconds": time.perf_counter() - began}
 
 
-def save(url: str, copy: str, folder: str, *, verify: bool = False) -> Told:
+def save(url: str, copy: str, folder: str, *, verify: bool = False) -> PartResult:
     with cornerwave.connect(url, ADMIN_KEY, progress=silent) as cw:
         content = cornerwave.Copy(
             cw._driver, cornerwave.values.CopyInfo(copy, "", (), 0, 0, "", 0, (), "")
@@ -228,19 +228,19 @@ def save(url: str, copy: str, folder: str, *, verify: bool = False) -> Told:
         return {"seconds": took, "resumed": saved.resumed, "size": saved.size_bytes}
 
 
-def checked(url: str, copy: str, folder: str) -> Told:
+def checked(url: str, copy: str, folder: str) -> PartResult:
     return save(url, copy, folder, verify=True)
 
 
-def only_tried(rows: str) -> None:
+def print_results(rows: str) -> None:
     """Print the results without saving them."""
-    found = measured(int(rows))
+    found = measure(int(rows))
     for ratio in found.ratios:
         print(f"{ratio.claim}: {ratio.measured:.3g} ({ratio.sense} {ratio.bound:g})")
     print(*found.notes, sep="\n")
 
 
-PARTS: dict[str, Callable[..., Told]] = {
+PARTS: dict[str, Callable[..., PartResult]] = {
     "register": register,
     "send": send,
     "plain": plain,
@@ -253,7 +253,7 @@ if __name__ == "__main__":
         case []:
             main()
         case ["try", rows]:
-            only_tried(rows)
+            print_results(rows)
         case [part, *rest]:
             told = PARTS[part](*rest)
             print(json.dumps({**told, "megabytes": peak_bytes() / 2**20}))

@@ -30,7 +30,7 @@ HISTORIES = 12
 
 def main() -> None:
     compile_steps()
-    parts = (against_a_plain_generator, at_the_end_of_a_history, as_in_the_paper)
+    parts = (against_a_plain_generator, after_a_history, paper_comparison)
     record("copies", *Measured.of([part() for part in parts]))
 
 
@@ -58,7 +58,7 @@ def against_a_plain_generator() -> Measured:
 
         copy = partial(whole_copy, X, draws, L, exponents, out)
         works: dict[str, Callable[[], object]] = {
-            "PCG64 + add": partial(plain, rng, X, out),
+            "PCG64 + add": partial(plain_generator, rng, X, out),
             "1 thread": partial(copy, threads=1),
             "2 threads": partial(copy, threads=2),
         }
@@ -100,13 +100,13 @@ def whole_copy(
         list(pool.map(block, range(-(-X.shape[1] // BLOCK_ROWS))))
 
 
-def plain(rng: np.random.Generator, X: FloatArray, out: FloatArray) -> None:
+def plain_generator(rng: np.random.Generator, X: FloatArray, out: FloatArray) -> None:
     """Add standard normals to the originals."""
     rng.standard_normal(out=out)
     np.add(out, X, out=out)
 
 
-def at_the_end_of_a_history() -> Measured:
+def after_a_history() -> Measured:
     """The copy after many random levels, with and without its neighbours cached.
 
     Against a first copy and, since that may itself become cheaper, against a plain generator: 6 first copies of 1.25 plain ones.
@@ -173,14 +173,16 @@ def cost_at_end(
             "first": copy(0),
             "nothing cached": copy(last),
             "neighbours cached": copy(last, neighbours),
-            "PCG64 + add": partial(plain, np.random.Generator(np.random.PCG64(seed)), X, out),
+            "PCG64 + add": partial(
+                plain_generator, np.random.Generator(np.random.PCG64(seed)), X, out
+            ),
         },
         repeats=2,
     )
     return times, len(draws_needed(history, last, {}))
 
 
-def as_in_the_paper() -> Measured:
+def paper_comparison() -> Measured:
     """23 new copies of 10⁵ values given 7 [li2012, experiment 2]."""
     from papers.li2012 import PAPER_SECONDS, corner_wave_copies
 

@@ -35,7 +35,7 @@ WAIT_SECONDS = 600.0
 PARQUET = {"content-type": "application/vnd.apache.parquet"}
 
 
-class Timed(Receiver):
+class TimedReceiver(Receiver):
     """Webhook receiver that records the first arrival of each delivery."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ def main(trials: int = 20) -> None:
     ratios: list[Ratio] = []
     notes: list[str] = []
     for where, beside in (("in the service", False), ("in a separate process", True)):
-        receipts, told = measured(trials, beside=beside)
+        receipts, told = measure(trials, beside=beside)
         for what, seconds in (("receipt", receipts), ("webhook", told)):
             claim = f"seconds from append to {what}, maximum of {len(seconds)}, workers {where}"
             ratios.append(Ratio(claim, max(seconds), PROMISED_SECONDS))
@@ -66,23 +66,23 @@ def main(trials: int = 20) -> None:
     record("deliveries", ratios, notes=notes)
 
 
-def measured(trials: int, *, beside: bool) -> tuple[list[float], list[float]]:
+def measure(trials: int, *, beside: bool) -> tuple[list[float], list[float]]:
     """Seconds to the receipt and to the webhook of every delivery."""
     receipts: list[float] = []
     told: list[float] = []
     rng = np.random.default_rng(18)
-    with running(beside) as client, receiving(Timed()) as receiver:
-        assert isinstance(receiver, Timed)
-        dataset = registered(client, rng)
-        agreements = [agreed(client, dataset, number, receiver) for number in range(FOLLOWERS)]
-        deliveries_of(client, agreements, receiver, 1)
+    with run_service(beside) as client, receiving(TimedReceiver()) as receiver:
+        assert isinstance(receiver, TimedReceiver)
+        dataset = register(client, rng)
+        agreements = [agree(client, dataset, number, receiver) for number in range(FOLLOWERS)]
+        wait_for_deliveries(client, agreements, receiver, 1)
         for trial in range(trials):
             added = client.post(
                 f"/v1/datasets/{dataset}/rows", content=table(rng, MORE), headers=PARQUET
             )
             answered = time.time()
             assert added.status_code == 201, added.text
-            made = deliveries_of(client, agreements, receiver, trial + 2)
+            made = wait_for_deliveries(client, agreements, receiver, trial + 2)
             cause = f"rows:{ROWS + MORE * (trial + 1)}"
             new = [one for one in made if one["cause"] == cause]
             assert len(new) == FOLLOWERS
@@ -93,8 +93,8 @@ def measured(trials: int, *, beside: bool) -> tuple[list[float], list[float]]:
     return receipts, told
 
 
-def deliveries_of(
-    client: httpx2.Client, agreements: list[str], receiver: Timed, each: int
+def wait_for_deliveries(
+    client: httpx2.Client, agreements: list[str], receiver: TimedReceiver, each: int
 ) -> list[Any]:
     """Wait until every agreement has `each` deliveries with webhooks, and return all."""
     end = time.monotonic() + WAIT_SECONDS
@@ -113,7 +113,7 @@ def deliveries_of(
 
 
 @contextmanager
-def running(beside: bool) -> Iterator[httpx2.Client]:
+def run_service(beside: bool) -> Iterator[httpx2.Client]:
     """Run a service with its own workers or with a separate one."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
@@ -138,7 +138,7 @@ def running(beside: bool) -> Iterator[httpx2.Client]:
                     worker.wait()
 
 
-def registered(client: httpx2.Client, rng: np.random.Generator) -> str:
+def register(client: httpx2.Client, rng: np.random.Generator) -> str:
     made = client.post(
         "/v1/datasets", params={"name": "growing"}, content=table(rng, ROWS), headers=PARQUET
     )
@@ -149,7 +149,7 @@ def registered(client: httpx2.Client, rng: np.random.Generator) -> str:
     return dataset
 
 
-def agreed(client: httpx2.Client, dataset: str, number: int, receiver: Receiver) -> str:
+def agree(client: httpx2.Client, dataset: str, number: int, receiver: Receiver) -> str:
     """Return an agreement in force that follows the rows; the administrator acts as owner."""
     made = client.post("/v1/principals", json={"name": f"recipient {number}"}).json()
     form = {

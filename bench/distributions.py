@@ -68,13 +68,13 @@ def main() -> None:
     )
 
 
-def disguised(
+def perturbed_values(
     rng: np.random.Generator, n: int
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     return rng.uniform(*SUPPORT, n) + NOISE.draws(rng, n)
 
 
-def pass_of(kernel: Kernel, bins: int) -> Callable[[], object]:
+def single_pass(kernel: Kernel, bins: int) -> Callable[[], object]:
     """Return one pass from the uniform distribution, ready for timing."""
     probabilities = np.full(bins, 1 / bins)
     return lambda: kernel.explained(probabilities)
@@ -103,10 +103,10 @@ def kernels(
 def growth_with_n(rng: np.random.Generator, bins: int) -> dict[str, list[tuple[float, float]]]:
     lines: dict[str, list[tuple[float, float]]] = {}
     for n in (10_000, 100_000, 1_000_000, 10_000_000):
-        values = disguised(rng, n)
+        values = perturbed_values(rng, n)
         counting = seconds(partial(histogram_on, values, uniform_edges(*SUPPORT, bins)), repeats=1)
         times = interleaved(
-            {name: pass_of(kernel, bins) for name, kernel in kernels(values, bins).items()},
+            {name: single_pass(kernel, bins) for name, kernel in kernels(values, bins).items()},
             repeats=1 if n > 1_000_000 else 5,
         )
         if n * bins > KEPT_ENTRIES:
@@ -124,10 +124,10 @@ def growth_with_n(rng: np.random.Generator, bins: int) -> dict[str, list[tuple[f
 
 def growth_with_bins(rng: np.random.Generator, n: int) -> dict[str, list[tuple[float, float]]]:
     lines: dict[str, list[tuple[float, float]]] = {}
-    values = disguised(rng, n)
+    values = perturbed_values(rng, n)
     for bins in (50, 200, 1000, 5000):
         times = interleaved(
-            {name: pass_of(kernel, bins) for name, kernel in kernels(values, bins).items()},
+            {name: single_pass(kernel, bins) for name, kernel in kernels(values, bins).items()},
             repeats=5,
         )
         print(
@@ -142,9 +142,9 @@ def growth_with_bins(rng: np.random.Generator, n: int) -> dict[str, list[tuple[f
 
 def fft_against_records(rng: np.random.Generator) -> float:
     """Time of a pass over 10⁶ records over that of a pass by FFT, K = 100."""
-    made = kernels(disguised(rng, 1_000_000), 100)
+    made = kernels(perturbed_values(rng, 1_000_000), 100)
     times = interleaved(
-        {name: pass_of(made[name], 100) for name in ("on records", "by FFT")}, repeats=9
+        {name: single_pass(made[name], 100) for name in ("on records", "by FFT")}, repeats=9
     )
     return times["on records"] / times["by FFT"]
 

@@ -44,23 +44,23 @@ def main() -> None:
         home = Path(folder)
         compile_now(home)
         with serve(home) as (url, _):
-            tiny = registered(url, rows=1_000)
-            small = registered(url, rows=1_000_000)
-            mixed = registered(url, rows=1_000_000, categorical=CATEGORICAL)
-            large = registered(url, rows=10_000_000)
-            later = issued_later(url, small)
+            tiny = register(url, rows=1_000)
+            small = register(url, rows=1_000_000)
+            mixed = register(url, rows=1_000_000, categorical=CATEGORICAL)
+            large = register(url, rows=10_000_000)
+            later = issue_history(url, small)
         parts = [
             downloads(home, small),
             with_categories(home, small, mixed),
-            with_a_history(home, small, later),
-            at_a_start(home, tiny),
+            long_history(home, small, later),
+            cold_start(home, tiny),
         ]
         with serve(home) as (url, process):
-            parts.append(in_memory(url, large, process))
+            parts.append(peak_memory(url, large, process))
     record("downloads", *Measured.of(parts))
 
 
-def in_memory(url: str, copy: str, process: subprocess.Popen[bytes]) -> Measured:
+def peak_memory(url: str, copy: str, process: subprocess.Popen[bytes]) -> Measured:
     peak = streaming_peak(url, copy, process)
     return Measured([Ratio("megabytes resident while streaming 10⁷ × 10", peak, 600)])
 
@@ -70,19 +70,19 @@ def with_categories(home: Path, small: str, mixed: str) -> Measured:
 
     Batches are dropped as by a download: holding the larger copy would add the first touch of its memory.
     """
-    with generating(home) as generated:
-        works: dict[str, Callable[[], object]] = {"numbers": partial(passed, generated, small)}
-        works["mixed"] = partial(passed, generated, mixed)
+    with copy_generator(home) as generated:
+        works: dict[str, Callable[[], object]] = {"numbers": partial(consume, generated, small)}
+        works["mixed"] = partial(consume, generated, mixed)
         times = interleaved(works, repeats=15)
     claim = "making 10⁶ × 10 and 5 categorical columns, against 10⁶ × 10 alone"
     return Measured([Ratio(claim, times["mixed"] / times["numbers"], 1.5)])
 
 
-def with_a_history(home: Path, first: str, later: list[str]) -> Measured:
+def long_history(home: Path, first: str, later: list[str]) -> Measured:
     """Making the first copy of a data set, and the last ones of a long history, without caches."""
-    with generating(home) as generated:
+    with copy_generator(home) as generated:
         works: dict[str, Callable[[], object]] = {
-            copy: partial(passed, generated, copy) for copy in (first, *later)
+            copy: partial(consume, generated, copy) for copy in (first, *later)
         }
         times = interleaved(works, repeats=5)
     mean = sum(times[copy] for copy in later) / len(later)
@@ -90,19 +90,19 @@ def with_a_history(home: Path, first: str, later: list[str]) -> Measured:
     return Measured([Ratio(claim, mean / times[first], 6)])
 
 
-def passed(generated: Callable[[str], Iterator[pa.RecordBatch]], copy: str) -> None:
+def consume(generated: Callable[[str], Iterator[pa.RecordBatch]], copy: str) -> None:
     """Make a copy and drop its batches."""
     for _ in generated(copy):
         pass
 
 
-def at_a_start(home: Path, copy: str) -> Measured:
+def cold_start(home: Path, copy: str) -> Measured:
     """From a new process to the first byte of a copy of 1,000 rows."""
     times = []
     for _ in range(STARTS):
         began = time.perf_counter()
         with serve(home) as (url, _):
-            drained(url, copy, ARROW)
+            drain(url, copy, ARROW)
             times.append(time.perf_counter() - began)
     compiled = f"{min(times):.2f} to {max(times):.2f} s"
     note = f"Cold start to a copy of 1,000 rows, with compiled code cached: {compiled}."
@@ -113,7 +113,7 @@ NOTHING_KEPT = {"NOISE_CACHE_BYTES": "1", "COPY_CACHE_BYTES": "1"}
 
 
 @contextmanager
-def generating(home: Path) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]]:
+def copy_generator(home: Path) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]]:
     """Make copies in this process, without caches."""
     resources = open_resources(settings_from(environment(home, **NOTHING_KEPT)))
     with reading(resources.engine) as connection:
@@ -124,15 +124,15 @@ def generating(home: Path) -> Iterator[Callable[[str], Iterator[pa.RecordBatch]]
 
 def downloads(home: Path, copy: str) -> Measured:
     """10⁶ × 10 as Arrow without caches, and as CSV the first time and later."""
-    with generating(home) as generated:
-        arrow = against(home, copy, ARROW, lambda: list(generated(copy)), NOTHING_KEPT)
+    with copy_generator(home) as generated:
+        arrow = time_ratio(home, copy, ARROW, lambda: list(generated(copy)), NOTHING_KEPT)
         ready = pl.DataFrame(pl.from_arrow(pa.Table.from_batches(generated(copy))))
 
-    def written() -> None:
+    def write_csv() -> None:
         ready.write_csv(io.BytesIO())
 
-    first = against(home, copy, "text/csv", written, NOTHING_KEPT)
-    again = against(home, copy, "text/csv", written, {})
+    first = time_ratio(home, copy, "text/csv", write_csv, NOTHING_KEPT)
+    again = time_ratio(home, copy, "text/csv", write_csv, {})
     claim = "10⁶ × 10 over HTTP as {}, against {}"
     writer = "polars' writer on the ready array"
     return Measured(
@@ -144,7 +144,7 @@ def downloads(home: Path, copy: str) -> Measured:
     )
 
 
-def against(
+def time_ratio(
     home: Path,
     copy: str,
     accept: str,
@@ -154,8 +154,8 @@ def against(
     """Time of a download, after a first one, over the time of `other` in this process."""
     with serve(home, **settings) as (url, _):
         for _ in range(3):  # until compilation has finished
-            drained(url, copy, accept)
-        works = {"other": other, "http": lambda: drained(url, copy, accept)}
+            drain(url, copy, accept)
+        works = {"other": other, "http": lambda: drain(url, copy, accept)}
         times = interleaved(works, repeats=9)
     return times["http"] / times["other"]
 
@@ -172,13 +172,13 @@ def streaming_peak(url: str, copy: str, process: subprocess.Popen[bytes]) -> flo
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    drained(url, copy, ARROW)
+    drain(url, copy, ARROW)
     done.set()
     watcher.join()
     return peak
 
 
-def drained(url: str, copy: str, accept: str) -> int:
+def drain(url: str, copy: str, accept: str) -> int:
     """Download and discard a copy with a cheap client; return the number of bytes."""
     server = urlsplit(url)
     connection = HTTPConnection(server.hostname or "", server.port, timeout=300)
@@ -193,7 +193,7 @@ def drained(url: str, copy: str, accept: str) -> int:
     return count
 
 
-def registered(url: str, rows: int, categorical: int = 0) -> str:
+def register(url: str, rows: int, categorical: int = 0) -> str:
     """Register rows × 10 correlated numbers and categories as a stream; return the id of a copy."""
     schema = pa.schema(
         [(f"x{number}", pa.float64()) for number in range(COLUMNS)]
@@ -230,7 +230,7 @@ def registered(url: str, rows: int, categorical: int = 0) -> str:
         return copy
 
 
-def issued_later(url: str, copy: str) -> list[str]:
+def issue_history(url: str, copy: str) -> list[str]:
     """Issue copies at random levels until the history has 300; return the last."""
     rng = np.random.default_rng(5)
     with httpx2.Client(base_url=url, headers=HEADERS, timeout=300) as client:

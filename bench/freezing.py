@@ -30,20 +30,20 @@ EFFECTS = {
 }
 """Standard deviation of each category's effect on each number; the numbers have about √10."""
 
-ROUNDS = 9
+ROUNDS = 25
 
 
 def main() -> None:
     compile_runs()
     with tempfile.TemporaryDirectory() as folder:
         store = BlobStore.at(folder, Vault(bytes(32)))
-        measured = [_measured(store, *kind) for kind in EFFECTS.items()]
+        measured = [_measure(store, *kind) for kind in EFFECTS.items()]
     record("freezing", *Measured.of(measured))
 
 
-def _measured(store: BlobStore, kind: str, effect: float) -> Measured:
+def _measure(store: BlobStore, kind: str, effect: float) -> Measured:
     blob = kind.replace(" ", "-")
-    rows = Rows(_columns(), (_stored(store, blob, effect),), ())
+    rows = Rows(_columns(), (_store(store, blob, effect),), ())
     resources = cast("Resources", SimpleNamespace(blobs=store, executor=Threads()))
     names = [column.name for column in rows.columns]
 
@@ -73,7 +73,7 @@ def _columns() -> tuple[Column, ...]:
     return (*numeric, *text)
 
 
-def _stored(store: BlobStore, blob: str, effect: float) -> Part:
+def _store(store: BlobStore, blob: str, effect: float) -> Part:
     rng = np.random.default_rng(1)
     mixing = rng.normal(size=(NUMBERS, NUMBERS))
     effects = [effect * rng.normal(size=(size, NUMBERS)) for size in CATEGORIES]

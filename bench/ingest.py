@@ -65,7 +65,7 @@ def plain_seconds(source: Path, folder: Path) -> float:
     return float(answer.stdout)
 
 
-def registered(source: Path, folder: Path) -> tuple[float, float]:
+def register(source: Path, folder: Path) -> tuple[float, float]:
     """Return the seconds of one registration and the server's peak resident memory in MiB."""
     with (
         tempfile.TemporaryDirectory(dir=folder) as home,
@@ -110,7 +110,7 @@ def main() -> None:
             plain_times, times, peaks = [], [], []
             for _ in range(REPEATS if size == ROWS else 1):
                 plain_times.append(plain_seconds(source, folder))
-                seconds, peak = registered(source, folder)
+                seconds, peak = register(source, folder)
                 times.append(seconds)
                 peaks.append(peak)
                 print(

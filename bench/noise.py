@@ -18,7 +18,7 @@ from app.numerics.copies.noise.keystream import keystream_words
 from app.numerics.copies.noise.normal_table import SEGMENTS, segment_bounds
 from app.numerics.copies.noise.steps import Compiled, border_words
 from bench.measure import Ratio, record
-from bench.normal_table import DIGITS, density, made, tail
+from bench.normal_table import DIGITS, compute_table, density, tail
 
 FloatArray = NDArray[np.float64]
 WordArray = NDArray[np.uint64]
@@ -62,7 +62,7 @@ def exactness() -> list[Ratio]:
     """Differing words, the recomputed table, and the largest error."""
     differing = sum(differences(words) for words in [*pieces(), border_words()])
     print(f"{differing} of {WORDS:.0e} words differ", flush=True)
-    table = hashlib.sha256(made().astype("<f8").tobytes()).hexdigest()
+    table = hashlib.sha256(compute_table().astype("<f8").tobytes()).hexdigest()
     error = max(map(error_of, *q_and_normal()))
     print(f"largest error {error:.3g}", flush=True)
     return [

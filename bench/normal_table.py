@@ -54,13 +54,13 @@ def coefficients(segment: int) -> list[float]:
         return [float(scaled[k] / half**k) for k in range(count)]
 
 
-def made() -> NDArray[np.float64]:
+def compute_table() -> NDArray[np.float64]:
     """The whole table, of shape (segments, 6)."""
     return np.array([coefficients(segment) for segment in range(SEGMENTS)])
 
 
 def main() -> None:
-    content = made().astype("<f8").tobytes()
+    content = compute_table().astype("<f8").tobytes()
     FILE.write_bytes(content)
     print(f"{FILE.name}: {len(content)} bytes, SHA-256 {hashlib.sha256(content).hexdigest()}")
 

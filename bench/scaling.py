@@ -28,6 +28,7 @@ from app.service.executor import Executor, Threads
 from app.store.database import tables
 from app.store.database.engine import writing
 from bench.measure import Ratio, record
+from bench.report import markdown_table
 from bench.service import peak_bytes, processor_seconds
 from tests.api.conftest import Service
 from tests.clusters import RunningCluster, dask_cluster
@@ -95,33 +96,32 @@ def main() -> None:
 def _write_page(found: dict[str, Any]) -> None:
     """Replace the figures in the page, with extrapolations to larger copies."""
     cost, width = found["core seconds per 10^9 values"], found["bytes per value"]
-    runs = [name for name in found if "process" in name or "worker" in name]
-    lines = [
-        f"Measured: a copy of {found['rows']:,} × {found['columns']}, on {os.cpu_count()} cores.",
-        "",
-        "| written by | seconds | largest worker | bytes as by one process |",
-        "|---|---|---|---|",
-    ]
-    for name in runs:
+    measured = []
+    for name in (name for name in found if "process" in name or "worker" in name):
         one = found[name]
         memory = f"{one['largest worker MB']:.0f} MB" if "largest worker MB" in one else "–"
         same = {True: "yes", False: "NO"}.get(one.get("same bytes", ""), "–")
-        lines.append(f"| {name} | {one['seconds']:.1f} | {memory} | {same} |")
-    lines += [
+        measured.append((name, f"{one['seconds']:.1f}", memory, same))
+    larger = []
+    for rows, label in ((1e9, "10⁹ × 10"), (1e11, "10¹¹ × 10"), (1e12, "10¹² × 10")):
+        hours, size = cost * rows * 10 / 1e9 / 3600, width * rows * 10 / 1e12
+        on_cores = (f"{hours / cores:,.2f}" for cores in (16, 256))
+        larger.append((label, f"{rows * 10:.0e}", f"{hours:,.1f}", *on_cores, f"{size:,.2f} TB"))
+    lines = [
+        f"Measured: a copy of {found['rows']:,} × {found['columns']}, on {os.cpu_count()} cores.",
         "",
-        f"Two workers against one: {found['speed-up']:.2f} times as fast. A core takes {cost:.0f} s for 10⁹"
-        f" values, and they take {width * 1e9 / 1e9:.1f} GB as files. From that:",
+        *markdown_table(
+            ("written by", "seconds", "largest worker", "bytes as by one process"), measured
+        ),
         "",
-        "| copy | values | core hours | hours on 16 cores | hours on 256 cores | files |",
-        "|---|---|---|---|---|---|",
+        f"Two workers against one: {found['speed-up']:.2f} times as fast. A core takes {cost:.0f} s for"
+        f" 10⁹ values, which take {width:.1f} GB as files. From that:",
+        "",
+        *markdown_table(
+            ("copy", "values", "core hours", "hours on 16 cores", "hours on 256 cores", "files"),
+            larger,
+        ),
     ]
-    for rows, said in ((1e9, "10⁹ × 10"), (1e11, "10¹¹ × 10"), (1e12, "10¹² × 10")):
-        hours = cost * rows * 10 / 1e9 / 3600
-        size = width * rows * 10 / 1e12
-        lines.append(
-            f"| {said} | {rows * 10:.0e} | {hours:,.1f} | {hours / 16:,.2f} | {hours / 256:,.2f} |"
-            f" {size:,.2f} TB |"
-        )
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after, encoding="utf-8")

@@ -19,7 +19,7 @@ COMPARED = (1_000, 5_000, 20_000)
 OPTIMAL_ONLY = (100_000, 1_000_000)
 
 
-def table(n: int, attributes: int, seed: int) -> tuple[IntArray, list[IntArray]]:
+def make_table(n: int, attributes: int, seed: int) -> tuple[IntArray, list[IntArray]]:
     """Return a confidential attribute and dependent ones; nearly every pattern is unique.
 
     A tenth of the records are pairs that share pattern and value, so that V is not empty.
@@ -40,7 +40,7 @@ class Task:
     """One swap to be timed; keeps its last result."""
 
     def __init__(self, n: int, method: Method, allowed_deviation: int = 0) -> None:
-        self.hidden, self.known = table(n, 8, seed=n)
+        self.hidden, self.known = make_table(n, 8, seed=n)
         self.policy = Policy(method=method, allowed_deviation=allowed_deviation)
         self.result: AttributeSwap | None = None
 
@@ -50,7 +50,7 @@ class Task:
         return self.result
 
 
-def compared(n: int) -> tuple[dict[str, float], float]:
+def compare(n: int) -> tuple[dict[str, float], float]:
     """Seconds of both methods, and the optimum's Σ d less the published method's."""
     greedy, optimal = Task(n, "greedy"), Task(n, "optimal")
     times = interleaved({"greedy": greedy, "optimal": optimal}, repeats=3)
@@ -66,7 +66,7 @@ def compared(n: int) -> tuple[dict[str, float], float]:
 
 def main() -> None:
     began = time.perf_counter()
-    hidden, known = table(1_000_000, 12, seed=1)
+    hidden, known = make_table(1_000_000, 12, seed=1)
     status = seconds(lambda: identifiability(hidden, known))
     print(f"identifiability of 10⁶ × 12: {status:.2f} s", flush=True)
 
@@ -74,7 +74,7 @@ def main() -> None:
     greedy: dict[int, float] = {}
     excess, gaps = [], []
     for n in COMPARED:
-        times, above = compared(n)
+        times, above = compare(n)
         greedy[n], optimal[n] = times["greedy"], times["optimal"]
         excess.append(above)
     for n in OPTIMAL_ONLY:

@@ -33,7 +33,7 @@ from app.numerics.utility.reappearance import membership_area, nearest_distances
 from bench.measure import RESULTS, Ratio, Table, keep, record
 from papers.experiment import SHARED_DATA
 
-KEPT = RESULTS / "synthesis_peers"
+SAVED = RESULTS / "synthesis_peers"
 MOST_RECORDS = 6_000
 SEEDS = (1, 2)
 TABLES = {
@@ -182,39 +182,39 @@ def seeds_of(method: str) -> tuple[int, ...]:
 def main() -> None:
     for method in sorted(GENERATORS, key=lambda method: method == SLOWEST):
         for name in TABLES:
-            if not set(MEASURES) <= _kept(name).get(method, {}).keys():
-                _keep(name, method, measured(name, method))
+            if not set(MEASURES) <= _load(name).get(method, {}).keys():
+                _save(name, method, measure(name, method))
     summarise()
 
 
-def again(method: str, names: list[str]) -> None:
+def measure_again(method: str, names: list[str]) -> None:
     """Measure one method again on some tables, or on all; other figures stay."""
     for name in names or TABLES:
-        _keep(name, method, measured(name, method))
+        _save(name, method, measure(name, method))
     summarise()
 
 
-def _kept(name: str) -> Figures:
-    file = KEPT / f"{name}.json"
+def _load(name: str) -> Figures:
+    file = SAVED / f"{name}.json"
     found: Figures = json.loads(file.read_text()) if file.exists() else {}
     return found
 
 
-def _keep(name: str, method: str, found: dict[str, float]) -> None:
-    figures = _kept(name) | {method: found}
-    keep(KEPT / f"{name}.json", figures)
+def _save(name: str, method: str, found: dict[str, float]) -> None:
+    figures = _load(name) | {method: found}
+    keep(SAVED / f"{name}.json", figures)
 
 
 def summarise() -> None:
     """Record the claims and tables from the saved figures."""
-    found = {name: _kept(name) for name in sorted(TABLES)}
+    found = {name: _load(name) for name in sorted(TABLES)}
 
     def mean(method: str, measure: str) -> float | None:
         """None where a table was not measured."""
         values = [found[name].get(method, {}).get(measure, np.nan) for name in found]
         return None if np.isnan(values).any() else float(np.mean(values))
 
-    def shown(value: float | None) -> str:
+    def format_mean(value: float | None) -> str:
         return "not measured" if value is None else f"{value:.3f}"
 
     ratios = []
@@ -231,7 +231,8 @@ def summarise() -> None:
             claim = f"{measure.replace('_', ' ')} of stratified"
             ratios.append(Ratio(claim, ours, bound, sense))
     means = [
-        [method, *(shown(mean(method, measure)) for measure in MEASURES)] for method in GENERATORS
+        [method, *(format_mean(mean(method, measure)) for measure in MEASURES)]
+        for method in GENERATORS
     ]
     areas = [
         [
@@ -262,7 +263,7 @@ def summarise() -> None:
     )
 
 
-def measured(name: str, method: str) -> dict[str, float]:
+def measure(name: str, method: str) -> dict[str, float]:
     """Return the mean of every measure for one method on one table."""
     import sklearn.ensemble  # noqa: F401  # later imports escape the limit of threads
 
@@ -425,6 +426,6 @@ def _mixed(
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        again(sys.argv[1], sys.argv[2:])
+        measure_again(sys.argv[1], sys.argv[2:])
     else:
         main()

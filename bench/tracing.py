@@ -57,7 +57,7 @@ class World:
         """Standard deviation of the level's noise, by column."""
         return np.asarray((self.level - self.truth).std(axis=0))
 
-    def named(self, found: Matrix) -> set[int]:
+    def traced_recipients(self, found: Matrix) -> set[int]:
         """Return the indices of the recipients that the service names."""
         answer = self.client.post(
             f"/v1/datasets/{self.dataset}/traces",
@@ -81,7 +81,7 @@ class Outcome:
 def one_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
     """1,000 rows of one copy, shuffled and rounded to three significant digits."""
     who = int(rng.integers(len(world.copies)))
-    return _rounded(world.copies[who][_rows(rng, world, 1_000)]), {who}
+    return _round(world.copies[who][_rows(rng, world, 1_000)]), {who}
 
 
 def noisy_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]:
@@ -104,12 +104,12 @@ def no_leaker(rng: np.random.Generator, world: World) -> tuple[Matrix, set[int]]
     return rows + world.noise * rng.normal(size=rows.shape), set()
 
 
-def tried(world: World, make: Maker, trials: int, seed: int) -> Outcome:
+def run_trials(world: World, make: Maker, trials: int, seed: int) -> Outcome:
     """Run trials, each with its own random numbers."""
     exact = innocent = 0
     for trial in range(trials):
         found, leakers = make(np.random.default_rng([seed, trial]), world)
-        named = world.named(found)
+        named = world.traced_recipients(found)
         exact += named == leakers
         innocent += bool(named - leakers)
     return Outcome(trials, exact, innocent)
@@ -119,13 +119,13 @@ def pooling_gain(world: World) -> float:
     """Return the largest share of a column's residual variance that pooling removes from the best copy."""
     half = np.random.default_rng(5).permutation(len(world.truth)) < len(world.truth) // 2
     best = min(world.copies, key=lambda one: float(((one - world.truth) ** 2).mean(axis=0).sum()))
-    alone = _left(best, world.truth, half)
-    pooled = _left(np.hstack(world.copies), world.truth, half)
+    alone = _residual_variance(best, world.truth, half)
+    pooled = _residual_variance(np.hstack(world.copies), world.truth, half)
     return float((1 - pooled / alone).max())
 
 
 @contextmanager
-def sharing(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[World]:
+def share_dataset(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[World]:
     """Run the service with the numbers of adult and recipients with copies in slots."""
     table = pc.read_csv(SHARED_DATA / "adult.csv").select(list(NAMES))
     truth = np.column_stack([table[name].to_numpy().astype(float) for name in NAMES])[:rows]
@@ -139,7 +139,7 @@ def sharing(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[W
         app = create_app(settings_from(chosen))
         client = TestClient(app, headers=HEADERS)
         try:
-            dataset = _registered(client, truth)
+            dataset = _register(client, truth)
             held = [_recipient(client, dataset, number) for number in range(recipients)]
             level = _copy(client, dataset)
             copies = [_copy(one, dataset) for _, one in held]
@@ -149,14 +149,14 @@ def sharing(recipients: int = RECIPIENTS, rows: int | None = None) -> Iterator[W
 
 
 def main(trials: int = 100) -> None:
-    with sharing() as world:
+    with share_dataset() as world:
         outcomes = {}
         for seed, make in enumerate((one_leaker, noisy_leaker, three_leakers, no_leaker)):
-            outcomes[make] = tried(world, make, trials, seed)
+            outcomes[make] = run_trials(world, make, trials, seed)
             print(make.__name__, outcomes[make], flush=True)
         gain = pooling_gain(world)
     innocent = sum(one.innocent for one in outcomes.values())
-    ratios = [_exactly(make, outcome) for make, outcome in outcomes.items()]
+    ratios = [_accuracy(make, outcome) for make, outcome in outcomes.items()]
     ratios.append(Ratio("trials in which an innocent recipient is named", innocent, 0))
     claim = f"error reduction by pooling {RECIPIENTS} copies over the best one, out of sample"
     ratios.append(Ratio(claim, gain, 0.005))
@@ -170,7 +170,7 @@ def main(trials: int = 100) -> None:
     )
 
 
-def _exactly(make: Maker, outcome: Outcome) -> Ratio:
+def _accuracy(make: Maker, outcome: Outcome) -> Ratio:
     kind = " ".join((make.__doc__ or "").split()).rstrip(".")
     claim = f"{kind}: share of {outcome.trials} trials with exactly the leakers named"
     return Ratio(claim, outcome.exact / outcome.trials, 1.0, "at least")
@@ -180,14 +180,14 @@ def _rows(rng: np.random.Generator, world: World, count: int) -> NDArray[np.intp
     return np.asarray(rng.permutation(len(world.truth))[:count], dtype=np.intp)
 
 
-def _rounded(values: Matrix, digits: int = 3) -> Matrix:
+def _round(values: Matrix, digits: int = 3) -> Matrix:
     """Round to significant digits."""
     size = np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
     unit = 10.0 ** (size - digits + 1)
     return np.asarray(np.rint(values / unit) * unit)
 
 
-def _left(known: Matrix, truth: Matrix, half: NDArray[np.bool_]) -> Matrix:
+def _residual_variance(known: Matrix, truth: Matrix, half: NDArray[np.bool_]) -> Matrix:
     """Residual variance of each column on one half, by the best ridge fitted on the other."""
     design = np.column_stack(
         [(known - known.mean(axis=0)) / known.std(axis=0), np.ones(len(known))]
@@ -203,7 +203,7 @@ def _left(known: Matrix, truth: Matrix, half: NDArray[np.bool_]) -> Matrix:
     return np.asarray(np.min(left, axis=0))
 
 
-def _registered(client: TestClient, truth: Matrix) -> str:
+def _register(client: TestClient, truth: Matrix) -> str:
     wishes = "{" + ", ".join(f'"{name}": "numeric"' for name in NAMES) + "}"
     made = client.post(
         "/v1/datasets",

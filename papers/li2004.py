@@ -83,7 +83,7 @@ def example() -> tuple[IntArray, list[IntArray], Identifiability, Problem]:
     return amount, attributes, found, problem
 
 
-def written(found: Identifiability) -> list[str]:
+def status_labels(found: Identifiability) -> list[str]:
     """The statuses as in table 1: U, V1, V2 … or empty."""
     return [
         "U" if status == UNIQUE else f"V{group + 1}" if status == COLLECTIVE else ""
@@ -102,7 +102,7 @@ def run_example(quick: bool, seed: int) -> Result:
         first[row[number]] = value
     greedy = swept_values(problem, first)
     optimum = optimal_values(problem, np.random.default_rng(seed))
-    statuses = written(found)
+    statuses = status_labels(found)
 
     rows: list[list[Cell]] = []
     for number, published in POSTERIORS.items():

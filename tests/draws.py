@@ -17,7 +17,7 @@ import pytest
 
 SOURCES = {
     "app.service.datasets.secrets": "os",
-    "app.service.datasets.seen_before.fingerprinting": "os",
+    "app.service.datasets.overlap.row_fingerprints": "os",
     "app.service.context": "secrets",
     "app.service.copies.lookup": "secrets",
     "app.service.attacks.randomize": "secrets",

@@ -162,11 +162,11 @@ def check_keys(client: httpx2.Client, ledger: Ledger) -> None:
 
 def check_verify(installation: Installation, *, fully: bool) -> int:
     """Return the number of blobs that `verify` knows, when it finds nothing wrong."""
-    said = installation.command("verify", "--json", *([] if fully else ["--quick"]))
+    answered = installation.command("verify", "--json", *([] if fully else ["--quick"]))
     try:
-        found: dict[str, Any] = json.loads(said[said.index("{") :])
+        found: dict[str, Any] = json.loads(answered[answered.index("{") :])
     except ValueError:
-        raise InvariantViolation(f"verify did not answer: {said[-500:]}") from None
+        raise InvariantViolation(f"verify did not answer: {answered[-500:]}") from None
     expect(bool(found["whole"]), f"verify finds {found['findings'][:3]}")
     expect(found["unknown_blobs"] == 0, f"{found['unknown_blobs']} blobs are nobody's")
     return int(found["blobs"])
@@ -222,11 +222,11 @@ def paginated(client: httpx2.Client, path: str, key: str) -> Iterator[dict[str, 
     while True:
         answer = client.get(path, params=params)
         expect(answer.status_code == 200, f"{path} is answered with {answer.status_code}")
-        said = answer.json()
-        yield from said[key]
-        if not said.get("next_cursor"):
+        answered = answer.json()
+        yield from answered[key]
+        if not answered.get("next_cursor"):
             return
-        params["cursor"] = said["next_cursor"]
+        params["cursor"] = answered["next_cursor"]
 
 
 def names_in(folder: Path) -> list[str]:

@@ -127,10 +127,10 @@ def try_proxy(name: str, folder: Path, forker: Forker, report: Report) -> None:
 
 def version_of(name: str) -> str:
     """Return the version that the proxy reports, such as 1.22.1."""
-    said = subprocess.run(
+    output = subprocess.run(
         [name, "-v" if name == "nginx" else "version"], check=True, capture_output=True, text=True
     )
-    found = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
+    found = re.search(r"\d+(\.\d+)+", output.stdout + output.stderr)
     return found.group() if found else "unknown"
 
 
@@ -292,12 +292,12 @@ def request_json(
     connection = proxy.connection()
     connection.request(method, path, body or None, {**ADMIN, **headers})
     answer = connection.getresponse()
-    said = answer.read()
+    output = answer.read()
     connection.close()
     expect(
-        answer.status < 300, f"{proxy.name}: {method} {path} got {answer.status}: {said[:200]!r}"
+        answer.status < 300, f"{proxy.name}: {method} {path} got {answer.status}: {output[:200]!r}"
     )
-    found: dict[str, str] = json.loads(said)
+    found: dict[str, str] = json.loads(output)
     return found
 
 
@@ -324,9 +324,9 @@ def running_proxy(name: str, home: Path, service: str) -> Iterator[Proxy]:
     log = home.with_name(f"{name}.log")
     environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(home)}
     with (
-        log.open("wb") as said,
+        log.open("wb") as output,
         subprocess.Popen(
-            command, executable=shutil.which(name), stdout=said, stderr=said, env=environment
+            command, executable=shutil.which(name), stdout=output, stderr=output, env=environment
         ) as process,
     ):
         try:

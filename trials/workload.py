@@ -171,8 +171,8 @@ class Workload:
         )
         if answer.status_code not in (200, 201):
             return
-        said = answer.json()
-        copy = KnownCopy(said["id"], known.id, said["rows"])
+        text = answer.json()
+        copy = KnownCopy(text["id"], known.id, text["rows"])
         with self.ledger.lock:
             copy = self.ledger.copies.setdefault(copy.id, copy)
         self._fetch(client, url, copy)
@@ -213,9 +213,9 @@ class Workload:
             "recipient", client, "POST", f"{url}/v1/principals", json={"name": name}
         )
         if answer.status_code == 201:
-            said = answer.json()
+            text = answer.json()
             with self.ledger.lock:
-                self.ledger.principals[said["id"]] = KnownPrincipal(said["id"], said["key"])
+                self.ledger.principals[text["id"]] = KnownPrincipal(text["id"], text["key"])
 
     def _fetch(self, client: httpx2.Client, url: str, copy: KnownCopy) -> None:
         """Download the copy and compare it with earlier downloads."""
@@ -265,8 +265,8 @@ class Workload:
         if status in self.tolerated:
             time.sleep(0.05)  # a short Retry-After
         if status >= 300 and status not in OWN_REFUSALS | self.tolerated:
-            said = body[:300].decode(errors="replace")
-            self.ledger.add_unexpected(f"{operation} was answered with {status}: {said}")
+            text = body[:300].decode(errors="replace")
+            self.ledger.add_unexpected(f"{operation} was answered with {status}: {text}")
 
     def _pick(self, known: dict[str, Any]) -> Any:
         with self.ledger.lock:

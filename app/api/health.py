@@ -70,7 +70,7 @@ async def ready(request: Request, response: Response) -> Readiness:
 )
 async def metrics(request: Request) -> Response:
     """Counters in Prometheus' text format."""
-    body = request.app.state.metrics.text()
+    body = request.app.state.metrics.exposition()
     return Response(body, media_type=CONTENT_TYPE_LATEST)
 
 

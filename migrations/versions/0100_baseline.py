@@ -22,7 +22,7 @@ TABLES = (
     "history",
     "installation",
     "jobs",
-    "loose_blobs",
+    "orphaned_blobs",
     "receipts",
     "released_objects",
     "service_secrets",
@@ -218,12 +218,12 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         postgresql_where=sa.text("state IN ('queued', 'running')"),
     )
     op.create_table(
-        "loose_blobs",
+        "orphaned_blobs",
         sa.Column("blob", sa.String(length=200), nullable=False),
         sa.Column("reason", sa.String(length=20), nullable=False),
         sa.Column("since", sa.DateTime(timezone=True), nullable=False),
         sa.Column("set_aside_at", sa.DateTime(timezone=True), nullable=True),
-        sa.PrimaryKeyConstraint("blob", name=op.f("pk_loose_blobs")),
+        sa.PrimaryKeyConstraint("blob", name=op.f("pk_orphaned_blobs")),
     )
     op.create_table(
         "receipts",

@@ -38,19 +38,21 @@ def create_fixtures(url: str, rng: random.Random) -> Fixtures:
     with ExitStack() as opened:
         owner = opened.enter_context(admin_client(url))
         name = f"met-{rng.randrange(10**12)}"
-        made = _made(owner, "/v1/principals", json={"name": name})
+        made = _create(owner, "/v1/principals", json={"name": name})
         recipient = opened.enter_context(admin_client(url))
         recipient.headers["Authorization"] = f"Bearer {made['key']}"
-        ids = _dataset(owner, name, made["id"], rng)
+        ids = _create_dataset(owner, name, made["id"], rng)
         at = f"/v1/datasets/{ids['dataset_id']}"
-        ids |= _shared(owner, recipient, ids, rng)
-        ids |= _asked_for(owner, at, ids["copy_id"], rng)
+        ids |= _create_agreement(owner, recipient, ids, rng)
+        ids |= _create_results(owner, at, ids["copy_id"], rng)
         ids["key_id"] = made["key"].split("_")[1]
     return Fixtures({**ids, "method": "primp"}, made["key"])
 
 
-def _dataset(owner: httpx2.Client, name: str, recipient: str, rng: random.Random) -> dict[str, str]:
-    dataset = _made(
+def _create_dataset(
+    owner: httpx2.Client, name: str, recipient: str, rng: random.Random
+) -> dict[str, str]:
+    dataset = _create(
         owner,
         "/v1/datasets",
         params={"name": name, "columns": COLUMNS, "allow_overlap": "true", "key_column": "person"},
@@ -62,9 +64,9 @@ def _dataset(owner: httpx2.Client, name: str, recipient: str, rng: random.Random
     owner.patch(at, json=described).raise_for_status()
     owner.put(f"{at}/levels/met", json=level).raise_for_status()
     owner.put(f"{at}/grants/{recipient}", json={"level": "met"}).raise_for_status()
-    copy = _made(owner, f"{at}/copies", json={"level": "met"})["id"]
+    copy = _create(owner, f"{at}/copies", json={"level": "met"})["id"]
     few, csv = table(rng, 3).encode(), {"Content-Type": CSV}
-    pending = _made(
+    pending = _create(
         owner, f"{at}/rows", params={"allow_overlap": "true"}, content=few, headers=csv
     )["pending"]
     return {
@@ -77,7 +79,7 @@ def _dataset(owner: httpx2.Client, name: str, recipient: str, rng: random.Random
     }
 
 
-def _shared(
+def _create_agreement(
     owner: httpx2.Client, recipient: httpx2.Client, ids: dict[str, str], rng: random.Random
 ) -> dict[str, str]:
     """Create an offer in a random state, and a transfer under an agreement made by rule."""
@@ -88,16 +90,16 @@ def _shared(
         "ends_at": "2099-01-01T00:00:00Z",
         "recipient": ids["recipient"],
     }
-    agreement = _made(owner, "/v1/agreements", json=terms)["id"]
+    agreement = _create(owner, "/v1/agreements", json=terms)["id"]
     for number, step in enumerate(STEPS[: rng.randrange(len(STEPS) + 1)]):
         who = owner if number % 2 else recipient
         who.post(f"/v1/agreements/{agreement}/{step}", json={}).raise_for_status()
     # Earlier webhooks would receive all later events.
     for earlier in owner.get("/v1/webhooks").raise_for_status().json()["webhooks"]:
         owner.delete(f"/v1/webhooks/{earlier['id']}").raise_for_status()
-    hook = _made(owner, "/v1/webhooks", json={"url": NOBODY})["id"]
+    hook = _create(owner, "/v1/webhooks", json={"url": NOBODY})["id"]
     rule = {"dataset": ids["dataset_id"], "least_privacy": 0.01, "longest_days": 366}
-    rule_id = _made(owner, "/v1/agreement-rules", json=rule)["id"]
+    rule_id = _create(owner, "/v1/agreement-rules", json=rule)["id"]
     participant = {"participant_id": f"did:web:{ids['recipient']}.example"}
     at = f"/v1/principals/{ids['recipient']}/participant"
     owner.put(at, json=participant).raise_for_status()
@@ -113,15 +115,15 @@ def _shared(
     }
 
 
-def _asked_for(owner: httpx2.Client, at: str, copy: str, rng: random.Random) -> dict[str, str]:
+def _create_results(owner: httpx2.Client, at: str, copy: str, rng: random.Random) -> dict[str, str]:
     """Create an audit, a report, a job, a survey and a file."""
     rows = table(rng, ROWS).encode()
     as_csv, later = {"Content-Type": CSV}, {"Prefer": "respond-async"}
-    audit = _made(owner, f"{at}/audits", json={"levels": ["met"]})["id"]
+    audit = _create(owner, f"{at}/audits", json={"levels": ["met"]})["id"]
     synthetic = owner.post("/v1/synthesis/primp", content=rows, headers=as_csv).raise_for_status()
     link = synthetic.headers["link"]
     address = "/v1/identifiability?confidential=city"
-    job = _made(owner, address, content=rows, headers=as_csv | later)["id"]
+    job = _create(owner, address, content=rows, headers=as_csv | later)["id"]
     survey = {
         "name": f"met-{rng.randrange(10**12)}",
         "categories": ["yes", "no"],
@@ -132,13 +134,13 @@ def _asked_for(owner: httpx2.Client, at: str, copy: str, rng: random.Random) -> 
         "audit_id": audit,
         "report_id": link[link.index("rp_") : link.index(">")],
         "job_id": job,
-        "survey_id": _made(owner, "/v1/surveys", json=survey)["id"],
+        "survey_id": _create(owner, "/v1/surveys", json=survey)["id"],
         "file_id": files[0]["id"],
     }
 
 
-def _made(client: httpx2.Client, address: str, **request: Any) -> Any:
+def _create(client: httpx2.Client, address: str, **request: Any) -> Any:
     answer = client.post(address, **request)
-    said = answer.text[:300]
-    expect(answer.status_code in (201, 202), f"{address}: {answer.status_code} {said}")
+    text = answer.text[:300]
+    expect(answer.status_code in (201, 202), f"{address}: {answer.status_code} {text}")
     return answer.json()

@@ -77,18 +77,18 @@ class Forker:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._said()
+        self._read_line()
 
     def fork(self, wanted: Mapping[str, Any]) -> int:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(wanted) + "\n")
         self._process.stdin.flush()
-        return int(self._said())
+        return int(self._read_line())
 
     def close(self) -> None:
         self._process.communicate()
 
-    def _said(self) -> str:
+    def _read_line(self) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -183,9 +183,9 @@ class Installation:
         else:
             select.select([descriptor], [], [], 300)
             os.close(descriptor)
-        said = log.read_text(encoding="utf-8")
+        output = log.read_text(encoding="utf-8")
         log.unlink()
-        return said
+        return output
 
     def _forked(self, environment: dict[str, str], log: Path) -> int:
         return self.forker.fork(

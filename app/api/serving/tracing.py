@@ -1,4 +1,4 @@
-"""OpenTelemetry traces, where the standard variables ask for them and the extra is installed.
+"""OpenTelemetry traces, where the standard variables configure them and the extra is installed.
 
 `OTEL_EXPORTER_OTLP_ENDPOINT` (or its form for traces) switches them on; all other standard variables
 (`OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, headers …) mean what they mean everywhere. One span for a
@@ -25,16 +25,13 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
 
 class TracingNotInstalled(Exception):
-    """Traces are asked for, and what makes them is not there."""
+    """Traces are configured, but their extra is not installed."""
 
 
 def trace(app: FastAPI, environment: Mapping[str, str]) -> TracerProvider | None:
-    """Trace the app's requests from now on, if the environment asks for it.
-
-    What is returned sends what it holds when the process ends.
-    """
-    asked = any(environment.get(name) for name in ENDPOINTS)
-    if not asked or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+    """Trace the app's requests if the environment names an endpoint; the provider exports until the process ends."""
+    configured = any(environment.get(name) for name in ENDPOINTS)
+    if not configured or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return None
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -46,7 +43,7 @@ def trace(app: FastAPI, environment: Mapping[str, str]) -> TracerProvider | None
             "OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, which need the extra: pip install"
             " 'cornerwave[tracing]'"
         ) from None
-    # What the environment says of the service comes first: Resource.create adds it.
+    # Resource.create adds what the environment says, which comes first.
     named = {} if environment.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: "cornerwave"}
     provider = TracerProvider(resource=Resource.create({**named, SERVICE_VERSION: VERSION}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -70,7 +70,7 @@ Tell = Callable[[str, int, int], None]
 FORMAT = 1
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 2**20
-LEFT_OUT = ("loose_blobs", "released_files", "released_objects")
+LEFT_OUT = ("orphaned_blobs", "released_files", "released_objects")
 """What is unfinished at the moment of the backup, or can be remade, is no part of it."""
 
 

@@ -324,8 +324,8 @@ installation = _table(
     Column("probed_at", Instant),
 )
 
-loose_blobs = _table(
-    "loose_blobs",
+orphaned_blobs = _table(
+    "orphaned_blobs",
     # No foreign key: these blobs belong to no data set.
     Column("blob", String(200), primary_key=True),
     Column("reason", String(20), nullable=False),

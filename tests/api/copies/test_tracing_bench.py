@@ -12,9 +12,9 @@ from bench.tracing import (
     noisy_leaker,
     one_leaker,
     pooling_gain,
-    sharing,
+    run_trials,
+    share_dataset,
     three_leakers,
-    tried,
 )
 from tests.example_tables import as_csv, census
 from tests.shared_data import needs
@@ -29,8 +29,8 @@ def test_leakers_are_named_and_nobody_else(
     if table == "generated":
         (tmp_path / "adult.csv").write_bytes(as_csv(census(12_000)))
         monkeypatch.setattr(tracing, "SHARED_DATA", tmp_path)
-    with sharing(recipients=10, rows=12_000) as world:
+    with share_dataset(recipients=10, rows=12_000) as world:
         for seed, make in enumerate((one_leaker, noisy_leaker, three_leakers, no_leaker)):
-            outcome = tried(world, make, 2, seed)
+            outcome = run_trials(world, make, 2, seed)
             assert (outcome.exact, outcome.innocent) == (2, 0), make.__name__
         assert pooling_gain(world) < 0.005

@@ -1,4 +1,4 @@
-"""Whoever would wait long for a thread is told to come back, by number and by time."""
+"""Requests are shed by the length and by the delay of the queue for a thread."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def status(middleware: LoadSheddingMiddleware, path: str = "/v1/datasets")
 
 @asynccontextmanager
 async def waiting_for_a_thread(number: int) -> AsyncIterator[None]:
-    """All threads are taken, and so many wait for one, while the block runs."""
+    """Take all threads, with `number` tasks waiting for one, while the block runs."""
     threads = current_default_thread_limiter()
     threads.total_tokens = 1
     over = asyncio.Event()
@@ -61,7 +61,7 @@ async def waiting_for_a_thread(number: int) -> AsyncIterator[None]:
         await asyncio.sleep(0)
 
 
-def test_so_many_may_wait_and_no_more() -> None:
+def test_a_full_queue_sheds_requests_but_no_probes() -> None:
     async def tried() -> None:
         middleware = LoadSheddingMiddleware(respond, max_waiting=3, max_delay_seconds=NEVER)
         async with waiting_for_a_thread(1):
@@ -73,15 +73,15 @@ def test_so_many_may_wait_and_no_more() -> None:
     asyncio.run(tried())
 
 
-def test_a_queue_that_takes_too_long_takes_nobody_else() -> None:
+def test_a_slow_queue_sheds_requests_until_it_is_empty() -> None:
     async def tried() -> None:
         middleware = LoadSheddingMiddleware(respond, max_waiting=100, max_delay_seconds=0.0)
         async with waiting_for_a_thread(1):
-            assert await status(middleware) == 200  # nobody knows yet how long it takes
+            assert await status(middleware) == 200  # no delay is measured yet
             await asyncio.sleep(0.02)
             assert await status(middleware) == 503
             assert await status(middleware, "/ready") == 200
-        # Nobody waits any more: what it took then does not count.
+        # The queue is empty: the last delay does not count.
         assert await status(middleware) == 200
         async with waiting_for_a_thread(1):
             assert await status(middleware) == 200
@@ -89,7 +89,7 @@ def test_a_queue_that_takes_too_long_takes_nobody_else() -> None:
     asyncio.run(tried())
 
 
-def test_what_the_queue_took_last_counts_until_it_is_known_anew() -> None:
+def test_the_last_delay_counts_until_the_next_is_measured() -> None:
     async def tried() -> None:
         middleware = LoadSheddingMiddleware(respond, max_waiting=100, max_delay_seconds=0.01)
         async with waiting_for_a_thread(1):

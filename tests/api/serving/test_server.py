@@ -32,7 +32,7 @@ for times in (2, 3):
         os._exit(0)
     os.waitpid(child, 0)
 metrics.requests.labels("GET", "/shared", "200").inc()
-print(metrics.text().decode())
+print(metrics.exposition().decode())
 """
 
 
@@ -91,7 +91,7 @@ def test_no_worker_outlives_its_supervisor(
         psutil.wait_procs(workers)
 
 
-def test_counts_of_processes_are_summed_also_of_those_that_ended(tmp_path: Path) -> None:
+def test_counts_of_processes_are_summed_even_after_they_ended(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", COUNTING],
         cwd=ROOT,

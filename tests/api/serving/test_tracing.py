@@ -1,4 +1,4 @@
-"""Traces: switched on by the standard variables, and without a value in them."""
+"""Traces are configured by the standard variables, and hold no value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 
 @contextmanager
 def collector() -> Iterator[tuple[str, list[bytes]]]:
-    """A collector of traces on this machine: its address, and what it was sent."""
+    """Collector of traces on this machine: its address, and the bodies that it received."""
     received: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -91,7 +91,7 @@ def test_a_request_is_a_span_under_the_principals_trace(monkeypatch: pytest.Monk
         assert b"secret value" not in body
 
 
-def test_nothing_is_traced_unless_asked_for() -> None:
+def test_nothing_is_traced_without_an_endpoint() -> None:
     app = small_app()
     assert trace(app, {}) is None
     assert (

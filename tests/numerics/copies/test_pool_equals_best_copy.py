@@ -11,94 +11,20 @@ The control keeps a record or replaces it by one row of the table, the same in a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from app.numerics.copies.records import record_key, show_records
 from app.numerics.copies.shapes.shape import shape_factor
-from tests.example_tables import census, scikit_learn
-from tests.numerics.copies.released import Codes, Numbers, Part
-
-ROWS = 12_000
-POOLS = [(0.5, 1.0), (0.5, 1.0, 2.0, 4.0)]
-"""Nominal variances of the copies that are pooled, best first."""
+from tests.numerics.copies.pooled import POOLS, TABLES, Copies, table, with_one_donor
+from tests.numerics.copies.released import Numbers, Part
 
 ATTEMPTS = 4
 """How often the attacker makes copies of the best: enough to see what trees differ by what they were trained on."""
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Numbers (n, d) and codes (n, c) of some copies, best first."""
-
-    numbers: list[Numbers]
-    records: list[Codes]
-
-    @property
-    def best(self) -> Copies:
-        return Copies(self.numbers[:1], self.records[:1])
-
-
-def coded(cells: NDArray[np.str_]) -> Codes:
-    return np.unique(cells, return_inverse=True)[1].astype(np.int32)
-
-
-def people() -> Part:
-    """The generated census: three of its numbers, one of them determined by a category, and five categories."""
-    records = census(ROWS)
-    cells = dict(zip(records[0], np.array(records[1:]).T, strict=True))
-    numbers = ("education_num", "age", "hours_per_week")
-    categories = ("marital_status", "education", "relationship", "sex", "income")
-    return Part(
-        np.column_stack([cells[name].astype(float) for name in numbers]),
-        np.column_stack([coded(cells[name]) for name in categories]),
-    )
-
-
-def flowers() -> Part:
-    """Iris with class and binned width of petals; each flower 80 times, so that trees know all of them."""
-    cells = np.array(scikit_learn("iris")[1:])
-    flower = np.random.default_rng(3).permutation(np.arange(ROWS) % len(cells))
-    width = np.digitize(cells[:, 3].astype(float), [0.5, 1.4, 1.9])
-    codes = np.column_stack([coded(cells[:, 4]), coded(width)])
-    return Part(cells[flower][:, [2, 0, 1]].astype(float), codes[flower])
-
-
-def profiles() -> Part:
-    """Two categories tell most of two numbers."""
-    rng = np.random.default_rng(1)
-    first = rng.choice(3, ROWS, p=[0.5, 0.3, 0.2])
-    second = np.where(rng.random(ROWS) < 0.75, first == 0, rng.integers(0, 2, ROWS))
-    means = np.array([[0.0, 2.0], [-1.0, 1.0], [3.0, 0.0]])[first]
-    means[:, 1] += second
-    codes = np.column_stack([first, second]).astype(np.int32)
-    return Part(means + 0.4 * rng.normal(size=means.shape), codes)
-
-
-TABLES: dict[str, Callable[[], Part]] = {
-    "census": people,
-    "iris": flowers,
-    "profiles": profiles,
-}
-
-
-@cache
-def table(name: str) -> Part:
-    return TABLES[name]()
-
-
-def with_one_donor(part: Part, applied: Sequence[float]) -> list[Codes]:
-    """Records by one uniform and one row of the table for all copies."""
-    rng = np.random.default_rng(2)
-    rows = len(part.codes)
-    u, donors = rng.random(rows), part.codes[rng.integers(0, rows, rows)]
-    return [np.where((u < 1 / (1 + a))[:, None], part.codes, donors) for a in applied]
 
 
 def made_of_the_best(part: Part, applied: Sequence[float], best: Copies, attempt: int) -> Copies:
@@ -156,7 +82,11 @@ def gains_of_pooling(
     part: Part, levels: Sequence[float], target: str, *, one_donor: bool = False
 ) -> Gains:
     applied = [part.applied(v) for v in levels]
-    records = with_one_donor(part, applied) if one_donor else [part.records(a) for a in applied]
+    records = (
+        with_one_donor(part.codes, part.codes, applied)
+        if one_donor
+        else [part.records(a) for a in applied]
+    )
     pool = Copies(part.noisy(applied), records)
     first = part.codes[:, 0]
     hidden = part.numbers[:, 0] if target == "number" else first == np.bincount(first).argmax()

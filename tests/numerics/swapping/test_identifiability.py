@@ -14,12 +14,12 @@ from app.numerics.swapping.identifiability import (
     identifiability,
     patterns,
 )
-from papers.li2004 import STATUSES, example, written
+from papers.li2004 import STATUSES, example, status_labels
 
 
 def test_table_1_has_the_published_statuses() -> None:
     _, _, found, _ = example()
-    assert written(found) == list(STATUSES)
+    assert status_labels(found) == list(STATUSES)
     assert (found.unique, found.collective, found.groups, found.identifiable) == (6, 6, 3, 12)
 
 

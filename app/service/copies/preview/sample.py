@@ -244,7 +244,7 @@ def sampled_rows(
             resources, connection, dataset.id, [every[place] for place, _ in found]
         )
     else:
-        sample = Sample(table, numbers, records)
+        sample = Sample.of(number_rows(table, numbers), table.select(records))
         to_be = first_part(_measured(sample, dataset.columns, every), {})
         of_parts = {part.number: to_be for part in every}
     firsts: dict[str, int] = {}
@@ -296,12 +296,13 @@ def _pieces(
 
 def _measured(sample: Sample, columns: tuple[Column, ...], parts: Sequence[Part]) -> Measurement:
     """What a first copy would be measured by, as these rows tell it."""
+    records = sample if sample.values else None
     return Measurement(
         of=Rows(columns, tuple(parts), ()),
-        numeric=sample.numbers,
-        moments=row_moments(sample.matrix()),
-        sample=sample if sample.records else None,
-        records=Records.of(sample if sample.records else None),
+        numeric=sampled_columns(columns)[0],
+        moments=row_moments(sample.numbers),
+        sample=records,
+        records=Records.of(records),
     )
 
 

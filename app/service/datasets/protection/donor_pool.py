@@ -102,13 +102,12 @@ class Donors:
     @classmethod
     def of(cls, sample: Sample) -> Self:
         """The model of a sample."""
-        values, codes = sample.coded_records()
-        sizes = [len(listed) for listed in values.values()]
-        return cls(values, DonorCounts.of(codes, sizes))
+        sizes = [len(listed) for listed in sample.values.values()]
+        return cls(sample.values, DonorCounts.of(sample.codes, sizes))
 
     def with_rows(self, sample: Sample) -> Donors:
         """The model of these rows too: lists of values grow at their end, the tree stays."""
-        fresh, codes = sample.coded_records()
+        fresh, codes = sample.values, sample.codes.copy()
         values = {}
         for column, (name, listed) in enumerate(self.values.items()):
             new = fresh[name].filter(pc.invert(pc.is_in(fresh[name], value_set=listed)))
@@ -122,11 +121,11 @@ class Donors:
 
     def shown_codes(self, sample: Sample) -> tuple[Codes, list[int]]:
         """The categories of a sample by places in the values, UNLISTED where they are never shown, (n, c); and how many there are."""
-        fresh, codes = sample.coded_records()
         shown = self.counts.listed
+        codes = np.empty_like(sample.codes)
         for column, (name, listed) in enumerate(self.values.items()):
-            places = _shown_places(fresh[name], listed, shown[column])
-            codes[:, column] = places[codes[:, column]]
+            places = _shown_places(sample.values[name], listed, shown[column])
+            codes[:, column] = places[sample.codes[:, column]]
         return codes, [max(len(listed), 1) for listed in self.values.values()]
 
     def listed(self) -> dict[str, list[str | None]]:

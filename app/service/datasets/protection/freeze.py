@@ -15,7 +15,6 @@ from functools import reduce
 from typing import Self
 
 import numpy as np
-import pyarrow as pa
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotReleasable
@@ -23,7 +22,7 @@ from app.model import Column, Dataset, Kind, Part, Storage
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.grid import FINENESS
-from app.numerics.copies.shapes.row_moments import RowMoments
+from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import (
     covariance_shape,
     dominate,
@@ -38,8 +37,8 @@ from app.service.datasets.protection.part_protection import (
     open_protections,
 )
 from app.service.datasets.protection.row_sample import (
+    Batch,
     Sample,
-    batch_moments,
     part_batches,
     part_moments,
     sample_key,
@@ -77,7 +76,7 @@ class Records:
             return cls(None, 0.0)
         donors = Donors.of(sample) if before is None else before.with_rows(sample)
         return cls(
-            donors, squared_canonical_correlation(sample.matrix(), *donors.shown_codes(sample))
+            donors, squared_canonical_correlation(sample.numbers, *donors.shown_codes(sample))
         )
 
 
@@ -134,10 +133,10 @@ def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement
         moments = _part_moments(resources, rows, numbers, retired)
         return Measurement(rows, numbers, moments, None, Records.of(None))
     count = sum(part.rows for part in rows.parts) - len(rows.retired)
-    here = () if resources.executor.elsewhere else numbers
+    here = bool(numbers) and not resources.executor.elsewhere
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
-        taken = _MomentsBeside(here, beside)
-        batches = _batches_seen(resources, rows, (*numbers, *categories), taken)
+        taken = _MomentsBeside(len(numbers), beside)
+        batches = _batches_seen(resources, rows, taken if here else None)
         sample = sample_of(batches, rows.columns, sample_key(secret), count)
         records = Records.of(sample)
         moments = taken.result() if here else _part_moments(resources, rows, numbers, retired)
@@ -158,16 +157,15 @@ BEHIND = 8
 class _MomentsBeside:
     """Moments of all rows, whose batches are added beside what reads on, in their order."""
 
-    def __init__(self, names: Sequence[str], beside: ThreadPoolExecutor) -> None:
-        self._names = names
+    def __init__(self, columns: int, beside: ThreadPoolExecutor) -> None:
         self._beside = beside
-        self._found = RowMoments.none(len(names))
+        self._found = RowMoments.none(columns)
         self._asked: list[Future[None]] = []
 
-    def add(self, batch: pa.RecordBatch) -> None:
+    def add(self, X: FloatArray) -> None:
         """Waits while too many batches are held."""
-        if self._names and batch.num_rows:
-            self._asked.append(self._beside.submit(self._add, batch))
+        if len(X):
+            self._asked.append(self._beside.submit(self._add, X))
         for before in self._asked[-BEHIND - 1 : -BEHIND]:
             before.result()
 
@@ -177,19 +175,23 @@ class _MomentsBeside:
             one.result()
         return self._found
 
-    def _add(self, batch: pa.RecordBatch) -> None:
-        self._found = self._found.merged(batch_moments(batch, self._names))
+    def _add(self, X: FloatArray) -> None:
+        self._found = self._found.merged(row_moments(X))
 
 
 def _batches_seen(
-    resources: Resources, rows: Rows, names: Sequence[str], moments: _MomentsBeside
-) -> Iterator[pa.RecordBatch]:
-    """All rows in these columns, which the moments are taken of."""
+    resources: Resources, rows: Rows, moments: _MomentsBeside | None
+) -> Iterator[Batch]:
+    """The numbers and records of all rows; where moments are taken here, of these numbers."""
+    numbers, records = sampled_columns(rows.columns)
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
-    coded = [c.name for c in rows.columns if c.name in names and c.storage is Storage.TEXT]
+    coded = [c.name for c in rows.columns if c.name in records and c.storage is Storage.TEXT]
     for part in rows.parts:
-        for batch in part_batches(resources.blobs, part, names, retired, coded=coded):
-            moments.add(batch)
+        names = (*numbers, *records)
+        for read in part_batches(resources.blobs, part, names, retired, coded=coded):
+            batch = Batch.of(read, numbers, records)
+            if moments is not None:
+                moments.add(batch.numbers)
             yield batch
 
 

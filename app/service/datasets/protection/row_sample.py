@@ -7,9 +7,9 @@ rows are chosen again after a restore.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.model import BLOCK_ROWS, Column, Kind, Part
-from app.numerics.arrays import Codes, FloatArray, IntArray, Words
+from app.numerics.arrays import Codes, FloatArray, IntArray, Places, Words
 from app.numerics.copies.records import MOST_DONORS, part_words
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.datasets.output_columns import numbers
@@ -95,15 +95,13 @@ def run_batches(
 
 def number_rows(batch: pa.RecordBatch, names: Sequence[str]) -> FloatArray:
     """The numbers of a batch, (n, d), NaN where missing."""
-    found = np.empty((batch.num_rows, len(names)), order="F")
+    n, d = batch.num_rows, len(names)
+    # Arrow keeps memory for the next batch; numpy's goes back to the system each time.
+    memory = pa.allocate_buffer(8 * n * d)
+    found = np.frombuffer(memory, dtype=np.float64).reshape(d, n).T
     for place, name in enumerate(names):
         found[:, place] = numbers(batch.column(name))
     return found
-
-
-def batch_moments(batch: pa.RecordBatch, names: Sequence[str]) -> RowMoments:
-    """The moments of the numbers of a batch."""
-    return row_moments(number_rows(batch, names))
 
 
 @dataclass(frozen=True, repr=False)
@@ -132,7 +130,7 @@ def moments_of_runs(task: MomentsTask) -> list[RowMoments]:
             kept = np.ones(batch.num_rows, dtype=bool)
             kept[withdrawn - first] = False
             batch = batch.filter(pa.array(kept))
-        found.append(batch_moments(batch, task.names))
+        found.append(row_moments(number_rows(batch, task.names)))
     return found
 
 
@@ -168,39 +166,48 @@ MOST_CELLS = 20_000_000
 
 
 @dataclass(frozen=True, repr=False)
+class Batch:
+    """Rows: their numbers (n, d), NaN where missing, and their records, coded as they were read or as text."""
+
+    numbers: FloatArray
+    records: pa.RecordBatch
+
+    @classmethod
+    def of(
+        cls, rows: pa.RecordBatch | pa.Table, numbers: Sequence[str], records: Sequence[str]
+    ) -> Self:
+        """These columns of rows."""
+        return cls(number_rows(rows, numbers), rows.select(list(records)))
+
+    def take(self, places: Places) -> Batch:
+        """The rows at these places."""
+        return Batch(self.numbers.T.take(places, axis=1).T, self.records.take(pa.array(places)))
+
+
+@dataclass(frozen=True, repr=False)
 class Sample:
-    """Rows of the numeric and categorical columns, in the order of their words.
+    """Rows in the order of their words: their numbers (n, d), NaN where missing, and their categories.
 
     where:
-        table    categories as text, or coded as they were read; numbers as they are
-        numbers  names of the numeric columns, in the data set's order
-        records  names of the categorical columns, likewise
+        values  categorical column → the values that occur, a missing one among them
+        codes   the places of all cells in these, (n, c)
     """
 
-    table: pa.Table
-    numbers: tuple[str, ...]
-    records: tuple[str, ...]
+    numbers: FloatArray
+    values: Mapping[str, pa.Array]
+    codes: Codes
 
-    def matrix(self, without: str | None = None) -> FloatArray:
-        """The numbers, (n, d), NaN where missing; perhaps without a column."""
-        names = [name for name in self.numbers if name != without]
-        return number_rows(self.table, names)
-
-    def codes(self, without: str | None = None) -> tuple[Codes, list[int]]:
-        """The categories as codes, (n, c), a missing one being a category; and how many each has."""
-        values, codes = self.coded_records(without)
-        return codes, [max(len(listed), 1) for listed in values.values()]
-
-    def coded_records(self, without: str | None = None) -> tuple[dict[str, pa.Array], Codes]:
-        """Name → the values that occur, a missing one among them, and the places of all cells in these, (n, c)."""
+    @classmethod
+    def of(cls, numbers: FloatArray, records: pa.Table) -> Self:
+        """Of numbers and records of the same rows."""
         coded = {
-            name: coded_values(self.table.column(name)) for name in self.records if name != without
+            name: coded_values(category_text(records.column(name))) for name in records.column_names
         }
-        codes = np.empty((self.table.num_rows, len(coded)), dtype=np.int32)
+        codes = np.empty((len(numbers), len(coded)), dtype=np.int32)
         for place, column in enumerate(coded.values()):
             codes[:, place] = column.indices.to_numpy(zero_copy_only=False)
         values = {name: column.dictionary.cast(pa.large_string()) for name, column in coded.items()}
-        return values, codes
+        return cls(numbers, values, codes)
 
 
 def sampled_columns(columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -216,43 +223,36 @@ def sample_key(secret: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
 
 
-def sample_of(
-    batches: Iterable[pa.RecordBatch], columns: Sequence[Column], key: bytes, rows: int
-) -> Sample:
-    """The sample of all these rows, which have the numeric and categorical columns among others.
-
-    `rows` is how many there are.
-    """
-    numbers, records = sampled_columns(columns)
-    table = _lowest_rows(batches, key, most_rows(len(numbers) + len(records)), rows)
-    for name in records:
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, category_text(table.column(name)))
-    return Sample(table.select([*numbers, *records]), numbers, records)
-
-
-def _lowest_rows(batches: Iterable[pa.RecordBatch], key: bytes, most: int, rows: int) -> pa.Table:
-    """The rows with the `most` lowest words, in their order; all of them where there are fewer.
+def sample_of(batches: Iterable[Batch], columns: Sequence[Column], key: bytes, rows: int) -> Sample:
+    """The rows with the lowest words, in their order; all of them where there are few. `rows` is how many there are.
 
     Words are uniform, so that where the lowest end is known before: a batch keeps what lies below,
     with six standard deviations to spare.
     """
+    most = most_rows(sum(map(len, sampled_columns(columns))))
     share = min(1.0, (most + 6.0 * most**0.5) / max(rows, 1))
     seen = 0
     words: list[Words] = []
-    held: list[pa.Table] = []
+    numbers: list[FloatArray] = []
+    records: list[pa.Table] = []
     for batch in batches:
-        here = part_words(key, 0, seen, batch.num_rows)
-        seen += batch.num_rows
+        here = part_words(key, 0, seen, len(batch.numbers))
+        seen += len(here)
+        kept = batch
         if share < 1:
-            low = here < np.uint64(share * 2.0**64)
-            words.append(here[low])
-            held.append(_of_their_own(batch.filter(pa.array(low))))
-        else:
-            words.append(here)
-            held.append(_of_their_own(batch))
+            low = np.flatnonzero(here < np.uint64(share * 2.0**64))
+            here, kept = here[low], batch.take(low)
+        words.append(here)
+        numbers.append(kept.numbers.T)
+        records.append(_of_their_own(kept.records))
     order = np.argsort(np.concatenate(words))[:most]  # of 64 bits: no two are the same
-    return pa.concat_tables(held).unify_dictionaries().combine_chunks().take(order)
+    X = np.empty((len(numbers[0]), len(order)))
+    for own, pieces in zip(X, zip(*numbers, strict=True), strict=True):
+        own[:] = np.concatenate(pieces)[order]
+    return Sample.of(
+        X.T,
+        pa.concat_tables(records).unify_dictionaries().combine_chunks().take(order),
+    )
 
 
 def _of_their_own(batch: pa.RecordBatch) -> pa.Table:

@@ -38,19 +38,19 @@ def add(connection: Connection, names: Iterable[str], reason: Reason, now: datet
     """Keep that these blobs are ours and, from now on, no data set's."""
     rows = [{"blob": name, "reason": reason.value, "since": now} for name in names]
     if rows:
-        connection.execute(insert(tables.loose_blobs), rows)
+        connection.execute(insert(tables.orphaned_blobs), rows)
 
 
 def forget(connection: Connection, name: str) -> None:
     """The blob became a part of a data set, or is gone."""
-    connection.execute(delete(tables.loose_blobs).where(tables.loose_blobs.c.blob == name))
+    connection.execute(delete(tables.orphaned_blobs).where(tables.orphaned_blobs.c.blob == name))
 
 
 def abandon(connection: Connection, name: str) -> None:
     """An upload is not needed after all, and is to be removed."""
     connection.execute(
-        update(tables.loose_blobs)
-        .where(tables.loose_blobs.c.blob == name)
+        update(tables.orphaned_blobs)
+        .where(tables.orphaned_blobs.c.blob == name)
         .values(reason=Reason.REMOVAL.value)
     )
 
@@ -58,21 +58,23 @@ def abandon(connection: Connection, name: str) -> None:
 def set_aside(connection: Connection, name: str, now: datetime) -> None:
     """The blob waits in quarantine since now."""
     connection.execute(
-        update(tables.loose_blobs).where(tables.loose_blobs.c.blob == name).values(set_aside_at=now)
+        update(tables.orphaned_blobs)
+        .where(tables.orphaned_blobs.c.blob == name)
+        .values(set_aside_at=now)
     )
 
 
 def all_of_them(connection: Connection) -> list[LooseBlob]:
     """Every loose blob, the oldest first."""
-    query = select(tables.loose_blobs).order_by(
-        tables.loose_blobs.c.since, tables.loose_blobs.c.blob
+    query = select(tables.orphaned_blobs).order_by(
+        tables.orphaned_blobs.c.since, tables.orphaned_blobs.c.blob
     )
     return [_loose(row) for row in connection.execute(query)]
 
 
 def locked(connection: Connection, name: str) -> LooseBlob | None:
     """The loose blob of that name, no other transaction's to decide on; None when it is loose no more."""
-    query = select(tables.loose_blobs).where(tables.loose_blobs.c.blob == name)
+    query = select(tables.orphaned_blobs).where(tables.orphaned_blobs.c.blob == name)
     row = connection.execute(query.with_for_update()).one_or_none()
     return None if row is None else _loose(row)
 

@@ -8,12 +8,13 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 from app.model import Column, Kind, Storage
 from app.numerics.copies.association import squared_canonical_correlation
 from app.service.datasets.protection import row_sample as samples
 from app.service.datasets.protection.donor_pool import Donors, Pool
-from app.service.datasets.protection.row_sample import coded_values, sample_of
+from app.service.datasets.protection.row_sample import Batch, coded_values, sample_of
 
 CITIES = pa.array(["Linz", None, "Graz", "Linz", "Wien", "Steyr"], pa.large_string())
 COLUMNS = (
@@ -31,7 +32,16 @@ def coded(values: pa.Array) -> pa.DictionaryArray:
 
 def sampled(texts: Sequence[str | None]) -> samples.Sample:
     table = pa.table({"city": pa.array(texts, pa.large_string())})
-    return samples.Sample(table, (), ("city",))
+    return samples.Sample.of(np.empty((len(texts), 0)), table)
+
+
+def batch_of(x: NDArray[np.float64], city: pa.Array) -> Batch:
+    return Batch.of(pa.record_batch([pa.array(x), city], names=["x", "city"]), ["x"], ["city"])
+
+
+def texts_of(sample: samples.Sample) -> list[str | None]:
+    found: list[str | None] = sample.values["city"].take(pa.array(sample.codes[:, 0])).to_pylist()
+    return found
 
 
 HASHES = count()
@@ -101,33 +111,36 @@ def test_a_sample_is_of_the_same_rows(most: int, monkeypatch: pytest.MonkeyPatch
     numbers = rng.normal(size=(10, 60))
     cities = [[CITIES[int(i)].as_py() for i in rng.integers(6, size=60)] for _ in range(10)]
 
-    def batches(*, codes: bool) -> Iterator[pa.RecordBatch]:
+    def batches(*, codes: bool) -> Iterator[Batch]:
         for x, texts in zip(numbers, cities, strict=True):
             values = pa.array(texts, pa.large_string())
             city = coded(values) if codes else values
-            yield pa.record_batch([pa.array(x), city], names=["x", "city"])
+            yield batch_of(x, city)
 
     as_text, as_codes = (
         sample_of(batches(codes=codes), COLUMNS, bytes(32), 600) for codes in (False, True)
     )
-    assert as_text.table.num_rows == min(most, 600)
-    assert as_codes.table.column("x").equals(as_text.table.column("x"))
-    assert as_codes.table.column("city").to_pylist() == as_text.table.column("city").to_pylist()
-    found = [squared_canonical_correlation(e.matrix(), *e.codes()) for e in (as_text, as_codes)]
+    assert len(as_text.numbers) == min(most, 600)
+    np.testing.assert_array_equal(as_codes.numbers, as_text.numbers)
+    assert texts_of(as_codes) == texts_of(as_text)
+    found = [
+        squared_canonical_correlation(e.numbers, e.codes, [len(e.values["city"])])
+        for e in (as_text, as_codes)
+    ]
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
 def test_lists_longer_than_what_is_held_stay_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "MOST_ROWS", 50)
     names = pa.array([f"city {i}" for i in range(2_000)], pa.string())
-    batch = pa.record_batch(
-        [
-            pa.array(np.arange(2_000.0)),
-            pa.DictionaryArray.from_arrays(pa.array(range(2_000), pa.int32()), names),
-        ],
-        names=["x", "city"],
-    )
-    found = sample_of(iter([batch]), COLUMNS, bytes(32), 2_000)
-    assert len(found.table.column("city").chunk(0).dictionary) < 200
-    wanted = [f"city {int(x)}" for x in found.table.column("x").to_pylist()]
-    assert found.table.column("city").to_pylist() == wanted
+    city = pa.DictionaryArray.from_arrays(pa.array(range(2_000), pa.int32()), names)
+    held: list[int] = []
+
+    def measured(values: pa.ChunkedArray) -> pa.DictionaryArray:
+        held.append(len(values.chunk(0).dictionary))
+        return coded_values(values)
+
+    monkeypatch.setattr(samples, "coded_values", measured)
+    found = sample_of(iter([batch_of(np.arange(2_000.0), city)]), COLUMNS, bytes(32), 2_000)
+    assert held[0] < 200
+    assert texts_of(found) == [f"city {int(x)}" for x in found.numbers[:, 0]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +17,7 @@ from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.datasets.protection import freeze
 from app.service.datasets.protection.freeze import Rows, measure_rows
-from app.service.datasets.protection.row_sample import batch_moments, part_batches
+from app.service.datasets.protection.row_sample import part_batches
 from app.service.executor import Threads
 from app.service.resources import Resources
 from app.store.blobs.store import BlobStore
@@ -75,15 +75,15 @@ def test_moments_that_fail_are_never_left_out(
     store = BlobStore.at(str(tmp_path), Vault(bytes(32)))
     rows = 3 * BLOCK_ROWS
     keep(store, "part-0", np.random.default_rng(1).normal(size=(rows, 2)))
-    asked: list[Sequence[str]] = []
+    asked: list[int] = []
 
-    def failing(batch: pa.RecordBatch, names: Sequence[str]) -> RowMoments:
-        asked.append(names)
+    def failing(X: NDArray[np.float64]) -> RowMoments:
+        asked.append(len(X))
         if len(asked) == 2:
             raise MemoryError
-        return batch_moments(batch, names)
+        return row_moments(X)
 
-    monkeypatch.setattr(freeze, "batch_moments", failing)
+    monkeypatch.setattr(freeze, "row_moments", failing)
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
     parts = (Part(0, 0, rows, "part-0", ""),)
     with pytest.raises(MemoryError):
@@ -103,17 +103,17 @@ def test_few_batches_are_held_however_many_parts_they_are_of(
     read: list[pa.RecordBatch] = []
     held: list[int] = []
 
-    def counted(batch: pa.RecordBatch, names: Sequence[str]) -> RowMoments:
+    def counted(X: NDArray[np.float64]) -> RowMoments:
         time.sleep(0.02)
         held.append(len(read) - len(held))
-        return batch_moments(batch, names)
+        return row_moments(X)
 
     def reading(*arguments: Any, **options: Any) -> Iterator[pa.RecordBatch]:
         for batch in part_batches(*arguments, **options):
             read.append(batch)
             yield batch
 
-    monkeypatch.setattr(freeze, "batch_moments", counted)
+    monkeypatch.setattr(freeze, "row_moments", counted)
     monkeypatch.setattr(freeze, "part_batches", reading)
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
     found = measure_rows(resources, Rows(COLUMNS, parts, ()), bytes(32))

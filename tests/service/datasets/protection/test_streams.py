@@ -42,8 +42,7 @@ def measured(table: Table) -> Measurement:
     names = tuple(f"x{j}" for j in range(X.shape[1]))
     sample = None
     if texts is not None:
-        columns = [*X.T, pa.array(texts, pa.large_string())]
-        sample = Sample(pa.table(columns, names=[*names, "city"]), names, ("city",))
+        sample = Sample.of(X, pa.table({"city": pa.array(texts, pa.large_string())}))
     return Measurement(NOWHERE, names, row_moments(X), sample, Records.of(sample))
 
 

@@ -68,7 +68,9 @@ class Patterns:
         Of rows (n, d) and their `packed_gaps`. Rows are sorted by pattern, so that every pattern is a run of them.
         """
         n, d = block.shape
-        order = np.lexsort(packed) if d else np.arange(n)
+        gappy = packed.any(axis=0)  # the others come first, and need no sorting
+        some = np.flatnonzero(gappy)
+        order = np.append(np.flatnonzero(~gappy), some[np.lexsort(packed[:, some])] if d else some)
         starts = _starts(packed.take(order, axis=1))
         counts = np.diff(starts, append=n)
         present = ~np.isnan(block[order[starts]])
