@@ -324,13 +324,13 @@ def openapi(settings: Settings) -> None:
 
 def verify(settings: Settings, *, as_json: bool, quick: bool) -> None:
     """check blobs, history, shapes and audit log against each other; the service may run"""
-    from app.service.maintenance import verify as verifying
+    from app.service.maintenance import verify as verification
     from app.service.maintenance.progress_bar import progress
     from app.store.database.migrations import refuse_unused
 
     refuse_unused(settings.database_url)
     with resources_of(settings) as resources, progress() as tell:
-        found = verifying.verify(resources, tell, quick=quick)
+        found = verification.verify(resources, tell, quick=quick)
     if as_json:
         print(json.dumps(found.as_json(), indent=1))
     else:

@@ -24,6 +24,7 @@ from scipy.special import logsumexp
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.estimation import Estimate, Observation, linear_estimate
 from app.numerics.attacks.evidence import Knowledge
+from app.numerics.cancellation import checkpoint
 
 MOST_ITERATIONS = 100
 SMALLEST_GAIN = 1e-5
@@ -104,6 +105,7 @@ def _expectation(
     log_joint = np.empty((len(mixture.weights), len(observed)))
     parts = zip(mixture.weights, mixture.means, mixture.covariances, strict=True)
     for k, (weight, mean, covariance) in enumerate(parts):
+        checkpoint()
         estimates.append(linear_estimate(observed, mean, covariance, noise_covariance))
         factor = np.linalg.cholesky(covariance + noise_covariance)
         standard = solve_triangular(factor, (observed - mean).T, lower=True)

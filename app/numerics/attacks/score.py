@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import checkpoint
 
 TOLERANCES = (0.01, 0.05, 0.10)
 """Shares of a column's standard deviation within which a guess counts as a hit."""
@@ -102,6 +103,7 @@ def score(
     """
     if original.shape != reconstructed.shape or original.ndim != 2:
         raise ValueError("original and reconstruction must both be n × d")
+    checkpoint()
     error = reconstructed - original
     squared = error**2
     mean_squared = squared.mean(axis=0)

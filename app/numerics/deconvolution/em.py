@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from app.errors import InvalidParameter
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.deconvolution.bins import (
     Histogram,
     cells_per_bin,
@@ -168,6 +169,7 @@ def em_with_band(
     likelihood = bin_likelihood(histogram.centres, noise, edges)
     spread = np.repeat(starting_point(None, edges)[:, None], DRAWS, axis=1)
     for _ in range(made.iterations):
+        checkpoint()
         predicted = likelihood @ spread
         ratio = np.divide(drawn, predicted, out=np.zeros_like(drawn), where=predicted > 0)
         spread *= likelihood.T @ ratio

@@ -17,6 +17,7 @@ import scipy
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.deconvolution.bins import centres_of, width_if_uniform
 from app.numerics.deconvolution.kernel import Kernel
 
@@ -140,6 +141,7 @@ def iterated(
     probabilities = starting_point(start, edges)
     trace: list[float] = []
     while True:
+        checkpoint()
         explained = kernel.explained(probabilities)
         if not explained.shares.any():
             raise InvalidTable(

@@ -29,6 +29,7 @@ import numpy as np
 from scipy import fft
 
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.deconvolution.bins import width_if_uniform
 from app.numerics.deconvolution.noise import Noise
 
@@ -86,6 +87,7 @@ def dense_kernel(
     likelihood = np.empty((points.size, edges.size - 1))
     rows = max(1, CACHED_ENTRIES // edges.size)
     for first in range(0, points.size, rows):
+        checkpoint()
         block = slice(first, first + rows)
         likelihood[block] = bin_likelihood(points[block], noise, edges)
     return DenseKernel(likelihood, weights)
@@ -115,6 +117,7 @@ def _explained(
     predicted = np.empty(weights.size)
     shares = np.zeros(probabilities.size)
     for first in range(0, weights.size, rows):
+        checkpoint()
         block = slice(first, first + rows)
         of_block = likelihood(block)
         predicted[block] = of_block @ probabilities

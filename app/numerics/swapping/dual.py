@@ -39,6 +39,7 @@ import numpy.typing as npt
 import scipy
 
 from app.numerics.arrays import FloatArray, IntArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.swapping.classes import Classes
 
 
@@ -178,6 +179,7 @@ def best_response(classes: Classes, deviation: int) -> Response:
     planes = [_plane(best, deviation)]
     radius, widest = 0.25, 8.0 * classes.categories
     for _ in range(MOST_STEPS):
+        checkpoint()
         step, promise = _best_step(planes, best, deviation, radius)
         at_border = np.abs(step).max() >= 1 - 1e-6
         if promise <= ROUNDING * max(1.0, abs(best.bound)):

@@ -31,6 +31,7 @@ import scipy
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from app.numerics.arrays import Flags, FloatArray, IntArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.swapping.problem import Problem
 
 
@@ -173,6 +174,7 @@ def _made(values: IntArray, swaps: IntArray) -> Flags:
     """Make the swaps (m, 2) in their order, each record once; returns who is no longer at rest."""
     busy = np.zeros(len(values), dtype=bool)
     for start in range(0, len(swaps), 65_536):
+        checkpoint()
         part = swaps[start : start + 65_536]
         for first, second in part[~busy[part].any(axis=1)].tolist():
             if not (busy[first] or busy[second]):
@@ -213,6 +215,7 @@ def _negative_swaps(
             continue
         rows = max(1, HELD_SWAPS // max(len(of_j), 1))
         for start in range(0, len(of_i), rows):
+            checkpoint()
             cost = of_i[start : start + rows, None] + of_j[None, :]
             i, j = np.nonzero(cost < -ROUNDING)
             if len(i):

@@ -29,6 +29,7 @@ from scipy import linalg
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.synthesis.moments import Moments, normalised
 
 BLOCK_ROWS = 4096
@@ -92,6 +93,7 @@ def _fixed_point(white: FloatArray, rotation: FloatArray) -> FloatArray:
     squares = np.zeros(m)
     transposed = np.ascontiguousarray(rotation.T)
     for start in range(0, n, BLOCK_ROWS):
+        checkpoint()
         block = white[start : start + BLOCK_ROWS]
         bent = np.tanh(block @ transposed)
         products += bent.T @ block

@@ -22,6 +22,7 @@ import numpy as np
 import scipy
 
 from app.numerics.arrays import Flags, FloatArray, Places
+from app.numerics.cancellation import checkpoint
 from app.numerics.tables import MixedTable
 
 DIRECT_ROWS = 1024
@@ -120,6 +121,7 @@ def _pairwise(
     matrix = np.full((d, d), np.nan)
     for i in range(d):
         for j in range(i + 1):
+            checkpoint()
             both = present[:, i] & present[:, j]
             x, y = values[both, i], values[both, j]
             if both.any() and np.ptp(x) > 0 and np.ptp(y) > 0:
@@ -159,6 +161,7 @@ def association_biases(original: MixedTable, released: MixedTable) -> dict[str, 
 
 def correlation_ratio(numbers: FloatArray, codes: Places) -> float:
     """η of the ranks of `numbers` (n,) given categories `codes` (n,), where both are present; NaN if constant."""
+    checkpoint()
     both = ~np.isnan(numbers) & (codes >= 0)
     if not both.any():
         return float("nan")
@@ -175,6 +178,7 @@ def correlation_ratio(numbers: FloatArray, codes: Places) -> float:
 
 def cramers_v(first: Places, second: Places, categories: int, others: int) -> float:
     """V of two columns of codes, (n,) each, where both are present; NaN where one of them is constant."""
+    checkpoint()
     both = (first >= 0) & (second >= 0)
     counts = np.zeros((categories, others))
     np.add.at(counts, (first[both], second[both]), 1)

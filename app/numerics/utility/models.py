@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
+from app.numerics.cancellation import checkpoint
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import Target
 
@@ -87,6 +88,7 @@ def regression_score(
     None where too few rows have the number, or it does not vary.
     """
     frequent = _frequent(original)
+    checkpoint()
     there = ~np.isnan(original.numeric[:, target])
     training, testing = (each[there[each]] for each in (rows.training, rows.testing))
     wanted = original.numeric[testing, target]
@@ -109,6 +111,7 @@ def tree_score(
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     categorical = target.kind == "categorical"
+    checkpoint()
     wanted, answers = _answers(original, target), _answers(learnt, target)
     there = ~np.isnan(wanted)
     training, testing = (each[there[each]] for each in (rows.training, rows.testing))

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import Codes, FloatArray
+from app.numerics.cancellation import checkpoint
 from app.numerics.utility.association import cramers_v
 
 
@@ -89,6 +90,7 @@ def associations(columns: Sequence[Paired]) -> FloatArray:
     found = np.eye(len(columns))
     for i, first in enumerate(columns):
         for j, second in enumerate(columns[:i]):
+            checkpoint()
             found[i, j] = found[j, i] = _association(first, second)
     return found
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.arrays import FloatArray
+from app.numerics.forests import fitted_forest, predictions
 from app.numerics.tables import MixedTable
-from app.numerics.threads import grown
 
 MOST_TRAINING_RECORDS = 10_000
 """A forest learns little more from more records, and its training takes longer than the synthesis."""
@@ -122,10 +122,9 @@ def _learnt(
     features = _features(table, target)
     if len(answers) < 10 or features.shape[1] == 0 or np.unique(answers).size < 2:
         raise ValueError("training needs ten records, two answers and one other column")
-    asked = _features(testing, target)
-    if target.kind == "categorical":
-        return grown("classes", features, answers, TREES, rng).classes(asked)
-    return grown("numbers", features, answers, TREES, rng).values(asked)
+    kind: Literal["classes", "numbers"] = "classes" if target.kind == "categorical" else "numbers"
+    forest = fitted_forest(kind, features, answers, TREES, rng)
+    return predictions(forest, _features(testing, target))
 
 
 def _score(target: Target, wanted: NDArray[Any], answered: NDArray[Any]) -> float:

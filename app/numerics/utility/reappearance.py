@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 
 from app.numerics.arrays import Flags, FloatArray, Places
+from app.numerics.cancellation import checkpoint
 from app.numerics.tables import MixedTable
 
 BLOCK_ROWS = 8192
@@ -67,6 +68,7 @@ def nearest_distances(
     other_numbers, other_labels = _comparable(released, deviation, gaps)
     nearest = np.full(records.records, np.inf)
     for start in range(0, released.records, BLOCK_ROWS):
+        checkpoint()
         rows = slice(start, start + BLOCK_ROWS)
         squares = scipy.spatial.distance.cdist(numbers, other_numbers[rows], "sqeuclidean")
         for column, others in zip(labels.T, other_labels[rows].T, strict=True):

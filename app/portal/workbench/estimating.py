@@ -14,6 +14,7 @@ from app.api.transport.forms import Form
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import cancellable
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
 from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
@@ -61,7 +62,7 @@ def run_estimate(
     present = table.select([form.column]).drop_null()
     values = number_table(present, "given", [form.column]).values[:, 0]
     noise = form.noise_of(values)
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         progress.report("taking the noise out", 0, 2)
         found = estimate_distribution(values, EstimateWish(noise, bins=Bins(form.bins)))
         progress.report("drawing anew for the band", 1, 2)

@@ -19,6 +19,7 @@ from app.numerics.attacks.battery import (
 from app.numerics.attacks.closed_forms import correlation_dissimilarity
 from app.numerics.attacks.evidence import CopyGroup, Knowledge, perfect_knowledge
 from app.numerics.attacks.score import MISS_EDGES, comparison, score
+from app.numerics.cancellation import cancellable
 from app.service.attacks.adversary import (
     KnowledgeKind,
     NoiseModel,
@@ -68,7 +69,7 @@ def score_attacks(
     """
     groups = _checked(original, disguised, models, plan)
     rng = np.random.default_rng(plan.seed)
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         evidence = gathered([copy.values for copy in disguised], groups, plan, original, rng)
         perfect = perfect_knowledge(original.values)
         attacks, warnings = _possible(plan, *original.values.shape)
@@ -110,7 +111,7 @@ def reconstruct(
     first = disguised[0]
     groups = _checked(first if original is None else original, disguised, models, plan)
     rng = np.random.default_rng(plan.seed)
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         progress.report("gathering what the attacker knows", 0, 2)
         evidence = gathered([copy.values for copy in disguised], groups, plan, original, rng)
         _possible(plan, *first.values.shape)

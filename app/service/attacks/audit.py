@@ -20,6 +20,7 @@ from app.model import HistoryEntry
 from app.numerics.attacks.releases.findings import Verdict, summary
 from app.numerics.attacks.releases.linear import pooled_left
 from app.numerics.attacks.releases.released_rows import ReleasedRows
+from app.numerics.cancellation import cancellable
 from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
@@ -94,7 +95,7 @@ def _found(
         rows = sampled_rows(resources, connection, dataset, most_rows)
     entries = [one.entry for one in wanted if one.entry is not None]
     variances = [one.noise_variance for one in wanted]
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         if len(entries) == len(wanted):
             progress.report("reading copies", 100, SCALE)
             copies = [rows.issued(resources, context, entry) for entry in entries]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
+from app.numerics.cancellation import cancellable
 from app.numerics.swapping.identifiability import Identifiability, identifiability
 from app.service.progress import NO_PROGRESS, Progress
 from app.tables.arrays.coded import BinRule, CodedColumn, coded
@@ -153,7 +154,7 @@ def count_identifiable(
     answers = []
     for number, column in enumerate(roles.confidential):
         progress.report("looking for who is given away", number, len(roles.confidential))
-        with progress.interruptible():
+        with cancellable(progress.raise_if_cancelled):
             found = identifiability(column.codes, known)
         status = group = None
         if with_rows:

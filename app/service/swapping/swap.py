@@ -11,6 +11,7 @@ import pyarrow as pa
 from app.errors import InvalidParameter
 from app.model import Limits
 from app.numerics.arrays import IntArray
+from app.numerics.cancellation import cancellable
 from app.numerics.swapping.problem import GroupQuota
 from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
 from app.service.context import seed_or_new
@@ -64,7 +65,7 @@ def swap_table(
     seed = seed_or_new(wishes.seed)
     rng = np.random.default_rng(seed)
     known = [column.codes for column in roles.non_confidential]
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         progress.report("swapping", 0, 2)
         swaps = swapped_in_turn([column.codes for column in roles.confidential], known, policy, rng)
 
@@ -73,7 +74,7 @@ def swap_table(
             table = _replaced(table, column, column.codes)
     for column, swap in zip(roles.confidential, swaps, strict=True):
         table = _replaced(table, column, swap.values)
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         progress.report("comparing before and after", 1, 2)
         attributes = [
             attribute_report(roles, swaps, index, policy if wishes.tree else None, rng)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from app.errors import DomainError, InvalidParameter, InvalidTable
 from app.model import Limits
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import cancellable
 from app.numerics.synthesis.leakage import (
     joint_leakage,
     joint_mass_function,
@@ -95,7 +96,7 @@ def synthesise(
         )
     progress.report(f"{method.value}: reading columns", 0, SCALE)
     original = encoded(table, used)
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         progress.report(f"{method.value}: making rows", 50, SCALE)
         made = make(original, method, wishes, rows, rng)
         released = replace(original, cells=made.first)

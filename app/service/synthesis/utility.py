@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import cancellable
 from app.numerics.tables import MixedTable
 from app.numerics.utility import reappearance as reappearing
 from app.numerics.utility.association import CORRELATIONS, association_biases, relative_bias
@@ -96,7 +97,7 @@ def measure_utility(
     """The whole report. InvalidParameter for a target that is not there or cannot be predicted."""
     rng = np.random.default_rng(seed)
     original, released = tables.original, tables.released
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         progress.report("comparing columns", 0, 6)
         columns = column_utilities(original, released)
         progress.report("comparing correlations", 1, 6)

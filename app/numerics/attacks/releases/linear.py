@@ -28,6 +28,7 @@ from app.numerics.attacks.releases.released_rows import (
     Target,
     targets,
 )
+from app.numerics.cancellation import checkpoint
 
 ROWS_FOR_EACH = 20
 """Rows to learn from for each coefficient; with fewer, the last features are left out."""
@@ -165,6 +166,7 @@ def _least_squares(features: FloatArray, values: FloatArray) -> tuple[FloatArray
     known = features[:, spread > 0] / spread[spread > 0]
     if not known.shape[1]:
         return np.zeros_like(values), 0
+    checkpoint()
     weights, _, rank, _ = np.linalg.lstsq(known, values, rcond=1e-13)
     return known @ weights, int(rank)
 

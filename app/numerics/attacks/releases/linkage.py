@@ -26,6 +26,7 @@ from app.numerics.attacks.releases.findings import (
 )
 from app.numerics.attacks.releases.posterior_mean import whitened
 from app.numerics.attacks.releases.released_rows import ReleasedRows
+from app.numerics.cancellation import checkpoint
 
 MOST_PERSONS = 1_000
 MOST_OTHERS = 4_000
@@ -99,6 +100,7 @@ def _by_numbers(
     links = [np.empty((3, 0), np.intp)]
     candidates = 0
     for law, originals, _ in rows.each_part():
+        checkpoint()
         present = originals[there[originals]]
         if not d or len(present) < FEWEST_FOUND:
             continue

@@ -30,6 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from app.numerics.arrays import Codes, Flags, FloatArray, Places
+from app.numerics.cancellation import checkpoint
 from app.numerics.copies.shapes.shape import shape_factor
 
 CHUNK_CELLS = 2_000_000
@@ -136,6 +137,7 @@ def _expected(shown: Codes, donors: Codes, seen: FloatArray, kappa: float) -> Fl
     found = np.empty(len(shown))
     step = max(1, CHUNK_CELLS // len(donors))
     for first in range(0, len(shown), step):
+        checkpoint()
         some = slice(first, first + step)
         logs = _matches(shown[some], donors, weights[some])
         highest = logs.max(axis=1)
@@ -228,6 +230,7 @@ def _guess(
     itself = np.searchsorted(prior.candidates, own[rows])
     step = max(1, CHUNK_CELLS // len(prior.candidates))
     for first in range(0, len(rows), step):
+        checkpoint()
         chunk = slice(first, first + step)
         some = rows[chunk]
         logs = z[chunk] @ prior.u.T - halved

@@ -36,6 +36,7 @@ import scipy
 from scipy import linalg, sparse, special
 
 from app.numerics.arrays import FloatArray, Places
+from app.numerics.cancellation import checkpoint
 from app.numerics.synthesis.moments import centre_and_spread
 from app.numerics.tables import MixedTable
 
@@ -57,6 +58,7 @@ def category_orders(table: MixedTable, rng: np.random.Generator) -> list[Places]
     ]
     orders = []
     for column, categories in enumerate(table.categories):
+        checkpoint()
         others = indicators[:column] + indicators[column + 1 :]
         scores = _scores(np.hstack([numbers, *others]), table.codes[:, column], categories)
         orders.append(np.argsort(scores, kind="stable"))
@@ -91,6 +93,7 @@ def _filled_numbers(numeric: FloatArray) -> FloatArray:
     """Numeric columns as normalised ranks, missing ones in the middle; no column dominates by its scale."""
     ranks = np.zeros_like(numeric)
     for column, values in enumerate(numeric.T):
+        checkpoint()
         present = ~np.isnan(values)
         ranks[present, column] = (scipy.stats.rankdata(values[present]) - 0.5) / present.sum() - 0.5
     return ranks
@@ -133,11 +136,13 @@ def augmented(lower: FloatArray, upper: FloatArray, rng: np.random.Generator) ->
     open_columns = np.flatnonzero((lower < upper).any(axis=0))
     latent = lower.copy()
     for column in open_columns:
+        checkpoint()
         latent[:, column] = _drawn(lower[:, column], upper[:, column], 0.0, 1.0, rng)
     for _ in range(sweeps if lower.shape[1] > 1 else 0):
         mean, precision = _mean_and_precision(latent if start is None else start)
         start = None
         for column in open_columns:
+            checkpoint()
             weights = -precision[column] / precision[column, column]
             weights[column] = 0.0
             centre = mean[column] + latent @ weights - mean @ weights

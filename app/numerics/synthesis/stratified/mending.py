@@ -25,7 +25,7 @@ import scipy
 from scipy import special
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.threads import each_on_all_cores
+from app.numerics.parallel import map_on_cores
 
 TREE_RECORDS = 5_000
 """A tree learns from, and its leaves hold, at most so many originals, others for each."""
@@ -119,7 +119,7 @@ def _trees(
             tree, values[np.lexsort((values, leaves))], np.cumsum(counts) - counts, counts
         )
 
-    return each_on_all_cores(learnt, range(columns.size))
+    return map_on_cores(learnt, range(columns.size))
 
 
 def _in_leaves(

@@ -26,6 +26,7 @@ import numpy as np
 
 from app.errors import InvalidTable
 from app.numerics.arrays import FloatArray, Places
+from app.numerics.cancellation import checkpoint
 from app.numerics.synthesis.columns.latent import augmented
 from app.numerics.synthesis.columns.scores import (
     Quantiles,
@@ -308,6 +309,7 @@ def _round(
 
 def _within(made: Recipe, records: Places, rng: np.random.Generator) -> FloatArray:
     """As many records as the stratum has, (n_s, d + 1): its own values in the order of new scores."""
+    checkpoint()
     originals, scores = _scores(made.table, made.latent, records)
     latent = made.latent[records]
     passes = MOST_PASSES if len(made.strata) == 1 else STRATUM_PASSES
@@ -411,6 +413,7 @@ def _joined(labels: Places, table: OrdinalTable, latent: FloatArray) -> tuple[St
 
 def _directions(table: OrdinalTable, latent: FloatArray, records: Places) -> int:
     """In how many directions the released columns vary among these records."""
+    checkpoint()
     released = _scores(table, latent, records)[1][:, :-1]
     return moments(released).rank if released.any() else 0
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.threads import each_on_all_cores
+from app.numerics.parallel import map_on_cores
 
 LEAF_ORIGINALS = 20
 
@@ -87,7 +87,7 @@ def _trees(
         donors = tree.fit(features, categories.astype(np.intp)).apply(features)
         return LeafTree(tree, donors, categories)
 
-    return each_on_all_cores(learnt, range(len(columns)))
+    return map_on_cores(learnt, range(len(columns)))
 
 
 def _drawn_in_leaves(found: LeafTree, asked: FloatArray, rng: np.random.Generator) -> FloatArray:

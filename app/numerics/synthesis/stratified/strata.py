@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.threads import grown
+from app.numerics.forests import class_shares, fitted_forest
 
 TREES = 40
 
@@ -76,9 +76,9 @@ def told_apart(
 
     labels = np.repeat([0, 1], [len(original), len(synthetic)])
     both = np.vstack([original, synthetic])
-    forest = grown("classes", both, labels, TREES, rng)
-    judged = forest.shares_unseen(both)[:, 1]
-    elsewhere = forest.shares(others)[:, 1] if len(others) else np.empty(0)
+    forest = fitted_forest("classes", both, labels, TREES, rng, out_of_bag=True)
+    judged = forest.oob_decision_function_[:, 1]
+    elsewhere = class_shares(forest, others)[:, 1] if len(others) else np.empty(0)
     return judged[: len(original)], elsewhere, float(roc_auc_score(labels, judged))
 
 

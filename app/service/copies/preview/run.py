@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
 from app.numerics.attacks.releases.released_rows import ReleasedRows
+from app.numerics.cancellation import cancellable
 from app.service.context import RequestContext, owned
 from app.service.copies.advice import advice_on
 from app.service.copies.levels import checked_variance, chosen_variance
@@ -69,7 +70,7 @@ def preview_levels(
         rows = sampled_rows(resources, connection, dataset)
     variances = sorted(wanted)
     progress.report("trying levels", 1, len(wanted) + 1)
-    with progress.interruptible():
+    with cancellable(progress.raise_if_cancelled):
         before = original_side(rows)
         asked = questions(before, wish.target, dataset.released_rows, SEED)
     found = []
@@ -77,7 +78,7 @@ def preview_levels(
         # Each level by itself: what is found at it does not depend on which others are asked for.
         (copy,) = rows.simulated([variance])
         # In this thread, which can be interrupted in the middle of mathematics.
-        with progress.interruptible():
+        with cancellable(progress.raise_if_cancelled):
             found.append(_level(rows, copy, before, asked, variance, wanted[variance]))
         progress.report("trying levels", place + 2, len(wanted) + 1)
     with unit_of_work(resources, replace(context, idempotency=None)) as uow:
