@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.estimation import Estimate, linear_estimate
+from app.numerics.attacks.estimation import LinearEstimate, linear_estimate
 from app.numerics.attacks.evidence import independent_between, pooled_copy, pooling_weights
 from bench.measure import Ratio, Series, interleaved, record
 
@@ -15,7 +15,7 @@ ROWS = 1000
 
 def joint_estimate(
     copies: FloatArray, mean: FloatArray, covariance: FloatArray, between: FloatArray
-) -> Estimate:
+) -> LinearEstimate:
     """m³ for the weights, n·m·d to pool, d³ + n·d² for one LLSE. `copies` is m × n × d."""
     weights, variance = pooling_weights(between)
     pooled = pooled_copy(list(copies), weights)

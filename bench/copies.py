@@ -15,7 +15,7 @@ from app.model import BLOCK_ROWS
 from app.numerics.copies.grid import grid_exponents
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.noise.steps import compile_steps
-from app.numerics.copies.path import PathDraws, Rows, bridges, draws_needed, path_block
+from app.numerics.copies.path import PathDraws, RowRange, bridges, draws_needed, path_block
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.covariances import covariance_factor
 from bench.measure import Measured, Ratio, Series, interleaved, record, seconds
@@ -93,7 +93,7 @@ def whole_copy(
 
     def block(index: int) -> None:
         rows = slice(index * BLOCK_ROWS, min((index + 1) * BLOCK_ROWS, X.shape[1]))
-        place = Rows(index, 0, rows.stop - rows.start)
+        place = RowRange(index, 0, rows.stop - rows.start)
         perturbed_block(X[:, rows], draws, place, L=L, exponents=exponents, out=out[:, rows])
 
     with ThreadPoolExecutor(threads) as pool:
@@ -157,7 +157,7 @@ def cost_at_end(
     history = bridges(variances)
     keys = {i: key_of(1000 * seed + i) for i in range(len(variances))}
     last = len(variances) - 1
-    rows, out = Rows(0, 0, X.shape[1]), np.zeros_like(X)
+    rows, out = RowRange(0, 0, X.shape[1]), np.zeros_like(X)
 
     def copy(target: int, known: dict[int, FloatArray] | None = None) -> Callable[[], FloatArray]:
         draws = PathDraws(history, target, keys, COLUMNS)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.covering.runs import compile_runs
-from app.service.datasets.protection.freeze import Rows, measure_rows
+from app.service.datasets.protection.freeze import FreezeInput, measure_rows
 from app.service.executor import Threads
 from app.service.resources import Resources
 from app.store.blobs.store import BlobStore
@@ -43,7 +43,7 @@ def main() -> None:
 
 def _measure(store: BlobStore, kind: str, effect: float) -> Measured:
     blob = kind.replace(" ", "-")
-    rows = Rows(_columns(), (_store(store, blob, effect),), ())
+    rows = FreezeInput(_columns(), (_store(store, blob, effect),), ())
     resources = cast("Resources", SimpleNamespace(blobs=store, executor=Threads()))
     names = [column.name for column in rows.columns]
 

@@ -16,7 +16,7 @@ from scipy.stats import norm
 from app.numerics.copies.noise import definition, normal_table
 from app.numerics.copies.noise.keystream import keystream_words
 from app.numerics.copies.noise.normal_table import SEGMENTS, segment_bounds
-from app.numerics.copies.noise.steps import Compiled, border_words
+from app.numerics.copies.noise.steps import CompiledSteps, border_words
 from bench.measure import Ratio, record
 from bench.normal_table import DIGITS, compute_table, density, tail
 
@@ -49,7 +49,7 @@ def pieces() -> Iterator[WordArray]:
 def kernel_normals(words: WordArray) -> FloatArray:
     """Return standard normals as the compiled functions make them."""
     out = np.empty((1, len(words)))
-    Compiled().path_tile(words.reshape(1, -1), 1.0, None, 0.0, None, 0.0, out)
+    CompiledSteps().path_tile(words.reshape(1, -1), 1.0, None, 0.0, None, 0.0, out)
     made_of_words: FloatArray = out[0]
     return made_of_words
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.numerics.swapping.identifiability import identifiability
-from app.numerics.swapping.swap import AttributeSwap, Method, Policy, swapped
+from app.numerics.swapping.swap import AttributeSwap, Method, SwapPolicy, swapped
 from bench.measure import Ratio, Series, interleaved, record, seconds
 
 IntArray = npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ class Task:
 
     def __init__(self, n: int, method: Method, allowed_deviation: int = 0) -> None:
         self.hidden, self.known = make_table(n, 8, seed=n)
-        self.policy = Policy(method=method, allowed_deviation=allowed_deviation)
+        self.policy = SwapPolicy(method=method, allowed_deviation=allowed_deviation)
         self.result: AttributeSwap | None = None
 
     def __call__(self) -> AttributeSwap:

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.model import Limits
 from app.service.synthesis.generation import make
-from app.service.synthesis.report import MethodName, Wishes
+from app.service.synthesis.report import MethodName, SynthesisParams
 from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.arrays.mixed import encoded
 from app.tables.pipeline import TableSource, read_table
@@ -20,7 +20,7 @@ from bench.measure import Ratio, record
 from bench.synthesis_peers import fitted_copula, table_named
 from papers.experiment import SHARED_DATA
 
-WISHES = Wishes(seed=1)
+WISHES = SynthesisParams(seed=1)
 SECONDS = {"stratified": 10, "its report": 10, "comparing all methods": 40}
 
 

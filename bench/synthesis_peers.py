@@ -28,7 +28,7 @@ from app.numerics.synthesis.mixed import synthesised
 from app.numerics.synthesis.stratified.recipe import drawn, recipe
 from app.numerics.synthesis.stratified.strata import default_least, told_apart
 from app.numerics.tables import MixedTable
-from app.numerics.utility.prediction import Target, train_on_each
+from app.numerics.utility.prediction import PredictionTarget, train_on_each
 from app.numerics.utility.reappearance import membership_area, nearest_distances, units
 from bench.measure import RESULTS, Ratio, Table, keep, record
 from papers.experiment import SHARED_DATA
@@ -285,7 +285,7 @@ def measure(name: str, method: str) -> dict[str, float]:
     return found
 
 
-def table_named(name: str) -> tuple[MixedTable, Target]:
+def table_named(name: str) -> tuple[MixedTable, PredictionTarget]:
     """Load a table without gaps: a missing category is a category, records with a missing number are dropped."""
     import pandas as pd
     from sklearn import datasets
@@ -307,8 +307,8 @@ def table_named(name: str) -> tuple[MixedTable, Target]:
     )
     aim = TABLES[name]
     if aim in numbers:
-        return table, Target("numeric", numbers.index(aim))
-    return table, Target("categorical", texts.index(aim))
+        return table, PredictionTarget("numeric", numbers.index(aim))
+    return table, PredictionTarget("categorical", texts.index(aim))
 
 
 def _measures(
@@ -316,7 +316,7 @@ def _measures(
     held_out: MixedTable,
     first: MixedTable,
     second: MixedTable,
-    target: Target,
+    target: PredictionTarget,
     rng: np.random.Generator,
 ) -> dict[str, float]:
     deviation = units(used)

@@ -20,14 +20,14 @@ from app.numerics.swapping.identifiability import (
 from app.numerics.swapping.optimal import optimal_values
 from app.numerics.swapping.problem import (
     GroupQuota,
-    Problem,
+    SwapProblem,
     identifiable_groups,
     naive_bayes_posterior,
     objective,
     quotas,
 )
 from app.numerics.swapping.published import swept_values
-from app.numerics.swapping.swap import AttributeSwap, Policy, swapped
+from app.numerics.swapping.swap import AttributeSwap, SwapPolicy, swapped
 from papers.experiment import SHARED_DATA, Cell, Experiment, Picture, Result, Table, render
 
 IntArray = npt.NDArray[np.int64]
@@ -68,13 +68,13 @@ CENSUS_ERRORS = {"original": 19.01, "greedy": 30.44, "random": 50.10}
 CENSUS_LEAVES = {"original": 507, "greedy": 843, "random": 2181}
 
 
-def example() -> tuple[IntArray, list[IntArray], Identifiability, Problem]:
+def example() -> tuple[IntArray, list[IntArray], Identifiability, SwapProblem]:
     """Table 1 as amounts, attributes, statuses and the problem at p = 0.5."""
     amount = TABLE_1[:, 3].copy()
     attributes = [TABLE_1[:, j].copy() for j in range(3)]
     found = identifiability(amount, attributes)
     records, group = identifiable_groups(found)
-    problem = Problem(
+    problem = SwapProblem(
         home=amount[records],
         posterior=naive_bayes_posterior(amount, 3, attributes, records),
         group=group,
@@ -155,7 +155,7 @@ def run_example(quick: bool, seed: int) -> Result:
     )  # fmt: skip
 
 
-def _of_group(problem: Problem, values: IntArray, index: int) -> int:
+def _of_group(problem: SwapProblem, values: IntArray, index: int) -> int:
     """The new value of a record, or of the member chosen from its group."""
     group = problem.group[index]
     alike = np.flatnonzero(problem.group == group) if group > 0 else np.array([index])
@@ -201,8 +201,8 @@ def run_census(quick: bool, seed: int) -> Result:
     names, attributes, income, _ = census(records, seed)
     swaps: dict[str, tuple[AttributeSwap, float]] = {}
     for method in ("greedy", "optimal", "random"):
-        swaps[method] = _timed(income, attributes, Policy(method=method), seed)
-    loose = Policy(allowed_deviation=swaps["greedy"][0].deviation)
+        swaps[method] = _timed(income, attributes, SwapPolicy(method=method), seed)
+    loose = SwapPolicy(allowed_deviation=swaps["greedy"][0].deviation)
     swaps["optimal, greedy's deviation"] = _timed(income, attributes, loose, seed)
     before = swaps["greedy"][0].before
 
@@ -292,7 +292,7 @@ def _census_remarks(numbers: dict[str, float]) -> list[str]:
 
 
 def _timed(
-    confidential: IntArray, attributes: Sequence[IntArray], policy: Policy, seed: int
+    confidential: IntArray, attributes: Sequence[IntArray], policy: SwapPolicy, seed: int
 ) -> tuple[AttributeSwap, float]:
     began = time.perf_counter()
     swap = swapped(confidential, attributes, attributes, policy, np.random.default_rng(seed))
@@ -311,10 +311,10 @@ def run_proportions(quick: bool, seed: int) -> Result:
     rows: list[list[Cell]] = []
     worst = -np.inf
     for proportion in proportions:
-        greedy, _ = _timed(hidden, known, Policy(proportion, "greedy"), seed)
-        chance, _ = _timed(hidden, known, Policy(proportion, "random"), seed)
+        greedy, _ = _timed(hidden, known, SwapPolicy(proportion, "greedy"), seed)
+        chance, _ = _timed(hidden, known, SwapPolicy(proportion, "random"), seed)
         best, _ = _timed(
-            hidden, known, Policy(proportion, allowed_deviation=greedy.deviation), seed
+            hidden, known, SwapPolicy(proportion, allowed_deviation=greedy.deviation), seed
         )
         for name, swap in (("random", chance), ("greedy", greedy), ("optimal", best)):
             lines[name].append(swap.objective)

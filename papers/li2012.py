@@ -17,7 +17,7 @@ from app.numerics.copies.grid import grid_exponents
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.path import (
     PathDraws,
-    Rows,
+    RowRange,
     bridges,
     coefficient_rows,
     independent_coefficients,
@@ -291,7 +291,7 @@ def corner_wave_copies(X: FloatArray, variances: list[float], issued: int) -> li
     copies = []
     for position in range(issued, len(variances)):
         paths[position] = path_block(
-            PathDraws(history, position, keys, columns=1), Rows(0, 0, X.shape[1]), paths
+            PathDraws(history, position, keys, columns=1), RowRange(0, 0, X.shape[1]), paths
         )
         exponents = grid_exponents(variance, variances[position])
         copies.append(perturbed(X, paths[position], L, exponents))
@@ -304,7 +304,7 @@ def independent_copies(X: FloatArray, variances: list[float], issued: int) -> li
     variance = np.array([float(X.var())])
     copies = []
     for position in range(issued, len(variances)):
-        normals = standard_normals(keys[position], Rows(0, 0, X.shape[1]), 1)
+        normals = standard_normals(keys[position], RowRange(0, 0, X.shape[1]), 1)
         L = np.sqrt(variance * variances[position])[:, np.newaxis]
         copies.append(perturbed(X, normals, L, grid_exponents(variance, variances[position])))
     return copies

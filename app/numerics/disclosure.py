@@ -141,7 +141,7 @@ BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeanWithError:
     """A mean with its standard error, zero where the value is exact."""
 
     value: float
@@ -152,9 +152,9 @@ class Measured:
 class PrivacyLoss:
     """What one record's vector tells about its bin; `by_chance` is the best guess without it."""
 
-    mutual_information_bits: Measured
-    right_by_mle: Measured
-    right_by_map: Measured
+    mutual_information_bits: MeanWithError
+    right_by_mle: MeanWithError
+    right_by_map: MeanWithError
     by_chance: float
 
     @property
@@ -183,20 +183,20 @@ def one_step_privacy_loss(
     entropy = _mean(np.concatenate(entropies))
     before = float(special.entr(prior).sum() / np.log(2))
     by_map = (
-        Measured(probability_map_is_right(perturbation, prior))
+        MeanWithError(probability_map_is_right(perturbation, prior))
         if isinstance(perturbation, Geometric)
         else _mean(np.concatenate(largest))
     )
     return PrivacyLoss(
-        mutual_information_bits=Measured(before - entropy.value, entropy.standard_error),
-        right_by_mle=Measured(probability_mle_is_right(perturbation, prior.size)),
+        mutual_information_bits=MeanWithError(before - entropy.value, entropy.standard_error),
+        right_by_mle=MeanWithError(probability_mle_is_right(perturbation, prior.size)),
         right_by_map=by_map,
         by_chance=float(prior.max()),
     )
 
 
-def _mean(sample: FloatArray) -> Measured:
-    return Measured(float(sample.mean()), float(sample.std() / np.sqrt(sample.size)))
+def _mean(sample: FloatArray) -> MeanWithError:
+    return MeanWithError(float(sample.mean()), float(sample.std() / np.sqrt(sample.size)))
 
 
 DEVIATIONS = 12.0
@@ -228,8 +228,8 @@ def additive_privacy_loss(
         best = likelihood == likelihood.max(axis=1, keepdims=True)
         right_by_mle += float(spacing * ((joint * best).sum(axis=1) / best.sum(axis=1)).sum())
     return PrivacyLoss(
-        mutual_information_bits=Measured(information),
-        right_by_mle=Measured(right_by_mle),
-        right_by_map=Measured(right_by_map),
+        mutual_information_bits=MeanWithError(information),
+        right_by_mle=MeanWithError(right_by_mle),
+        right_by_map=MeanWithError(right_by_map),
         by_chance=float(probabilities.max()),
     )

@@ -165,7 +165,7 @@ def overlap(first: Sketch, second: Sketch) -> Overlap:
 
 
 @dataclass(frozen=True)
-class Repeats:
+class RepeatedRows:
     """Rows that come to a table which has them already.
 
     where:
@@ -180,7 +180,7 @@ class Repeats:
     by_chance: float
 
 
-def repeats(known: Sketch, coming: Sketch) -> Repeats:
+def repeats(known: Sketch, coming: Sketch) -> RepeatedRows:
     """How many of the rows that come the table has, beside how many it would have by nature.
 
     The rows of the table are taken for draws from what the coming ones are drawn from. Then of those that have come
@@ -194,12 +194,12 @@ def repeats(known: Sketch, coming: Sketch) -> Repeats:
         known.fingerprints, rows, assume_unique=True, return_indices=True
     )
     if not len(again):
-        return Repeats(0.0, 0.0, 1.0)
+        return RepeatedRows(0.0, 0.0, 1.0)
     most = known.counts[there].max()
     alike = known.counts[(known.counts > 1) & (known.counts <= most + 1)].sum() / known.counts.sum()
     # P(at least so many of n), n independent draws.
     by_chance = special.bdtrc(len(again) - 1, len(rows), alike)
-    return Repeats(float(times[again].sum() / times.sum()), float(alike), float(by_chance))
+    return RepeatedRows(float(times[again].sum() / times.sum()), float(alike), float(by_chance))
 
 
 def with_new(known: Sketch, coming: Sketch) -> Sketch:

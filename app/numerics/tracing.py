@@ -75,14 +75,14 @@ FEW_COLUMNS = 12
 
 
 @dataclass(frozen=True, repr=False)
-class Matches:
+class RowMatches:
     """Places of found rows and of the copy's rows that they are matched to, (p,) each."""
 
     found: Places
     copy: Places
 
 
-def matched_rows(found: FloatArray, copy: FloatArray, noise: FloatArray) -> Matches:
+def matched_rows(found: FloatArray, copy: FloatArray, noise: FloatArray) -> RowMatches:
     """The rows of `found` that have one clear match among those of `copy`.
 
     Rows with a missing cell are left out. A row of the copy that several found rows are matched to is
@@ -92,7 +92,7 @@ def matched_rows(found: FloatArray, copy: FloatArray, noise: FloatArray) -> Matc
     there = np.flatnonzero(~np.isnan(copy).any(axis=1))
     if not len(here) or len(there) < 2:
         nothing = np.empty(0, dtype=np.intp)
-        return Matches(nothing, nothing)
+        return RowMatches(nothing, nothing)
     L = shape_factor(noise)
     points, copies = (_whitened(rows, L) for rows in (found[here], copy[there]))
     distances, nearest = _two_nearest(points, copies)
@@ -100,7 +100,7 @@ def matched_rows(found: FloatArray, copy: FloatArray, noise: FloatArray) -> Matc
     order = clear[np.argsort(distances[clear, 0], kind="stable")]
     _, firsts = np.unique(nearest[order, 0], return_index=True)
     chosen = order[firsts]
-    return Matches(here[chosen], there[nearest[chosen, 0]])
+    return RowMatches(here[chosen], there[nearest[chosen, 0]])
 
 
 def _whitened(rows: FloatArray, L: FloatArray) -> FloatArray:
@@ -140,7 +140,7 @@ LEAST_ERROR = 1e-3
 
 
 @dataclass(frozen=True)
-class Share:
+class RecipientShare:
     """One recipient's share in a found table.
 
     where:
@@ -156,7 +156,7 @@ class Share:
 
 def shares(
     found: FloatArray, base: FloatArray, copies: Sequence[FloatArray], noise: FloatArray
-) -> list[Share] | None:
+) -> list[RecipientShare] | None:
     """The share of each copy in the found rows; None where too few rows tell.
 
     `found`, `base` and each of `copies` are (p, k), row by row the same; `noise` is the covariance of
@@ -181,7 +181,7 @@ def shares(
     errors = np.maximum(_standard_errors(target[there], D[there], weights), LEAST_ERROR)
     chances = R * ndtr(-weights / errors)
     return [
-        Share(float(w), float(s), float(min(1.0, chance)))
+        RecipientShare(float(w), float(s), float(min(1.0, chance)))
         for w, s, chance in zip(weights, errors, chances, strict=True)
     ]
 

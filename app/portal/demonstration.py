@@ -14,7 +14,7 @@ from app.numerics.arrays import FloatArray
 from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.demonstration import setup
-from app.service.demonstration.pooled_copies import Attacked, Pooled, pool_copies
+from app.service.demonstration.pooled_copies import PoolingResult, RemainingShares, pool_copies
 
 router = APIRouter(prefix="/portal/demonstration", route_class=Page, include_in_schema=False)
 
@@ -66,11 +66,11 @@ def show_pooled(
     return Response(orjson.dumps(_document(found)), media_type="application/json")
 
 
-def _document(found: Pooled) -> dict[str, Any]:
+def _document(found: PoolingResult) -> dict[str, Any]:
     column = found.columns.index(SHOWN_COLUMN)
     places = np.linspace(0, len(found.truth) - 1, min(POINTS, len(found.truth))).astype(int)
 
-    def told(attacked: Attacked) -> dict[str, Any]:
+    def told(attacked: RemainingShares) -> dict[str, Any]:
         return {"left": attacked.left, "guesses": _figures(attacked.guesses[places, column])}
 
     return {

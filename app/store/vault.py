@@ -91,7 +91,7 @@ class BlobKeys:
         return self.key
 
 
-class GivenKey:
+class SingleBlobKey:
     """Opens one blob by its own key, where the key that wraps it is not at hand."""
 
     def __init__(self, key: bytes) -> None:
@@ -113,7 +113,7 @@ class KeyClient(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
 
     def __init__(self) -> None:
         pe.KmsClient.__init__(self)
-        self.keys: BlobKeys | GivenKey | None = None
+        self.keys: BlobKeys | SingleBlobKey | None = None
 
     def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
         return self._lent_to().wrap(key_bytes)
@@ -121,7 +121,7 @@ class KeyClient(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
         return self._lent_to().unwrap(wrapped_key)
 
-    def _lent_to(self) -> BlobKeys | GivenKey:
+    def _lent_to(self) -> BlobKeys | SingleBlobKey:
         if self.keys is None:
             raise ValueError("a blob is opened and written only while its client is lent")
         return self.keys
@@ -132,7 +132,7 @@ _idle: list[KeyClient] = []
 
 
 @contextmanager
-def _factory(keys: BlobKeys | GivenKey) -> Iterator[pe.CryptoFactory]:
+def _factory(keys: BlobKeys | SingleBlobKey) -> Iterator[pe.CryptoFactory]:
     """A factory with a client that is lent to this blob. Each has its own: it remembers its client."""
     try:
         client = _idle.pop()
@@ -170,7 +170,7 @@ def decryption(vault: Vault, name: str) -> Iterator[Any]:
 @contextmanager
 def decryption_by(key: bytes) -> Iterator[Any]:
     """Arrow's properties for reading the blob that has this key."""
-    with _factory(GivenKey(key)) as factory:
+    with _factory(SingleBlobKey(key)) as factory:
         yield factory.file_decryption_properties(pe.KmsConnectionConfig())
 
 
@@ -188,7 +188,7 @@ def key_of(vault: Vault, name: str, source: pa.NativeFile) -> bytes:
 
 
 @dataclass(frozen=True, repr=False)
-class Mark:
+class StoreMark:
     """The id of the installation that the blobs belong to, and its wrapped key."""
 
     installation: str
@@ -200,7 +200,7 @@ class Mark:
         return json.dumps(content, indent=1).encode()
 
     @classmethod
-    def read(cls, content: bytes) -> Mark:
+    def read(cls, content: bytes) -> StoreMark:
         """The mark behind `written`; ValueError when it is none."""
         try:
             said = json.loads(content)

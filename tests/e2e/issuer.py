@@ -10,7 +10,7 @@ from pathlib import Path
 from app.model import Role
 from app.service.context import RequestContext
 from app.service.copies.generation.release import Selection, open_release, record_release
-from app.service.copies.issue import Wanted, issue_copy
+from app.service.copies.issue import CopyRequest, issue_copy
 from app.service.download_scheduler import Downloads
 from app.service.resources import Resources
 from app.store.database.engine import reading
@@ -42,7 +42,7 @@ def issue_for_ever(resources: Resources, dataset: str, left: Path) -> UnitOfWork
 def issue_and_release(
     resources: Resources, context: RequestContext, dataset: str, chance: random.Random, outside: int
 ) -> None:
-    wanted = Wanted(noise_variance=chance.uniform(0.1, 10.0))
+    wanted = CopyRequest(noise_variance=chance.uniform(0.1, 10.0))
     copy = issue_copy(resources, context, dataset, wanted).copy
     release = open_release(resources, context, copy.id, Selection())
     record_release(resources, context, release, MediaType.ARROW)

@@ -18,13 +18,19 @@ from app.model import Principal, Role
 from app.numerics.attacks.releases.findings import (
     Attacker,
     Finding,
-    Left,
+    RemainingVariance,
     Risk,
     finding,
     worst_first,
 )
 from app.service import results
-from app.service.attacks.audit import AUDITING, Wish, ask_for_audit, list_audits, newest_audits
+from app.service.attacks.audit import (
+    AUDITING,
+    AuditParams,
+    ask_for_audit,
+    list_audits,
+    newest_audits,
+)
 from app.service.attacks.findings import Audit
 from app.service.context import RequestContext
 from app.service.jobs.tidying import tidy
@@ -256,7 +262,9 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
     office.post(f"/portal/owned/{dataset}/levels", data=said, headers=sending(office))
     resources: Any = service.app.state.resources
     context = RequestContext(Principal(owner["id"], "owner", Role.OWNER), "request")
-    job_id = ask_for_audit(resources, context, dataset, Wish(levels=("partner",), most_rows=200))
+    job_id = ask_for_audit(
+        resources, context, dataset, AuditParams(levels=("partner",), most_rows=200)
+    )
     with reading(resources.engine) as connection:
         job = jobs.one(connection, job_id)
     assert job is not None
@@ -282,7 +290,13 @@ def test_an_audit_that_was_kept_is_not_run_again_when_its_job_is(
 
 def found(attacker: Attacker, target: str, left: float) -> Finding:
     return finding(
-        Risk.INFERENCE, attacker, target, [target], 0.5, Left(left, 0.01), "Leave <it> out."
+        Risk.INFERENCE,
+        attacker,
+        target,
+        [target],
+        0.5,
+        RemainingVariance(left, 0.01),
+        "Leave <it> out.",
     )
 
 

@@ -18,13 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from app.model import Limits, Role
-from app.service.attacks.audit import Wish as AuditWish
-from app.service.attacks.audit import run_audit
+from app.service.attacks.audit import AuditParams, run_audit
 from app.service.context import RequestContext
-from app.service.copies.preview.run import Wish as PreviewWish
-from app.service.copies.preview.run import preview_levels
+from app.service.copies.preview.run import PreviewParams, preview_levels
 from app.service.datasets.protection.freeze import measure_ahead
-from app.service.synthesis.report import MethodName, Wishes
+from app.service.synthesis.report import MethodName, SynthesisParams
 from app.service.synthesis.synthesise import synthesise
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
@@ -50,15 +48,15 @@ def computations(database_url: str, home: Path) -> dict[str, Callable[[], Any]]:
         context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "test")
 
     def synthesis() -> Any:
-        return synthesise(rows, MethodName.PRIMP, Wishes(seed=1), Limits()).first
+        return synthesise(rows, MethodName.PRIMP, SynthesisParams(seed=1), Limits()).first
 
     def audit() -> Any:
         return run_audit(
-            resources, context, dataset, AuditWish(noise_variances=(0.5, 1.0), most_rows=500)
+            resources, context, dataset, AuditParams(noise_variances=(0.5, 1.0), most_rows=500)
         ).by_copies
 
     def preview() -> Any:
-        return preview_levels(resources, context, dataset, PreviewWish(privacies=(0.5,))).levels
+        return preview_levels(resources, context, dataset, PreviewParams(privacies=(0.5,))).levels
 
     def freezing() -> Any:
         look = measure_ahead(resources, dataset)

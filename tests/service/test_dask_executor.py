@@ -21,7 +21,7 @@ from app.service.copies.files import file_plan
 from app.service.copies.files.file_writer import FileTask
 from app.service.dask_executor import Cluster
 from app.service.datasets.protection import row_sample
-from app.service.datasets.protection.freeze import Measurement, measure_ahead
+from app.service.datasets.protection.freeze import PartMeasurement, measure_ahead
 from app.service.executor import Executor, Threads, require_wanted
 from app.service.progress import Cancelled
 from app.store.database import tables
@@ -241,7 +241,7 @@ def test_freezing_on_a_cluster_gives_the_same_shapes(
         assert here.records.r_squared == there.records.r_squared
 
 
-def frozen_bytes(measurement: Measurement) -> list[bytes]:
+def frozen_bytes(measurement: PartMeasurement) -> list[bytes]:
     """All numbers of the moments, bit by bit."""
     return [
         array.tobytes()

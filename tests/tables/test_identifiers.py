@@ -11,7 +11,7 @@ import pytest
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Kind, Limits
 from app.service.datasets.registration.ingestion import ingest
-from app.service.datasets.registration.register import Nowhere
+from app.service.datasets.registration.register import NullSink
 from app.tables.identifiers import identifiers, without_identifiers
 from app.tables.pipeline import TableSource, infer_columns, open_table, read_table
 from app.tables.stream import AUTOMATIC, DateOrder, ReadOptions
@@ -48,7 +48,7 @@ def test_a_tool_and_a_registration_find_the_same(
 ) -> None:
     limits = Limits(categories=categories)
     with open_table(TableSource(io.BytesIO(body)), AUTOMATIC, limits, tmp_path) as stream:
-        registered = ingest(infer_columns(stream, {}), {}, Nowhere(), limits)
+        registered = ingest(infer_columns(stream, {}), {}, NullSink(), limits)
     expected = {
         column.name: column.because
         for column in registered.columns

@@ -115,7 +115,7 @@ def registered(body: bytes, media_type: str, folder: Path) -> None:
     """Read as a registration that stores nothing."""
     from app.model import Limits
     from app.service.datasets.registration.ingestion import ingest
-    from app.service.datasets.registration.register import Nowhere
+    from app.service.datasets.registration.register import NullSink
     from app.service.datasets.registration.report import table_report
     from app.tables.pipeline import TableSource, infer_columns, open_table
     from app.tables.stream import AUTOMATIC
@@ -123,7 +123,7 @@ def registered(body: bytes, media_type: str, folder: Path) -> None:
     limits = Limits()
     with open_table(TableSource(io.BytesIO(body), media_type), AUTOMATIC, limits, folder) as opened:
         stream = infer_columns(opened, {})
-        table_report(ingest(stream, {}, Nowhere(), limits), stream.read_as)
+        table_report(ingest(stream, {}, NullSink(), limits), stream.read_as)
 
 
 def whole(body: bytes, media_type: str, folder: Path) -> None:

@@ -35,8 +35,8 @@ from app.pictures.attacks import FindingPoint, draw_audit, draw_scoring
 from app.service.attacks import audit
 from app.service.attacks.adversary import IndependentNoise, NoiseModel, ProportionalNoise
 from app.service.attacks.attack import reconstruct, score_attacks
-from app.service.attacks.audit import MOST_COPIES, Wish
-from app.service.attacks.findings import Audit, ReconstructionReport, Scoring
+from app.service.attacks.audit import MOST_COPIES, AuditParams
+from app.service.attacks.findings import AttackScoring, Audit, ReconstructionReport
 from app.service.attacks.randomize import SEED_BITS, new_seed, randomize
 from app.tables.arrays.numbers import NumberTable, number_table
 from app.tables.identifiers import without_identifiers
@@ -55,14 +55,14 @@ FIELDS = {
 @router.post(
     "/score",
     name="score_attacks",
-    response_model=Scoring,
+    response_model=AttackScoring,
     responses=PICTURE_ANSWER,
     openapi_extra=form_body(["original", "disguised"], FIELDS),
 )
 @can_be_long()
 def score(
     kind: AnswerTypeDep, form: FormDep, _ask: ContextDep, progress: ProgressDep
-) -> Scoring | Response:
+) -> AttackScoring | Response:
     """Run attacks on disguised tables and compare what they find with the original.
 
     Every score stands beside a baseline (guess the mean) and a control (the attack's own guesses,
@@ -238,8 +238,8 @@ class AuditForm(Form):
     issued: bool = Field(False, description="Also every copy that was issued.")
     rows: int = Field(10_000, ge=2, le=50_000, description="Rows to attack at most.")
 
-    def wish(self) -> Wish:
-        return Wish(
+    def wish(self) -> AuditParams:
+        return AuditParams(
             levels=tuple(self.levels),
             noise_variances=tuple(self.noise_variances),
             issued=self.issued,

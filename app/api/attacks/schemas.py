@@ -11,12 +11,12 @@ from app.api.transport.forms import Form, Seed
 from app.numerics.attacks.battery import Attack, Options
 from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
 from app.service.attacks.adversary import (
-    Between,
+    AttackPlan,
+    CopyCorrelation,
     GivenNoise,
     IndependentNoise,
     KnowledgeKind,
     NoiseModel,
-    Plan,
     ProportionalNoise,
 )
 from app.service.context import seed_or_new
@@ -112,8 +112,8 @@ class AttackOptions(Form):
         min_length=1,
         description="The columns to attack; by default all, which must be numeric.",
     )
-    between_copies: Between = Field(
-        Between.INDEPENDENT, description="How the noises of several copies go together."
+    between_copies: CopyCorrelation = Field(
+        CopyCorrelation.INDEPENDENT, description="How the noises of several copies go together."
     )
     knowledge: KnowledgeKind = Field(
         KnowledgeKind.ESTIMATED,
@@ -135,8 +135,8 @@ class AttackOptions(Form):
     confidence: float = Field(0.95, ge=0.5, le=0.999)
     seed: Seed | None = None
 
-    def plan(self) -> Plan:
-        return Plan(
+    def plan(self) -> AttackPlan:
+        return AttackPlan(
             attacks=None if self.attacks is None else tuple(dict.fromkeys(self.attacks)),
             between=self.between_copies,
             knowledge=self.knowledge,

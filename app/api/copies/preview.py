@@ -15,7 +15,7 @@ from app.api.transport.route import Route
 from app.pictures import SVG, written
 from app.pictures.comparison import LevelPoint, draw_preview
 from app.service.copies.preview.report import Preview
-from app.service.copies.preview.run import MOST_LEVELS, Wish
+from app.service.copies.preview.run import MOST_LEVELS, PreviewParams
 from app.service.copies.preview.run import preview_levels as run_preview
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class PreviewForm(Form):
         " for the tree, and the number that the others tell best for the regression.",
     )
 
-    def wish(self) -> Wish:
-        return Wish(
+    def wish(self) -> PreviewParams:
+        return PreviewParams(
             levels=tuple(self.levels),
             privacies=tuple(self.privacies),
             noise_variances=tuple(self.noise_variances),

@@ -65,7 +65,7 @@ def issue_copy(
     context: ContextDep,
 ) -> IssuedView:
     """Issue the copy of a level: drawn the first time (201), the same copy ever after (200)."""
-    wanted = issue.Wanted(form.level, form.noise_variance)
+    wanted = issue.CopyRequest(form.level, form.noise_variance)
     issued = issue.issue_copy(resources, context, dataset_id, wanted)
     response.status_code = 201 if issued.first else 200
     return IssuedView.of(issued.copy)
@@ -84,7 +84,7 @@ def issue_batch(
     context: ContextDep,
 ) -> IssuedList:
     """Issue the copies of several levels at once: all of them, or none."""
-    wanted = [issue.Wanted(level=level) for level in form.levels]
+    wanted = [issue.CopyRequest(level=level) for level in form.levels]
     issued = issue.issue_batch(resources, context, dataset_id, wanted, form.algorithm)
     response.status_code = 201 if any(one.first for one in issued) else 200
     return IssuedList(copies=[IssuedView.of(one.copy) for one in issued])

@@ -17,12 +17,17 @@ from app.numerics.deconvolution.iteration import Stopping
 from app.numerics.deconvolution.noise import Noise
 from app.service.distributions.estimate import (
     Bins,
+    DirectParams,
     DistributionEstimate,
-    EstimateWish,
-    Method,
-    Series,
+    EstimateParams,
+    EstimationMethod,
 )
-from app.service.distributions.perturb import AddedNoiseSetting, Measures, OneStepSetting, Setting
+from app.service.distributions.perturb import (
+    AddedNoiseSetting,
+    LossMeasures,
+    OneStepSetting,
+    Setting,
+)
 
 MOST_VALUES = 2_000_000
 
@@ -75,7 +80,7 @@ class EstimateForm(DataForm):
     noise: NoiseForm | None = Field(
         None, description="Needed but for a copy, whose noise is known."
     )
-    method: Method = Method.EM_ON_BINS
+    method: EstimationMethod = EstimationMethod.EM_ON_BINS
     bins: int = Field(100, ge=1, description="Equal bins on the support.")
     support: SupportForm | None = Field(
         None, description="Without it: the range of the values less the mean of the noise."
@@ -129,8 +134,8 @@ class EstimateForm(DataForm):
         assert self.histogram is not None
         return Perturbed(self.histogram.histogram(), noise)
 
-    def wish(self, noise: Noise) -> EstimateWish:
-        return EstimateWish(
+    def wish(self, noise: Noise) -> EstimateParams:
+        return EstimateParams(
             noise=noise,
             method=self.method,
             bins=Bins(
@@ -142,7 +147,7 @@ class EstimateForm(DataForm):
             stopping=Stopping(self.most_iterations, self.least_gain, self.discrepancy),
             start_from_direct=self.start == "direct",
             smoothing_bins=self.smoothing_bins,
-            series=Series(
+            series=DirectParams(
                 harmonics=self.harmonics,
                 period=self.period,
                 keep_clear=self.keep_clear,
@@ -181,7 +186,7 @@ class DirectView(View):
 class EstimateView(BaseModel):
     """The estimated distribution: `probabilities` of the bins between `edges`."""
 
-    method: Method
+    method: EstimationMethod
     records: float
     edges: list[float]
     probabilities: list[float]
@@ -284,7 +289,7 @@ class MeasuresView(BaseModel):
     information_loss: float | None
 
     @classmethod
-    def of(cls, found: Measures) -> MeasuresView:
+    def of(cls, found: LossMeasures) -> MeasuresView:
         privacy = found.privacy
         return cls(
             bins=found.bins,

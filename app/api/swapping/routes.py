@@ -16,9 +16,9 @@ from app.api.transport.forms import Form, KeepDep, SeedDep
 from app.api.transport.incoming.tables import TABLE_BODY, TableDep
 from app.api.transport.route import Route
 from app.errors import InvalidParameter
-from app.service.swapping.identify import Identified, count_identifiable
+from app.service.swapping.identify import IdentifiabilityReport, count_identifiable
 from app.service.swapping.report import SwapReport
-from app.service.swapping.swap import SwapWishes, swap_table
+from app.service.swapping.swap import SwapParams, swap_table
 from app.tables.arrays.coded import BinRule
 
 
@@ -84,7 +84,7 @@ def identify_records(
     non_confidential: NamesOrRest = None,
     bins: BinsText = None,
     rows: Annotated[bool, Query(description="Also the status and group of every row.")] = False,
-) -> Identified:
+) -> IdentifiabilityReport:
     """Count the records whose confidential values their other columns give away.
 
     Columns that tell people apart are left out of "all other columns", and named.
@@ -150,7 +150,7 @@ def swap_values(
     """
     swapped, report = swap_table(
         table,
-        SwapWishes(
+        SwapParams(
             confidential=confidential,
             non_confidential=non_confidential,
             bins=bins_from(bins),

@@ -37,15 +37,15 @@ from app.pictures.comparison import MethodPoint, draw_comparison
 from app.pictures.utility import draw_marginals, draw_pairs
 from app.service.context import seed_or_new
 from app.service.synthesis.report import (
-    Comparison,
     InnerName,
     LeakageReport,
     MethodName,
+    SynthesisComparison,
+    SynthesisParams,
     SynthesisReport,
-    Wishes,
 )
 from app.service.synthesis.synthesise import compare_methods, expected_leakage, synthesise
-from app.service.synthesis.utility import DEFAULT_DISTANCE, Compared, compared, measure_utility
+from app.service.synthesis.utility import DEFAULT_DISTANCE, AlignedTables, compared, measure_utility
 from app.service.synthesis.utility_report import UtilityReport
 
 utility_router = APIRouter(prefix="/v1/utility", tags=["utility"], route_class=Route)
@@ -111,7 +111,7 @@ def read_utility(
     return Response(orjson.dumps(report), headers=headers, media_type=kind.value)
 
 
-def _page(report: UtilityReport, tables: Compared) -> HTMLResponse:
+def _page(report: UtilityReport, tables: AlignedTables) -> HTMLResponse:
     """One page: nothing is fetched, its pictures are part of it."""
     pairs = written(draw_pairs(tables.original, tables.released), PNG)
     marginals = written(draw_marginals(tables.original, tables.released), SVG).decode()
@@ -160,9 +160,9 @@ def get_wishes(
         bool, Query(description="Allow strata of fewer than 20 originals, which give them away.")
     ] = False,
     keep: KeepDep = None,
-) -> Wishes:
+) -> SynthesisParams:
     """The parameters that every synthesis takes."""
-    return Wishes(
+    return SynthesisParams(
         rows,
         components,
         seed,
@@ -176,14 +176,14 @@ def get_wishes(
     )
 
 
-WishesDep = Annotated[Wishes, Depends(get_wishes)]
+WishesDep = Annotated[SynthesisParams, Depends(get_wishes)]
 
 
 @router.post(
     "/compare",
     name="compare_methods",
     openapi_extra=TABLE_BODY,
-    response_model=Comparison,
+    response_model=SynthesisComparison,
     responses=PICTURE_ANSWER,
 )
 @can_be_long()
@@ -245,7 +245,7 @@ def synthesise_table(
     return table_with_report(resources, context, made.first, made.report, kind, made.rest)
 
 
-def _points(found: Comparison) -> list[MethodPoint]:
+def _points(found: SynthesisComparison) -> list[MethodPoint]:
     """The methods that could be judged."""
     return [
         MethodPoint(

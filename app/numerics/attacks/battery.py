@@ -18,7 +18,7 @@ import numpy as np
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.closed_forms import linear_estimate_error, ndr_error, pca_error
 from app.numerics.attacks.estimation import (
-    Estimate,
+    LinearEstimate,
     Observation,
     disclosed_estimate,
     linear_estimate,
@@ -103,7 +103,7 @@ def reconstruction(
     return answer
 
 
-def bayes_estimate(evidence: Evidence) -> Estimate:
+def bayes_estimate(evidence: Evidence) -> LinearEstimate:
     """BE-DR: the LLSE from the pooled copies [huang2005, eqs. 11 and 13; li2012, eqs. 6 and 7]."""
     observation, knowledge = evidence.observation, evidence.knowledge
     return linear_estimate(

@@ -53,7 +53,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LinearEstimate:
     """A reconstructed table (n × d) and the covariance (d × d) of its error, as far as known."""
 
     values: FloatArray
@@ -65,7 +65,7 @@ def linear_estimate(
     mean: FloatArray,
     covariance: FloatArray,
     noise_covariance: FloatArray,
-) -> Estimate:
+) -> LinearEstimate:
     """The LLSE of x from y = x + noise [li2012, eqs. 4 and 7; huang2005, eqs. 11 and 13].
 
     `mean` is one guess for all rows (d) or one per row (n × d), so that an estimate can serve as
@@ -77,7 +77,7 @@ def linear_estimate(
     correction = noise_share(covariance, noise_covariance)
     values = observed - (observed - mean) @ correction.T
     error = correction @ covariance
-    return Estimate(values, (error + error.T) / 2)
+    return LinearEstimate(values, (error + error.T) / 2)
 
 
 def noise_share(covariance: FloatArray, noise_covariance: FloatArray) -> FloatArray:
@@ -117,7 +117,7 @@ def _require_shapes(
         raise ValueError("mean must be of length d, or n × d")
 
 
-def disclosed_estimate(estimate: Estimate, known: FloatArray) -> FloatArray:
+def disclosed_estimate(estimate: LinearEstimate, known: FloatArray) -> FloatArray:
     """The estimate improved by the cells that are known, n × d; known cells are returned as such.
 
     Rows that know the same attributes share one solve: O(patterns·d³ + n·d²). `known` must have the

@@ -22,7 +22,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.estimation import Estimate, Observation, linear_estimate
+from app.numerics.attacks.estimation import LinearEstimate, Observation, linear_estimate
 from app.numerics.attacks.evidence import Knowledge
 from app.numerics.cancellation import checkpoint
 
@@ -99,7 +99,7 @@ def fitted_mixture(observed: FloatArray, noise_covariance: FloatArray, start: Mi
 
 def _expectation(
     observed: FloatArray, noise_covariance: FloatArray, mixture: Mixture
-) -> tuple[list[Estimate], FloatArray, float]:
+) -> tuple[list[LinearEstimate], FloatArray, float]:
     """Every component's LLSE of every row, r (k × n), and the mean log-likelihood of a row."""
     estimates = []
     log_joint = np.empty((len(mixture.weights), len(observed)))
@@ -114,7 +114,7 @@ def _expectation(
     return estimates, np.exp(log_joint - log_density), float(log_density.mean())
 
 
-def _maximisation(estimates: list[Estimate], responsibilities: FloatArray) -> Mixture:
+def _maximisation(estimates: list[LinearEstimate], responsibilities: FloatArray) -> Mixture:
     d = estimates[0].values.shape[1]
     weights, means, covariances = [], [], []
     for estimate, share in zip(estimates, responsibilities, strict=True):

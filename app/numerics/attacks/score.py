@@ -30,7 +30,7 @@ MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True)
-class Score:
+class AttackScore:
     """How near a reconstructed table (n × d) came to the original."""
 
     rmse: FloatArray
@@ -51,12 +51,12 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class AttackComparison:
     """An attack's score with its baseline and its control."""
 
-    attack: Score
-    baseline: Score
-    control: Score
+    attack: AttackScore
+    baseline: AttackScore
+    control: AttackScore
 
 
 def comparison(
@@ -66,7 +66,7 @@ def comparison(
     *,
     confidence: float = 0.95,
     resamples: int = 400,
-) -> Comparison:
+) -> AttackComparison:
     """The score of a reconstruction, of guessing the mean, and of the reconstruction's own rows
     dealt to others at random. All tables n × d, n at least 2."""
     if len(original) < 2:
@@ -79,7 +79,7 @@ def comparison(
         "baseline": np.broadcast_to(original.mean(axis=0), original.shape),
         "control": reconstructed[order],
     }
-    return Comparison(
+    return AttackComparison(
         **{
             name: score(original, guess, rng, confidence=confidence, resamples=resamples)
             for name, guess in guesses.items()
@@ -94,7 +94,7 @@ def score(
     *,
     confidence: float = 0.95,
     resamples: int = 400,
-) -> Score:
+) -> AttackScore:
     """Errors per attribute and overall, hits, and a bootstrap interval over rows.
 
     Departs from [li2012, section 6.1]: the normalised error of all attributes is N·D/Tr(K), without
@@ -111,7 +111,7 @@ def score(
     deviation = np.sqrt(variance)
     low, high = np.sqrt(_bootstrap_interval(squared, rng, confidence, resamples))
     within = np.stack([(np.abs(error) <= q * deviation).mean(axis=0) for q in TOLERANCES])
-    return Score(
+    return AttackScore(
         rmse=np.sqrt(mean_squared),
         overall_rmse=float(np.sqrt(mean_squared.mean())),
         rmse_interval=np.stack([low[:-1], high[:-1]]),

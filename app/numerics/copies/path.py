@@ -165,7 +165,7 @@ class PathDraws:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowRange:
     """The offsets [first, last) of a block."""
 
     block: int
@@ -198,7 +198,7 @@ def draws_needed(
 
 
 def path_block(
-    draws: PathDraws, rows: Rows, known: Mapping[int, FloatArray] | None = None
+    draws: PathDraws, rows: RowRange, known: Mapping[int, FloatArray] | None = None
 ) -> FloatArray:
     """B for some rows of a block, of shape (columns, last - first); `known` as in `path_tiles`."""
     if known is not None and draws.target in known:
@@ -209,13 +209,13 @@ def path_block(
     return whole
 
 
-def standard_normals(key: bytes, rows: Rows, columns: int) -> FloatArray:
+def standard_normals(key: bytes, rows: RowRange, columns: int) -> FloatArray:
     """What one key draws for some rows of a block, of shape (columns, last - first)."""
     return path_block(PathDraws(bridges([1.0]), 0, {0: key}, columns), rows)
 
 
 def path_tiles(
-    draws: PathDraws, rows: Rows, known: Mapping[int, FloatArray], using: Steps
+    draws: PathDraws, rows: RowRange, known: Mapping[int, FloatArray], using: Steps
 ) -> Iterator[tuple[int, FloatArray]]:
     """B tile by tile: where a tile begins, counted from the first row, and its values.
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.noise.steps import Steps, steps
-from app.numerics.copies.path import PathDraws, Rows, path_tiles
+from app.numerics.copies.path import PathDraws, RowRange, path_tiles
 
 
 def perturbed(
@@ -39,7 +39,7 @@ def perturbed(
 def perturbed_block(
     X: Sequence[FloatArray] | FloatArray,
     draws: PathDraws,
-    rows: Rows,
+    rows: RowRange,
     *,
     L: FloatArray,
     exponents: Sequence[int],

@@ -32,7 +32,12 @@ from app.numerics.deconvolution.bins import (
     histogram_on,
     width_if_uniform,
 )
-from app.numerics.deconvolution.iteration import Estimate, Stopping, iterated, starting_point
+from app.numerics.deconvolution.iteration import (
+    IterativeEstimate,
+    Stopping,
+    iterated,
+    starting_point,
+)
 from app.numerics.deconvolution.kernel import (
     ChunkedKernel,
     Kernel,
@@ -57,7 +62,7 @@ def em_on_records(
     stopping: Stopping | None = None,
     start: npt.ArrayLike | None = None,
     smoothing_bins: float = 0.0,
-) -> Estimate:
+) -> IterativeEstimate:
     """EM with every record in every iteration [wu2003, section 3]; cost n·K an iteration.
 
     `values` (n,), `edges` (K+1,), `start` (K,) or None for the uniform density. `smoothing_bins`
@@ -95,7 +100,7 @@ def em_on_bins(
     stopping: Stopping | None = None,
     start: npt.ArrayLike | None = None,
     smoothing_bins: float = 0.0,
-) -> Estimate:
+) -> IterativeEstimate:
     """EM on the histogram of z, which is Richardson-Lucy [wu2003, section 3.4].
 
     `data` is the records (n,), counted here on cells as wide as the bins (or narrower where these
@@ -147,7 +152,7 @@ LEVEL = 0.9
 
 
 @dataclass(frozen=True)
-class Banded:
+class EstimateWithBand:
     """Probabilities (K,) with the ends of the interval that `LEVEL` of the draws lie in."""
 
     probabilities: FloatArray
@@ -161,7 +166,7 @@ def em_with_band(
     edges: FloatArray,
     rng: np.random.Generator,
     stopping: Stopping | None = None,
-) -> Banded:
+) -> EstimateWithBand:
     """The estimate of `em_on_bins`, and its band."""
     made = em_on_bins(histogram, noise, edges, stopping=stopping)
     records = int(histogram.total)
@@ -175,4 +180,4 @@ def em_with_band(
         spread *= likelihood.T @ ratio
         spread /= spread.sum(axis=0)
     low, high = np.quantile(spread, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
-    return Banded(made.probabilities, low, high)
+    return EstimateWithBand(made.probabilities, low, high)

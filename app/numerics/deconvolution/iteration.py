@@ -97,7 +97,7 @@ START_FLOOR = 0.01
 
 
 @dataclass(frozen=True)
-class Estimate:
+class IterativeEstimate:
     """The distribution of X on bins: `probabilities` (K,) sum to one over `edges` (K+1,).
 
     `unexplained` is the share of records that no x in the support could have produced; they took
@@ -131,7 +131,7 @@ def iterated(
     start: npt.ArrayLike | None = None,
     smoothing_bins: float = 0.0,
     cell_widths: FloatArray | None = None,
-) -> Estimate:
+) -> IterativeEstimate:
     """EM from `start` until there is a `reason_to_stop`.
 
     `records` is N, the weight that the kernel's `weights` share out. The discrepancy rule needs
@@ -157,7 +157,7 @@ def iterated(
         probabilities = explained.shares / explained.shares.sum()
         if smoothing_bins:
             probabilities = smoothed(probabilities, edges, smoothing_bins)
-    return Estimate(
+    return IterativeEstimate(
         edges=edges,
         probabilities=probabilities,
         iterations=len(trace) - 1,

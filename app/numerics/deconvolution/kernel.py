@@ -41,7 +41,7 @@ LEAST_RELATIVE_DENSITY = 1e-12
 
 
 @dataclass(frozen=True)
-class Explained:
+class KernelPass:
     """One pass: the bins' shares s (K,), f (M,), Σ w·log f, and the weight that no bin explains."""
 
     shares: FloatArray
@@ -56,7 +56,7 @@ class Kernel(Protocol):
     @property
     def weights(self) -> FloatArray: ...
 
-    def explained(self, probabilities: FloatArray) -> Explained: ...
+    def explained(self, probabilities: FloatArray) -> KernelPass: ...
 
 
 def bin_likelihood(points: FloatArray, noise: Noise, edges: FloatArray) -> FloatArray:
@@ -76,7 +76,7 @@ class DenseKernel:
     likelihood: FloatArray
     weights: FloatArray
 
-    def explained(self, probabilities: FloatArray) -> Explained:
+    def explained(self, probabilities: FloatArray) -> KernelPass:
         return _explained(probabilities, self.weights, self.likelihood.__getitem__)
 
 
@@ -102,7 +102,7 @@ class ChunkedKernel:
     noise: Noise
     edges: FloatArray
 
-    def explained(self, probabilities: FloatArray) -> Explained:
+    def explained(self, probabilities: FloatArray) -> KernelPass:
         def likelihood(block: slice) -> FloatArray:
             return bin_likelihood(self.points[block], self.noise, self.edges)
 
@@ -111,7 +111,7 @@ class ChunkedKernel:
 
 def _explained(
     probabilities: FloatArray, weights: FloatArray, likelihood: Callable[[slice], FloatArray]
-) -> Explained:
+) -> KernelPass:
     """The step with the matrix taken block by block, each as large as the cache holds."""
     rows = max(1, CACHED_ENTRIES // probabilities.size)
     predicted = np.empty(weights.size)
@@ -134,7 +134,7 @@ class ConvolutionKernel:
     bins: int
     weights: FloatArray
 
-    def explained(self, probabilities: FloatArray) -> Explained:
+    def explained(self, probabilities: FloatArray) -> KernelPass:
         first = self.bins - 1  # where the difference t_1 - R_K of the spectrum's signal stands
         blurred = fft.irfft(fft.rfft(probabilities, self.length) * self.spectrum, self.length)
         predicted = blurred[first : first + self.weights.size]
@@ -174,10 +174,10 @@ def _ratio(weights: FloatArray, predicted: FloatArray) -> FloatArray:
     return ratio
 
 
-def _summary(shares: FloatArray, predicted: FloatArray, weights: FloatArray) -> Explained:
+def _summary(shares: FloatArray, predicted: FloatArray, weights: FloatArray) -> KernelPass:
     possible = (predicted > 0) & (weights > 0)
     log_likelihood = float(weights[possible] @ np.log(predicted[possible]))
-    return Explained(
+    return KernelPass(
         shares=shares,
         predicted=predicted,
         mean_log_likelihood=log_likelihood,

@@ -37,7 +37,7 @@ MOST_BINS = 10_000
 
 
 @dataclass(frozen=True)
-class Score:
+class LikelihoodScore:
     """h and its moments in steps: of h(W) (`mean`, `variance`) and of h(W + 1) (`…_shifted`)."""
 
     bound: int | None
@@ -85,12 +85,12 @@ class ShareEstimate:
 
 
 @lru_cache(maxsize=256)
-def score_for(perturbation: Perturbation) -> Score:
+def score_for(perturbation: Perturbation) -> LikelihoodScore:
     """The identity where W has a variance, else the cut with the least variance of the estimate."""
     shift = steps_per_unit(perturbation)
     if math.isfinite(perturbation.variance_steps):
         mean, variance = perturbation.mean_steps, perturbation.variance_steps
-        return Score(None, mean, variance, mean + shift, variance)
+        return LikelihoodScore(None, mean, variance, mean + shift, variance)
     # From one step above the least, where a cut would leave a constant.
     least = max(1, perturbation.reach[0] + 1)
     bounds = {max(least, round(shift * 2 ** (power / 4))) for power in range(-8, 25)}
@@ -100,7 +100,7 @@ def score_for(perturbation: Perturbation) -> Score:
     )
 
 
-def cut_score(perturbation: Perturbation, bound: int) -> Score:
+def cut_score(perturbation: Perturbation, bound: int) -> LikelihoodScore:
     """h(z) = z cut to ±bound, with its moments; what lies beyond the cut needs its mass only."""
     shift = steps_per_unit(perturbation)
     steps = np.arange(-bound - shift, bound + shift + 1)
@@ -117,7 +117,7 @@ def cut_score(perturbation: Perturbation, bound: int) -> Score:
 
     mean, variance = moments(0)
     mean_shifted, variance_shifted = moments(shift)
-    return Score(bound, mean, variance, mean_shifted, variance_shifted)
+    return LikelihoodScore(bound, mean, variance, mean_shifted, variance_shifted)
 
 
 def index_of_bin(values: npt.ArrayLike, edges: FloatArray) -> IntArray:

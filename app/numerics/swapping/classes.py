@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.arrays import FloatArray, IntArray, Words
-from app.numerics.swapping.problem import Problem
+from app.numerics.swapping.problem import SwapProblem
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Classes:
         return int(self.cost.shape[0])
 
 
-def classes_of(problem: Problem) -> Classes:
+def classes_of(problem: SwapProblem) -> Classes:
     """The classes of a problem, by one sort of n hashed keys.
 
     Two records that are neighbours in the order of the hash are split unless they agree in full, so
@@ -88,7 +88,7 @@ def classes_of(problem: Problem) -> Classes:
     )
 
 
-def _hashed(problem: Problem) -> Words:
+def _hashed(problem: SwapProblem) -> Words:
     """A 64-bit key per record of its group, true category and posterior (any odd factors serve)."""
     factor = np.uint64(0x9E3779B97F4A7C15)
     key = (problem.group * problem.categories + problem.home).astype(np.uint64)

@@ -120,7 +120,7 @@ BLOCK = 32_768
 
 
 @dataclass(frozen=True)
-class Response:
+class DualResponse:
     """The cheapest choice at given prices and what it says about the optimum.
 
     `bound` is φ(λ); `target[j]` the cheapest category of class j, `value[j]` its cost under the
@@ -137,7 +137,7 @@ class Response:
     excess: FloatArray
 
 
-def response(classes: Classes, deviation: int, prices: FloatArray) -> Response:
+def response(classes: Classes, deviation: int, prices: FloatArray) -> DualResponse:
     """φ(λ) with everything that attains it, in O(C·m)."""
     target = np.empty(len(classes.home), dtype=np.int64)
     value = np.empty(len(classes.home))
@@ -154,7 +154,7 @@ def response(classes: Classes, deviation: int, prices: FloatArray) -> Response:
     # A sum and not a product of vectors: it adds in pairs, and BLAS would spin up threads each time.
     total = float(np.sum(weight * value))
     bound = total - deviation / 2 * float(np.ptp(prices))
-    return Response(prices, bound, target, value, amount, threshold, excess)
+    return DualResponse(prices, bound, target, value, amount, threshold, excess)
 
 
 MOST_STEPS = 1_000
@@ -169,7 +169,7 @@ class Plane(NamedTuple):
     slope: FloatArray
 
 
-def best_response(classes: Classes, deviation: int) -> Response:
+def best_response(classes: Classes, deviation: int) -> DualResponse:
     """The response at prices that maximise φ.
 
     The end is reached when the planes promise no more than rounding: then φ is at its maximum.
@@ -200,12 +200,12 @@ def best_response(classes: Classes, deviation: int) -> Response:
     return best
 
 
-def _plane(at: Response, deviation: int) -> Plane:
+def _plane(at: DualResponse, deviation: int) -> Plane:
     return Plane(at.prices, at.bound + deviation / 2 * float(np.ptp(at.prices)), at.excess)
 
 
 def _best_step(
-    planes: list[Plane], best: Response, deviation: int, radius: float
+    planes: list[Plane], best: DualResponse, deviation: int, radius: float
 ) -> tuple[FloatArray, float]:
     """Where in the box the planes promise most: the step in radii, shape (C,), and the promise.
 

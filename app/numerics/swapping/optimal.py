@@ -32,8 +32,8 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.cancellation import call_in_process, checkpoint
 from app.numerics.swapping.classes import Classes, classes_of, spread_over_records
-from app.numerics.swapping.dual import Response, best_response
-from app.numerics.swapping.problem import Problem, objective, smallest_deviation
+from app.numerics.swapping.dual import DualResponse, best_response
+from app.numerics.swapping.problem import SwapProblem, objective, smallest_deviation
 
 MOST_NODES = 100_000
 SMALLEST_UNIT = 1e-9
@@ -51,7 +51,7 @@ class Choice:
     bound: float
 
 
-def slacks(classes: Classes, at: Response) -> FloatArray:
+def slacks(classes: Classes, at: DualResponse) -> FloatArray:
     """How much dearer each option is than the best of its class. Shape (C + 1, m); last row: to stay.
 
     To change to k costs d + λ_k - λ_t - μ_g, to stay 0. A class that is alone in its group has no
@@ -70,7 +70,7 @@ def slacks(classes: Classes, at: Response) -> FloatArray:
 
 
 def best_within(
-    classes: Classes, at: Response, slack: FloatArray, window: float, deviation: int
+    classes: Classes, at: DualResponse, slack: FloatArray, window: float, deviation: int
 ) -> Choice | None:
     """The cheapest choice of deviation ≤ D among options of slack ≤ τ; None if there is none.
 
@@ -190,7 +190,7 @@ class Optimum:
 
 
 def optimal_values(
-    problem: Problem,
+    problem: SwapProblem,
     rng: np.random.Generator,
     *,
     deviation: int | None = None,
@@ -220,7 +220,7 @@ def optimal_values(
 
 
 def _certified(
-    classes: Classes, at: Response, deviation: int, first_core: int
+    classes: Classes, at: DualResponse, deviation: int, first_core: int
 ) -> tuple[IntArray, float]:
     """The best choice that the core yields, and a bound below every choice.
 

@@ -66,7 +66,7 @@ def naive_bayes_posterior(
 
 
 @dataclass(frozen=True)
-class Problem:
+class SwapProblem:
     """n identifiable records, their posteriors, and how many of each group must change."""
 
     home: IntArray
@@ -132,7 +132,7 @@ def identifiable_groups(found: Identifiability) -> tuple[IntArray, IntArray]:
     return records, group
 
 
-def objective(problem: Problem, values: IntArray) -> float:
+def objective(problem: SwapProblem, values: IntArray) -> float:
     """Σ_i d_i(t_i, r_i), eq. 12a, over the n records; an unchanged record adds 0."""
     row = np.arange(len(values))
     return float(np.sum(problem.posterior[row, problem.home] - problem.posterior[row, values]))
@@ -147,7 +147,7 @@ def deviation(before: IntArray, after: IntArray, categories: int) -> int:
     )
 
 
-def smallest_deviation(problem: Problem) -> int:
+def smallest_deviation(problem: SwapProblem) -> int:
     """The smallest deviation that any choice under (C1) and (C2) can have.
 
     Let T records change and o_k of them leave k. Arrivals i_k come from other categories, which is
@@ -172,7 +172,7 @@ def smallest_deviation(problem: Problem) -> int:
     return 2 * max(0, 2 * lowest - total)
 
 
-def departures_of_groups(problem: Problem) -> IntArray:
+def departures_of_groups(problem: SwapProblem) -> IntArray:
     """How many changes (C2) takes out of each category. Shape (C,)."""
     in_groups = problem.group > 0
     home_of_group = np.zeros(len(problem.quota), dtype=np.int64)

@@ -32,7 +32,7 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from app.numerics.arrays import Flags, FloatArray, IntArray
 from app.numerics.cancellation import checkpoint
-from app.numerics.swapping.problem import Problem
+from app.numerics.swapping.problem import SwapProblem
 
 
 def category_moves(available: IntArray, changes: int) -> IntArray:
@@ -67,7 +67,7 @@ def category_moves(available: IntArray, changes: int) -> IntArray:
     return moves
 
 
-def first_values(problem: Problem, rng: np.random.Generator) -> IntArray:
+def first_values(problem: SwapProblem, rng: np.random.Generator) -> IntArray:
     """Values after phase I: records drawn at random to fill n_kh, in U and in V apart. Shape (n,).
 
     (1) is solved once for U with p·|U| changes, and once for the records that (C2) takes from the
@@ -87,7 +87,7 @@ def first_values(problem: Problem, rng: np.random.Generator) -> IntArray:
     return values
 
 
-def drawn_members(problem: Problem, rng: np.random.Generator) -> IntArray:
+def drawn_members(problem: SwapProblem, rng: np.random.Generator) -> IntArray:
     """quota[g] members of every group g of V, drawn at random. Shape (Σ quota[1:],)."""
     members = np.flatnonzero(problem.group > 0)
     order = members[np.lexsort((rng.random(len(members)), problem.group[members]))]
@@ -123,7 +123,7 @@ ROUNDING = 1e-12
 """A cost that is not below this is 0: swaps for nothing could go round in circles."""
 
 
-class Kind(NamedTuple):
+class PublishedMethod(NamedTuple):
     """What the rules of admissibility see of a record."""
 
     set: int
@@ -131,7 +131,7 @@ class Kind(NamedTuple):
     value: int
 
 
-def admissible(first: Kind, second: Kind) -> bool:
+def admissible(first: PublishedMethod, second: PublishedMethod) -> bool:
     """Whether records of these kinds may swap values [li2004, definition 3 and rules 1 to 4]."""
     if first.value == second.value:
         return False  # definition 3: there is nothing to exchange
@@ -147,7 +147,7 @@ def admissible(first: Kind, second: Kind) -> bool:
     return len({first.home, first.value, second.home, second.value}) == 4  # rule 4
 
 
-def swept_values(problem: Problem, values: IntArray) -> IntArray:
+def swept_values(problem: SwapProblem, values: IntArray) -> IntArray:
     """Values after phase II, from those after phase I. Shape (n,).
 
     Step 3 of table 2 as published: all admissible swaps of negative cost are made in ascending
@@ -183,7 +183,7 @@ def _made(values: IntArray, swaps: IntArray) -> Flags:
     return busy
 
 
-def _cheapest_swaps(problem: Problem, values: IntArray, resting: IntArray) -> IntArray:
+def _cheapest_swaps(problem: SwapProblem, values: IntArray, resting: IntArray) -> IntArray:
     """The `HELD_SWAPS` cheapest admissible swaps of negative cost in ascending order. Shape (m, 2)."""
     costs: list[FloatArray] = [np.empty(0)]
     swaps: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
@@ -203,7 +203,7 @@ def _cheapest_swaps(problem: Problem, values: IntArray, resting: IntArray) -> In
 
 
 def _negative_swaps(
-    problem: Problem, values: IntArray, resting: IntArray
+    problem: SwapProblem, values: IntArray, resting: IntArray
 ) -> Iterator[tuple[FloatArray, IntArray]]:
     """Costs (14) and pairs of all admissible swaps of negative cost, in blocks."""
     for first, of_first, second, of_second in _admissible_kinds(problem, values, resting):
@@ -223,8 +223,8 @@ def _negative_swaps(
 
 
 def _admissible_kinds(
-    problem: Problem, values: IntArray, resting: IntArray
-) -> Iterator[tuple[Kind, IntArray, Kind, IntArray]]:
+    problem: SwapProblem, values: IntArray, resting: IntArray
+) -> Iterator[tuple[PublishedMethod, IntArray, PublishedMethod, IntArray]]:
     """Pairs of kinds between which swaps are admissible, each with its resting records."""
     home, value = problem.home[resting], values[resting]
     set_ = np.where(problem.group[resting] > 0, MEMBER, np.where(home == value, KEPT, CHANGED))
@@ -234,7 +234,9 @@ def _admissible_kinds(
     present, start = np.unique(code[order], return_index=True)
     members = np.split(resting[order], start[1:])
     kinds = [
-        Kind(int(c) // categories**2, int(c) // categories % categories, int(c) % categories)
+        PublishedMethod(
+            int(c) // categories**2, int(c) // categories % categories, int(c) % categories
+        )
         for c in present
     ]
     for a, first in enumerate(kinds):
@@ -243,7 +245,7 @@ def _admissible_kinds(
                 yield first, members[a], kinds[b], members[b]
 
 
-def random_values(problem: Problem, marginal: IntArray, rng: np.random.Generator) -> IntArray:
+def random_values(problem: SwapProblem, marginal: IntArray, rng: np.random.Generator) -> IntArray:
     """Values of the n records after a random change that satisfies (C1) and (C2). Shape (n,).
 
     `marginal` holds N_k of the whole table, shape (C,).

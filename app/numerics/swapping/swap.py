@@ -25,7 +25,7 @@ from app.numerics.swapping.identifiability import UNIDENTIFIABLE, Identifiabilit
 from app.numerics.swapping.optimal import optimal_values
 from app.numerics.swapping.problem import (
     GroupQuota,
-    Problem,
+    SwapProblem,
     deviation,
     identifiable_groups,
     naive_bayes_posterior,
@@ -48,7 +48,7 @@ MOST_GREEDY_CATEGORIES = 20
 
 
 @dataclass(frozen=True)
-class Policy:
+class SwapPolicy:
     """What the owner asks for: how much changes, by which method, with which estimate.
 
     `allowed_deviation` is the deviation of the marginal that `optimal` may use to lower the
@@ -96,7 +96,7 @@ class AttributeSwap:
 def swapped_in_turn(
     confidential: Sequence[IntArray],
     attributes: Sequence[IntArray],
-    policy: Policy,
+    policy: SwapPolicy,
     rng: np.random.Generator,
 ) -> list[AttributeSwap]:
     """Every confidential attribute swapped, each given the ones before it as swapped."""
@@ -111,7 +111,7 @@ def swapped(
     confidential: IntArray,
     identifying: Sequence[IntArray],
     given: Sequence[IntArray],
-    policy: Policy,
+    policy: SwapPolicy,
     rng: np.random.Generator,
 ) -> AttributeSwap:
     """One confidential attribute swapped: identified by `identifying`, posterior given `given`.
@@ -132,7 +132,7 @@ def swapped(
     before = identifiability(confidential, identifying)
     records, group = identifiable_groups(before)
     _require_manageable(len(records), categories, policy.method)
-    problem = Problem(
+    problem = SwapProblem(
         home=confidential[records],
         posterior=naive_bayes_posterior(
             confidential, categories, given, records, smoothing=policy.smoothing

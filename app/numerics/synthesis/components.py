@@ -30,7 +30,7 @@ from scipy import linalg
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
 from app.numerics.cancellation import checkpoint
-from app.numerics.synthesis.moments import Moments, normalised
+from app.numerics.synthesis.moments import FactoredMoments, normalised
 
 BLOCK_ROWS = 4096
 """Rows of one block: with ten components its arrays fit the second-level cache."""
@@ -140,7 +140,7 @@ class Decoupling:
 
 def decoupled(
     values: FloatArray,
-    of: Moments,
+    of: FactoredMoments,
     components: int | None,
     rng: np.random.Generator,
     passes: int = MOST_PASSES,

@@ -38,7 +38,7 @@ class Synthesis:
     separation: Separation | None = None
 
 
-class Method(Protocol):
+class SynthesisMethod(Protocol):
     """A way from an original table to a synthetic one."""
 
     def __call__(
@@ -192,6 +192,6 @@ def normal(
     return Synthesis(restored(draws @ of.factor.T, of), of.rank)
 
 
-METHODS: Mapping[str, Method] = MappingProxyType(
+METHODS: Mapping[str, SynthesisMethod] = MappingProxyType(
     {"primp": primp, "hybrid": hybrid, "cholesky": cholesky, "lhs": lhs, "normal": normal}
 )

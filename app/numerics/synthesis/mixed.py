@@ -25,7 +25,7 @@ from app.errors import InvalidTable
 from app.numerics.arrays import Flags, FloatArray, Places
 from app.numerics.synthesis.columns.latent import as_numbers, category_orders, cut
 from app.numerics.synthesis.components import refuse_single_direction
-from app.numerics.synthesis.methods import Method, Synthesis
+from app.numerics.synthesis.methods import Synthesis, SynthesisMethod
 from app.numerics.synthesis.moments import moments
 from app.numerics.tables import MixedTable
 
@@ -54,7 +54,7 @@ def at_mass(values: FloatArray, mass: float) -> Places:
 
 
 @dataclass(frozen=True)
-class Rule:
+class LatentRule:
     """What the values of one column have in common; `decimals` is None for a column not rounded."""
 
     least: float
@@ -62,15 +62,15 @@ class Rule:
     decimals: int | None
 
 
-def rule_of(values: FloatArray) -> Rule:
+def rule_of(values: FloatArray) -> LatentRule:
     """The rule that `values` (n,), NaN for missing, keep. Raises ValueError when none is present."""
     present = values[~np.isnan(values)]
     if not present.size:
         raise ValueError("a column without values has no rule")
-    return Rule(float(present.min()), float(present.max()), _decimals(present))
+    return LatentRule(float(present.min()), float(present.max()), _decimals(present))
 
 
-def enforced(values: FloatArray, rule: Rule) -> FloatArray:
+def enforced(values: FloatArray, rule: LatentRule) -> FloatArray:
     """`values` (n,) rounded and kept within bounds; the bounds themselves are rounded already."""
     rounded = values if rule.decimals is None else np.round(values, rule.decimals)
     return np.clip(rounded, rule.least, rule.most)
@@ -110,7 +110,7 @@ class MixedSynthesis:
 
 def synthesised(
     table: MixedTable,
-    method: Method,
+    method: SynthesisMethod,
     rng: np.random.Generator,
     *,
     rows: int | None = None,

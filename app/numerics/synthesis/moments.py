@@ -26,7 +26,7 @@ RANK_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True)
-class Moments:
+class FactoredMoments:
     """First and second moments of a table, factored at their rank."""
 
     mean: FloatArray
@@ -50,7 +50,7 @@ class Moments:
         return lower
 
 
-def moments(values: FloatArray) -> Moments:
+def moments(values: FloatArray) -> FactoredMoments:
     """The moments of `values` (n, d), finite throughout.
 
     Raises InvalidTable for fewer than two records or for a table without any variation: there is
@@ -72,7 +72,7 @@ def moments(values: FloatArray) -> Moments:
     axes = axes[:, kept]
     # An eigenvector's sign is the library's whim; the same table must give the same synthesis.
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(kept.size)])
-    return Moments(mean, deviation, axes, spectrum[kept])
+    return FactoredMoments(mean, deviation, axes, spectrum[kept])
 
 
 def centre_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -88,12 +88,12 @@ def centre_and_spread(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.where(constant, values[0], mean * unit), np.where(constant, 0.0, deviation * unit)
 
 
-def normalised(values: FloatArray, of: Moments) -> FloatArray:
+def normalised(values: FloatArray, of: FactoredMoments) -> FloatArray:
     """(X − E[X]) / sqrt(var(X)), zero in constant columns [hsu2008, table 2, step 1]."""
     return _normalised(values, of.mean, of.deviation)
 
 
-def restored(normal: FloatArray, of: Moments) -> FloatArray:
+def restored(normal: FloatArray, of: FactoredMoments) -> FloatArray:
     """X·sqrt(var) + E[X].
 
     Departs from [hsu2008, table 2, step 5]: as printed the root covers the mean as well, which is

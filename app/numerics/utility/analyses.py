@@ -29,7 +29,7 @@ STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
-class Moved:
+class MomentChange:
     """What a copy does to the mean and the standard deviation of a column.
 
     where:
@@ -55,13 +55,13 @@ class Moved:
         return max(0.0, abs(self.bias) - here) + there
 
 
-def moved(before: FloatArray, after: FloatArray) -> Moved | None:
+def moved(before: FloatArray, after: FloatArray) -> MomentChange | None:
     """How a column (n,) moved; None where it has no two values, or no spread."""
     there = ~np.isnan(before) & ~np.isnan(after)
     X, Y = before[there], after[there]
     if len(X) < 2 or not X.std() > 0:
         return None
-    return Moved(
+    return MomentChange(
         mean=float(X.mean()),
         bias=float((Y - X).mean()),
         noise=float((Y - X).std(ddof=1)),
@@ -72,7 +72,7 @@ def moved(before: FloatArray, after: FloatArray) -> Moved | None:
 
 
 @dataclass(frozen=True)
-class Gaps:
+class PairDistances:
     """Distances between copy and original over pairs of columns: mean, largest, and where that is."""
 
     mean: float
@@ -81,7 +81,7 @@ class Gaps:
     pairs: int
 
 
-def correlation_gaps(original: MixedTable, copy: MixedTable) -> Gaps | None:
+def correlation_gaps(original: MixedTable, copy: MixedTable) -> PairDistances | None:
     """|Δρ| over pairs of numbers; None without a pair that has a correlation."""
     X, Y = (each.numeric[:, :MOST_COMPARED] for each in (original, copy))
     if X.shape[1] < 2:
@@ -101,7 +101,7 @@ def table_distances(original: MixedTable, copy: MixedTable) -> list[float]:
     ]
 
 
-def pair_distances(original: MixedTable, copy: MixedTable) -> Gaps | None:
+def pair_distances(original: MixedTable, copy: MixedTable) -> PairDistances | None:
     """Total variation of the tables of two categorical columns; None where there are no two.
 
     Columns of more than a thousand categories are left out: their tables are mostly empty.
@@ -120,8 +120,8 @@ def _crossed(table: MixedTable, i: int, j: int) -> Places:
     return np.asarray(table.codes[:, i] * table.categories[j] + table.codes[:, j])
 
 
-def _gaps(pairs: Sequence[tuple[int, int]], gaps: Sequence[float]) -> Gaps | None:
+def _gaps(pairs: Sequence[tuple[int, int]], gaps: Sequence[float]) -> PairDistances | None:
     if not pairs:
         return None
     worst = int(np.argmax(gaps))
-    return Gaps(float(np.mean(gaps)), gaps[worst], pairs[worst], len(pairs))
+    return PairDistances(float(np.mean(gaps)), gaps[worst], pairs[worst], len(pairs))

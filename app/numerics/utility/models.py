@@ -18,7 +18,7 @@ import numpy as np
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.cancellation import checkpoint
 from app.numerics.tables import MixedTable
-from app.numerics.utility.prediction import Target
+from app.numerics.utility.prediction import PredictionTarget
 
 TRAINED = 0.7
 FEWEST_ROWS = 50
@@ -33,7 +33,7 @@ RIDGE = 1e-9
 
 
 @dataclass(frozen=True)
-class Halves:
+class TrainTestSplit:
     """Places of the rows to learn from and of those to be tested on."""
 
     training: Places
@@ -41,7 +41,7 @@ class Halves:
 
 
 @dataclass(frozen=True)
-class Score:
+class PredictionScore:
     """R² or balanced accuracy on original rows; `constant` is that of the best answer without a model."""
 
     measure: str
@@ -50,11 +50,11 @@ class Score:
     tested: int
 
 
-def halves(rows: int, rng: np.random.Generator) -> Halves:
+def halves(rows: int, rng: np.random.Generator) -> TrainTestSplit:
     """70 % of the rows at random to learn from, the others to be tested on."""
     order = rng.permutation(rows)
     cut = round(TRAINED * rows)
-    return Halves(order[:cut], order[cut:])
+    return TrainTestSplit(order[:cut], order[cut:])
 
 
 def regression_target(original: MixedTable) -> int | None:
@@ -70,19 +70,19 @@ def regression_target(original: MixedTable) -> int | None:
     return int(np.argmax(np.where(varied, explained, -np.inf))) if varied.any() else None
 
 
-def tree_target(original: MixedTable) -> Target | None:
+def tree_target(original: MixedTable) -> PredictionTarget | None:
     """The last column of 2 to 20 categories, as an outcome stands last in many tables; else the last number."""
     for place in reversed(range(len(original.categories))):
         _, counts = np.unique(original.codes[:, place], return_counts=True)
         if 2 <= len(counts) <= MOST_CLASSES and counts.max() < len(original.codes):
-            return Target("categorical", place)
+            return PredictionTarget("categorical", place)
     d = original.numeric.shape[1]
-    return Target("numeric", d - 1) if d else None
+    return PredictionTarget("numeric", d - 1) if d else None
 
 
 def regression_score(
-    original: MixedTable, learnt: MixedTable, target: int, rows: Halves
-) -> Score | None:
+    original: MixedTable, learnt: MixedTable, target: int, rows: TrainTestSplit
+) -> PredictionScore | None:
     """R² of the regression of a number, learnt from some rows of `learnt`.
 
     None where too few rows have the number, or it does not vary.
@@ -98,12 +98,16 @@ def regression_score(
     known = _design(learnt.taken(training), frequent, target, most)
     asked = _design(original.taken(testing), frequent, target, most)
     answered = _fitted(known, learnt.numeric[training, target], asked)
-    return Score("R²", _determination(wanted, answered), 0.0, len(testing))
+    return PredictionScore("R²", _determination(wanted, answered), 0.0, len(testing))
 
 
 def tree_score(
-    original: MixedTable, learnt: MixedTable, target: Target, rows: Halves, seed: int
-) -> Score | None:
+    original: MixedTable,
+    learnt: MixedTable,
+    target: PredictionTarget,
+    rows: TrainTestSplit,
+    seed: int,
+) -> PredictionScore | None:
     """The score of a tree learnt from some rows of `learnt`.
 
     None where there are too few rows, one answer, or no other column.
@@ -132,18 +136,18 @@ def tree_score(
     )
     answered = tree.fit(known, answers[training]).predict(asked)
     if not categorical:
-        return Score("R²", _determination(wanted[testing], answered), 0.0, len(testing))
+        return PredictionScore("R²", _determination(wanted[testing], answered), 0.0, len(testing))
     found, classes = _balanced(wanted[testing], answered)
-    return Score("balanced accuracy", found, 1 / classes, len(testing))
+    return PredictionScore("balanced accuracy", found, 1 / classes, len(testing))
 
 
-def _answers(table: MixedTable, target: Target) -> FloatArray:
+def _answers(table: MixedTable, target: PredictionTarget) -> FloatArray:
     if target.kind == "numeric":
         return table.numeric[:, target.position]
     return table.codes[:, target.position].astype(np.float64)
 
 
-def _columns(table: MixedTable, target: Target) -> FloatArray:
+def _columns(table: MixedTable, target: PredictionTarget) -> FloatArray:
     numeric, codes = table.numeric, table.codes.astype(np.float64)
     if target.kind == "numeric":
         numeric = np.delete(numeric, target.position, axis=1)

@@ -69,7 +69,7 @@ def correlation_ratio(numbers: FloatArray, codes: Codes) -> float:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedColumn:
     """A column for its associations: numbers (n,), NaN where missing, or codes (n,) of so many categories."""
 
     numbers: FloatArray | None
@@ -77,15 +77,15 @@ class Paired:
     categories: int
 
     @classmethod
-    def of_numbers(cls, numbers: FloatArray) -> Paired:
+    def of_numbers(cls, numbers: FloatArray) -> PairedColumn:
         return cls(numbers, np.empty(0, np.int32), 0)
 
     @classmethod
-    def of_codes(cls, codes: Codes, categories: int) -> Paired:
+    def of_codes(cls, codes: Codes, categories: int) -> PairedColumn:
         return cls(None, codes, categories)
 
 
-def associations(columns: Sequence[Paired]) -> FloatArray:
+def associations(columns: Sequence[PairedColumn]) -> FloatArray:
     """The association of each column with each, (c, c), 1 on the diagonal; NaN where undefined."""
     found = np.eye(len(columns))
     for i, first in enumerate(columns):
@@ -95,7 +95,7 @@ def associations(columns: Sequence[Paired]) -> FloatArray:
     return found
 
 
-def _association(first: Paired, second: Paired) -> float:
+def _association(first: PairedColumn, second: PairedColumn) -> float:
     if first.numbers is not None and second.numbers is not None:
         return correlation(first.numbers, second.numbers)
     if first.numbers is not None:

@@ -19,7 +19,7 @@ TREES = 50
 
 
 @dataclass(frozen=True)
-class Target:
+class PredictionTarget:
     """The column to predict: its position among the numeric columns or among the codes."""
 
     kind: Literal["numeric", "categorical"]
@@ -27,7 +27,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Scores:
+class PredictionScores:
     """Scores on original records not trained on.
 
     Balanced accuracy for a categorical target, R² for a numeric one: of a model trained on the
@@ -42,8 +42,8 @@ class Scores:
 
 
 def train_on_release_test_on_original(
-    original: MixedTable, released: MixedTable, target: Target, rng: np.random.Generator
-) -> Scores:
+    original: MixedTable, released: MixedTable, target: PredictionTarget, rng: np.random.Generator
+) -> PredictionScores:
     """The scores of random forests for `target`.
 
     A random 70 % of the original trains the model to compare with; the other 30 % tests both. The
@@ -63,9 +63,9 @@ def train_on_each(
     training: MixedTable,
     released: MixedTable,
     testing: MixedTable,
-    target: Target,
+    target: PredictionTarget,
     rng: np.random.Generator,
-) -> Scores:
+) -> PredictionScores:
     """The scores on `testing` of forests trained on the originals `training` and on `released`.
 
     Records without the target are left out; fails as `train_on_release_test_on_original` does.
@@ -78,7 +78,7 @@ def train_on_each(
         _score(target, wanted, _learnt(table, target, testing, rng))
         for table in (training, released)
     ]
-    return Scores(
+    return PredictionScores(
         "balanced accuracy" if target.kind == "categorical" else "R²",
         scores[0],
         scores[1],
@@ -87,7 +87,7 @@ def train_on_each(
     )
 
 
-def _with_target(table: MixedTable, target: Target) -> MixedTable:
+def _with_target(table: MixedTable, target: PredictionTarget) -> MixedTable:
     if target.kind == "categorical":
         present = table.codes[:, target.position] >= 0
     else:
@@ -95,13 +95,13 @@ def _with_target(table: MixedTable, target: Target) -> MixedTable:
     return table.taken(np.flatnonzero(present))
 
 
-def _answers(table: MixedTable, target: Target) -> NDArray[Any]:
+def _answers(table: MixedTable, target: PredictionTarget) -> NDArray[Any]:
     if target.kind == "categorical":
         return table.codes[:, target.position]
     return table.numeric[:, target.position]
 
 
-def _features(table: MixedTable, target: Target) -> FloatArray:
+def _features(table: MixedTable, target: PredictionTarget) -> FloatArray:
     """All other columns, NaN for missing; a forest can cut between any two codes."""
     codes = np.where(table.codes < 0, np.nan, table.codes)
     numeric = table.numeric
@@ -113,7 +113,7 @@ def _features(table: MixedTable, target: Target) -> FloatArray:
 
 
 def _learnt(
-    table: MixedTable, target: Target, testing: MixedTable, rng: np.random.Generator
+    table: MixedTable, target: PredictionTarget, testing: MixedTable, rng: np.random.Generator
 ) -> NDArray[Any]:
     """What a forest that learnt from `table` answers to `testing`."""
     if table.records > MOST_TRAINING_RECORDS:
@@ -127,7 +127,7 @@ def _learnt(
     return predictions(forest, _features(testing, target))
 
 
-def _score(target: Target, wanted: NDArray[Any], answered: NDArray[Any]) -> float:
+def _score(target: PredictionTarget, wanted: NDArray[Any], answered: NDArray[Any]) -> float:
     from sklearn.metrics import r2_score, recall_score
 
     if target.kind == "numeric":

@@ -26,7 +26,7 @@ BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
-class Share:
+class ReappearanceShare:
     """`count` of `total`, with the Wilson interval for the rate behind it at 95 %."""
 
     count: int
@@ -45,10 +45,10 @@ class Share:
         return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def equal_records(records: MixedTable, released: MixedTable) -> Share:
+def equal_records(records: MixedTable, released: MixedTable) -> ReappearanceShare:
     """The share of `records` that have an equal one in `released`, cell for cell; O(n + n')."""
     known = set(_row_bytes(released))
-    return Share(sum(row in known for row in _row_bytes(records)), records.records)
+    return ReappearanceShare(sum(row in known for row in _row_bytes(records)), records.records)
 
 
 def nearest_distances(

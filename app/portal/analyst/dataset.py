@@ -132,7 +132,7 @@ def make_copy(
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
     """Have the copy of a level made."""
-    issue.issue_copy(resources, context, dataset_id, issue.Wanted(level=level))
+    issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
 

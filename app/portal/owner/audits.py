@@ -15,7 +15,7 @@ from app.model import Dataset
 from app.portal.owner.owning import ONE, PREFIX, OwnDep
 from app.portal.rendering import page
 from app.portal.visits import Page
-from app.service.attacks.audit import Wish, ask_for_audit, newest_audits, read_audit
+from app.service.attacks.audit import AuditParams, ask_for_audit, newest_audits, read_audit
 from app.service.attacks.findings import Audit
 from app.service.copies.levels import list_levels
 from app.service.jobs.watching import show_job
@@ -56,7 +56,7 @@ def begin_audit(
     """Have the copies of some levels attacked."""
     if not level:
         raise InvalidParameter("Choose at least one level.", parameter="level")
-    job_id = ask_for_audit(resources, context, dataset.id, Wish(levels=tuple(level)))
+    job_id = ask_for_audit(resources, context, dataset.id, AuditParams(levels=tuple(level)))
     return RedirectResponse(f"{PREFIX}/{dataset.id}/audits?job={job_id}", 303)
 
 

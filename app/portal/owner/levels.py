@@ -19,7 +19,7 @@ from app.service.context import RequestContext
 from app.service.copies import levels
 from app.service.copies.preview.examples import EXAMPLES
 from app.service.copies.preview.report import MOST_COLUMNS, LevelPreview, recommendations
-from app.service.copies.preview.run import MOST_LEVELS, Wish, preview_levels
+from app.service.copies.preview.run import MOST_LEVELS, PreviewParams, preview_levels
 from app.service.resources import Resources
 
 router = APIRouter(prefix=ONE, route_class=Page, include_in_schema=False)
@@ -57,7 +57,7 @@ def preview(
     privacy: Annotated[list[float], Query(min_length=1, max_length=MOST_LEVELS)],
 ) -> Response:
     """What levels would risk and keep; nothing of it is kept."""
-    wish = Wish(privacies=tuple(privacy))
+    wish = PreviewParams(privacies=tuple(privacy))
     found = preview_levels(resources, context, dataset.id, wish)
     said = {"levels": [_tried(level) for level in found.levels]}
     return Response(orjson.dumps(said), media_type="application/json")

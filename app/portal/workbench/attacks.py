@@ -12,20 +12,20 @@ from app.api.transport.forms import Form, Seed
 from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars
 from app.service.attacks.adversary import (
-    Between,
+    AttackPlan,
+    CopyCorrelation,
     IndependentNoise,
     KnowledgeKind,
     NoiseModel,
-    Plan,
     ProportionalNoise,
 )
 from app.service.attacks.attack import score_attacks
-from app.service.attacks.findings import Scoring
+from app.service.attacks.findings import AttackScoring
 from app.service.context import seed_or_new
 from app.service.progress import Progress
 from app.tables.arrays.numbers import number_table
 
-SAYS = TypeAdapter(Scoring)
+SAYS = TypeAdapter(AttackScoring)
 
 
 class AttackForm(Form):
@@ -34,7 +34,7 @@ class AttackForm(Form):
     columns: list[str] = Field(min_length=1)
     noise: Literal["independent", "proportional"] = "independent"
     noise_variance: float = Field(ge=0, le=1e100, allow_inf_nan=False)
-    between_copies: Between = Between.INDEPENDENT
+    between_copies: CopyCorrelation = CopyCorrelation.INDEPENDENT
     knowledge: KnowledgeKind = KnowledgeKind.ESTIMATED
     seed: Seed | None = None
 
@@ -54,7 +54,9 @@ def run_attacks(
         number_table(table, f"disguised {number}", original.names)
         for number, table in enumerate(tables["disguised"], start=1)
     ]
-    plan = Plan(between=form.between_copies, knowledge=form.knowledge, seed=seed_or_new(form.seed))
+    plan = AttackPlan(
+        between=form.between_copies, knowledge=form.knowledge, seed=seed_or_new(form.seed)
+    )
     found = score_attacks(original, disguised, [form.model()], plan, progress)
     each = {str(one.attack): one.score.normalised_error.columns for one in found.attacks}
     # Columns have units of their own: the mean of their shares, not the share of all their variance.

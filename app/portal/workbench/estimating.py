@@ -19,7 +19,7 @@ from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
 from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
 from app.portal.workbench.finished import Finished, Shown, figures
-from app.service.distributions.estimate import Bins, EstimateWish, estimate_distribution
+from app.service.distributions.estimate import Bins, EstimateParams, estimate_distribution
 from app.service.progress import Progress
 from app.tables.arrays.numbers import number_table
 
@@ -64,7 +64,7 @@ def run_estimate(
     noise = form.noise_of(values)
     with cancellable(progress.raise_if_cancelled):
         progress.report("taking the noise out", 0, 2)
-        found = estimate_distribution(values, EstimateWish(noise, bins=Bins(form.bins)))
+        found = estimate_distribution(values, EstimateParams(noise, bins=Bins(form.bins)))
         progress.report("drawing anew for the band", 1, 2)
         edges = found.edges
         histogram = histogram_on(values, edges, cells_per_bin=cells_per_bin(edges))

@@ -14,7 +14,7 @@ from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Picture, Shown, bars
 from app.service.progress import Progress
 from app.service.swapping.report import AttributeReport
-from app.service.swapping.swap import SwapWishes, swap_table
+from app.service.swapping.swap import SwapParams, swap_table
 from app.tables.arrays.coded import BinRule
 from app.tables.identifiers import identifiers
 
@@ -36,7 +36,7 @@ class SwapForm(Form):
     seed: Seed | None = None
     keep: list[str] = Field(default_factory=list)
 
-    def wishes(self, table: pa.Table, limits: Limits) -> SwapWishes:
+    def wishes(self, table: pa.Table, limits: Limits) -> SwapParams:
         left_out = identifiers(table, limits)
         numeric = [
             one.name
@@ -45,7 +45,7 @@ class SwapForm(Form):
             and (one.name in self.keep or one.name not in left_out)
         ]
         bins = {} if self.number_bins is None else dict.fromkeys(numeric, BinRule(self.number_bins))
-        return SwapWishes(
+        return SwapParams(
             confidential=self.confidential,
             non_confidential=None,
             bins=bins,

@@ -13,7 +13,7 @@ from app.model import Limits
 from app.portal.workbench.finished import Finished, Listed, Shown, bars, pictures_beside
 from app.service.distributions.comparison import side_by_side
 from app.service.progress import SCALE, Progress
-from app.service.synthesis.report import InnerName, MethodName, SynthesisReport, Wishes
+from app.service.synthesis.report import InnerName, MethodName, SynthesisParams, SynthesisReport
 from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.identifiers import left_out_note
 
@@ -39,8 +39,8 @@ class ComparisonForm(Form):
     stratum_records: int | None = Field(None, ge=2)
     keep: list[str] = Field(default_factory=list)
 
-    def wishes(self) -> Wishes:
-        return Wishes(
+    def wishes(self) -> SynthesisParams:
+        return SynthesisParams(
             rows=self.rows,
             components=self.components,
             seed=self.seed,

@@ -35,7 +35,7 @@ NOT_ROUNDING = 1e-9
 """A negative eigenvalue beyond this share of the largest is not one of rounding."""
 
 
-class Between(StrEnum):
+class CopyCorrelation(StrEnum):
     """How the noises of different copies go together."""
 
     INDEPENDENT = "independent"
@@ -67,7 +67,7 @@ NoiseModel = IndependentNoise | ProportionalNoise | GivenNoise
 
 
 def copy_groups(
-    models: Sequence[NoiseModel], copies: int, between: Between, d: int
+    models: Sequence[NoiseModel], copies: int, between: CopyCorrelation, d: int
 ) -> list[CopyGroup]:
     """The copies by the shape of their noise; one model for all, or one for each copy.
 
@@ -91,12 +91,12 @@ def copy_groups(
         else:
             assert not isinstance(model.noise_variance, tuple)
             alike.setdefault(type(model), []).append((position, model.noise_variance))
-    if between is Between.CORNER_WAVE and (apart or len(alike) > 1):
+    if between is CopyCorrelation.CORNER_WAVE and (apart or len(alike) > 1):
         raise InvalidParameter(
             "corner-wave copies must all have one kind of noise, with one variance each",
             parameter="between_copies",
         )
-    pattern = cornerwave_between if between is Between.CORNER_WAVE else independent_between
+    pattern = cornerwave_between if between is CopyCorrelation.CORNER_WAVE else independent_between
     together = [
         CopyGroup(
             tuple(position for position, _ in members),
@@ -154,11 +154,11 @@ class KnowledgeKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class AttackPlan:
     """Which attacks, with what knowledge, and how they are to be scored."""
 
     attacks: tuple[Attack, ...] | None = None
-    between: Between = Between.INDEPENDENT
+    between: CopyCorrelation = CopyCorrelation.INDEPENDENT
     knowledge: KnowledgeKind = KnowledgeKind.ESTIMATED
     sample_rows: int | None = None
     options: Options = field(default_factory=Options)
@@ -171,7 +171,7 @@ class Plan:
 def gathered(
     copies: Sequence[FloatArray],
     groups: Sequence[CopyGroup],
-    plan: Plan,
+    plan: AttackPlan,
     original: NumberTable | None,
     rng: np.random.Generator,
 ) -> Evidence:
@@ -186,7 +186,7 @@ def gathered(
 def observed(
     copies: Sequence[FloatArray],
     groups: Sequence[CopyGroup],
-    plan: Plan,
+    plan: AttackPlan,
     original: NumberTable | None,
 ) -> tuple[Observation, Knowledge]:
     """The copies of these groups as one, and the mean and covariance that go with it."""
@@ -199,7 +199,7 @@ def observed(
 
 
 def _known_cells(
-    original: NumberTable | None, plan: Plan, rng: np.random.Generator
+    original: NumberTable | None, plan: AttackPlan, rng: np.random.Generator
 ) -> FloatArray | None:
     """The cells that leaked: the known columns, in a random share of the rows; NaN elsewhere."""
     if original is None or not plan.known_columns:

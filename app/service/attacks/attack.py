@@ -21,9 +21,9 @@ from app.numerics.attacks.evidence import CopyGroup, Knowledge, perfect_knowledg
 from app.numerics.attacks.score import MISS_EDGES, comparison, score
 from app.numerics.cancellation import cancellable
 from app.service.attacks.adversary import (
+    AttackPlan,
     KnowledgeKind,
     NoiseModel,
-    Plan,
     copy_groups,
     first_copies,
     gathered,
@@ -32,10 +32,10 @@ from app.service.attacks.adversary import (
 )
 from app.service.attacks.findings import (
     AttackFinding,
+    AttackScoring,
     ErrorOfCopies,
     ReconstructionReport,
     ScoreFinding,
-    Scoring,
 )
 from app.service.progress import NO_PROGRESS, Progress
 from app.tables.arrays.numbers import NumberTable, require_more_rows_than_columns
@@ -59,9 +59,9 @@ def score_attacks(
     original: NumberTable,
     disguised: Sequence[NumberTable],
     models: Sequence[NoiseModel],
-    plan: Plan,
+    plan: AttackPlan,
     progress: Progress = NO_PROGRESS,
-) -> Scoring:
+) -> AttackScoring:
     """Every attack of the plan, scored against the original.
 
     InvalidTable when the tables do not fit each other or have too few rows; InvalidParameter when
@@ -79,7 +79,7 @@ def score_attacks(
             findings.append(scored(attack, original, evidence, perfect, plan, rng))
         progress.report("attacking fewer copies", len(attacks), len(attacks) + 1)
         by_copies = _by_copies(original, disguised, groups, plan, rng)
-    return Scoring(
+    return AttackScoring(
         columns=original.names,
         rows=len(original.values),
         copies=len(disguised),
@@ -96,7 +96,7 @@ def score_attacks(
 def reconstruct(
     disguised: Sequence[NumberTable],
     models: Sequence[NoiseModel],
-    plan: Plan,
+    plan: AttackPlan,
     original: NumberTable | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Reconstruction:
@@ -128,7 +128,10 @@ def reconstruct(
 
 
 def _checked(
-    like: NumberTable, disguised: Sequence[NumberTable], models: Sequence[NoiseModel], plan: Plan
+    like: NumberTable,
+    disguised: Sequence[NumberTable],
+    models: Sequence[NoiseModel],
+    plan: AttackPlan,
 ) -> list[CopyGroup]:
     """The groups of copies, once tables, noise and plan are known to fit together."""
     require_more_rows_than_columns(like, "original")
@@ -158,7 +161,7 @@ def _checked(
     return copy_groups(models, len(disguised), plan.between, d)
 
 
-def _possible(plan: Plan, n: int, d: int) -> tuple[list[Attack], list[str]]:
+def _possible(plan: AttackPlan, n: int, d: int) -> tuple[list[Attack], list[str]]:
     """The attacks to run, and why some of all are not. One that was asked for by name must run."""
     window = (2 * plan.options.reach + 1) * d
     hindrances: dict[Attack, tuple[str, str]] = {}
@@ -185,7 +188,7 @@ def scored(
     original: NumberTable,
     evidence: Evidence,
     perfect: Knowledge,
-    plan: Plan,
+    plan: AttackPlan,
     rng: np.random.Generator,
 ) -> AttackFinding:
     """One attack on the evidence, scored against the original."""
@@ -232,7 +235,7 @@ def _by_copies(
     original: NumberTable,
     disguised: Sequence[NumberTable],
     groups: Sequence[CopyGroup],
-    plan: Plan,
+    plan: AttackPlan,
     rng: np.random.Generator,
 ) -> tuple[ErrorOfCopies, ...]:
     points = []

@@ -45,7 +45,7 @@ MOST_CELLS = 40_000_000
 
 
 @dataclass(frozen=True)
-class Wish:
+class AuditParams:
     """Which copies to audit, on how many rows."""
 
     levels: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class WantedCopy:
+class AttackedCopy:
     """A copy to attack: its variance, its names, and its entry in the history if it was issued."""
 
     noise_variance: float
@@ -67,7 +67,7 @@ def run_audit(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wish: Wish,
+    wish: AuditParams,
     progress: Progress = NO_PROGRESS,
 ) -> Audit:
     """Attack the copies wished for, for the data set's owner, and keep what was found.
@@ -84,7 +84,11 @@ def run_audit(
 
 
 def _found(
-    resources: Resources, context: RequestContext, dataset_id: str, wish: Wish, progress: Progress
+    resources: Resources,
+    context: RequestContext,
+    dataset_id: str,
+    wish: AuditParams,
+    progress: Progress,
 ) -> Audit:
     progress.report("reading rows", 0, SCALE)
     with reading(resources.engine) as connection:
@@ -189,7 +193,7 @@ def newest_audits(
         return results.newest_results(resources, connection, dataset_id, Audit, limit=limit)
 
 
-def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedCopy]:
+def _wanted(connection: Connection, dataset_id: str, wish: AuditParams) -> list[AttackedCopy]:
     """The copies to audit: issued ones in the order they were drawn, then the others."""
     drawn = history.of(connection, dataset_id)
     named = {level.name: level.noise_variance for level in levels.of(connection, dataset_id)}
@@ -213,7 +217,7 @@ def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> list[WantedC
             f"an audit takes {MOST_COPIES} copies at most", parameter="noise_variances"
         )
     return [
-        WantedCopy(
+        AttackedCopy(
             variance,
             tuple(name for name, v in named.items() if v == variance),
             known.get(variance),
@@ -226,7 +230,7 @@ AUDIT = "audit"
 
 
 def ask_for_audit(
-    resources: Resources, context: RequestContext, dataset_id: str, wish: Wish
+    resources: Resources, context: RequestContext, dataset_id: str, wish: AuditParams
 ) -> str:
     """Have copies audited by a job, for the data set's owner; the job's id."""
     job_id = new_id("job")
@@ -261,7 +265,7 @@ def _audit(resources: Resources, job: Job, progress: Progress) -> Outcome:
         if receipts.find(connection, record.principal.id, idempotency.key) is not None:
             return Outcome()  # an earlier attempt had kept what it found
     context = RequestContext(record.principal, job.request_id, idempotency)
-    wish = Wish(
+    wish = AuditParams(
         levels=tuple(given["levels"]),
         issued=given["issued"],
         most_rows=given["most_rows"],

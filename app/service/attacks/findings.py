@@ -9,7 +9,7 @@ from typing import Literal
 
 from app.numerics.attacks.battery import Attack
 from app.numerics.attacks.releases.findings import Finding, Verdict
-from app.numerics.attacks.score import TOLERANCES, Score
+from app.numerics.attacks.score import TOLERANCES, AttackScore
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ScoreFinding:
     within: dict[str, ShareFinding]
 
     @classmethod
-    def of(cls, score: Score, columns: tuple[str, ...]) -> ScoreFinding:
+    def of(cls, score: AttackScore, columns: tuple[str, ...]) -> ScoreFinding:
         def named(values: Iterable[float]) -> dict[str, float]:
             return dict(zip(columns, map(float, values), strict=True))
 
@@ -90,7 +90,7 @@ class ErrorOfCopies:
 
 
 @dataclass(frozen=True)
-class Scoring:
+class AttackScoring:
     """Everything that a score of attacks says."""
 
     columns: tuple[str, ...]

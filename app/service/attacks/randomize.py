@@ -17,7 +17,7 @@ from app.errors import InvalidTable
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.grid import carries_noise, grid_exponents, round_to_grid
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import Rows, standard_normals
+from app.numerics.copies.path import RowRange, standard_normals
 from app.numerics.covariances import covariance_factor
 from app.service.attacks.adversary import IndependentNoise, ProportionalNoise
 from app.tables.arrays.numbers import NumberTable, number_table, require_more_rows_than_columns
@@ -52,7 +52,7 @@ def randomize(
         hashlib.sha256(b"\0".join(name.encode() for name in original.names)).digest(),
         bytes(32),
     )
-    normals = standard_normals(key, Rows(0, 0, len(original.values)), factor.shape[1])
+    normals = standard_normals(key, RowRange(0, 0, len(original.values)), factor.shape[1])
     disguised = np.asfortranarray(original.values + normals.T @ factor.T)
     exponents = grid_exponents(variances, 1.0)
     for j, exponent in enumerate(exponents):

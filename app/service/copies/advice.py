@@ -27,7 +27,7 @@ MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
-class Driver:
+class VarianceDriver:
     """A column that needs more than 1.5·v by itself, and what would be applied without it."""
 
     column: str
@@ -56,7 +56,7 @@ class Advice:
     """
 
     applied_variance: float
-    driven_by: tuple[Driver, ...]
+    driven_by: tuple[VarianceDriver, ...]
     noise: tuple[ColumnNoise, ...]
     weakly_protected: tuple[Finding, ...]
 
@@ -90,10 +90,10 @@ def advice_on(rows: SampledRows, noise_variance: float, findings: Sequence[Findi
     )
 
 
-def _drivers(rows: SampledRows, noise_variance: float) -> tuple[Driver, ...]:
+def _drivers(rows: SampledRows, noise_variance: float) -> tuple[VarianceDriver, ...]:
     """The columns by which numbers and categories tell most of each other."""
     found = (
-        Driver(
+        VarianceDriver(
             name,
             applied_variance(noise_variance, own),
             applied_variance(noise_variance, without),

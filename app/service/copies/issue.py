@@ -57,7 +57,7 @@ class Algorithm(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CopyRequest:
     """A copy asked for: by the name of a level or, for owners, by its variance."""
 
     level: str | None = None
@@ -65,7 +65,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Issued:
+class IssuedCopy:
     """A copy, and whether this request was the first to ask for its variance."""
 
     copy: Copy
@@ -73,8 +73,8 @@ class Issued:
 
 
 def issue_copy(
-    resources: Resources, context: RequestContext, dataset_id: str, wanted: Wanted
-) -> Issued:
+    resources: Resources, context: RequestContext, dataset_id: str, wanted: CopyRequest
+) -> IssuedCopy:
     """The copy of a level or variance, drawn now if it never was."""
     return _issue(resources, context, dataset_id, [wanted], Algorithm.PARALLEL)[0]
 
@@ -83,9 +83,9 @@ def issue_batch(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[CopyRequest],
     algorithm: Algorithm,
-) -> list[Issued]:
+) -> list[IssuedCopy]:
     """Copies of several levels, in the order asked: all of them, or none where one is refused."""
     if not 0 < len(wanted) <= MOST_IN_A_BATCH:
         raise InvalidParameter(
@@ -98,9 +98,9 @@ def _issue(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[CopyRequest],
     algorithm: Algorithm,
-) -> list[Issued]:
+) -> list[IssuedCopy]:
     refuse_auditors(context)
     with reading(resources.engine) as connection:
         # Without the lock first: most requests are for copies that exist.
@@ -149,7 +149,7 @@ def _issue(
     # After the commit: nobody waits while the copies are described.
     with reading(resources.engine) as connection:
         return [
-            Issued(
+            IssuedCopy(
                 _described(connection, context, dataset, first, drawn[variance]),
                 drawn[variance].sequence > before,
             )
@@ -162,8 +162,8 @@ def _known(
     connection: Connection,
     context: RequestContext,
     dataset_id: str,
-    wanted: Sequence[Wanted],
-) -> list[Issued] | None:
+    wanted: Sequence[CopyRequest],
+) -> list[IssuedCopy] | None:
     """The copies, when every one was drawn before and every level asked for knows that.
 
     Conflict for a recipient before the owner's first copy.
@@ -189,7 +189,7 @@ def _known(
         if level is not None and not level.issued:
             return None
     return [
-        Issued(_described(connection, context, dataset, first, entry), first=False)
+        IssuedCopy(_described(connection, context, dataset, first, entry), first=False)
         for entry in known
     ]
 
@@ -213,7 +213,7 @@ def _variance(
     context: RequestContext,
     dataset: Dataset,
     grant: Grant | None,
-    wanted: Wanted,
+    wanted: CopyRequest,
 ) -> float:
     """The variance asked for, where this principal may have it."""
     if (wanted.level is None) == (wanted.noise_variance is None):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from app.errors import Conflict, InvalidTable
 from app.model import Dataset, HistoryEntry, Kind, Principal, Role
 from app.numerics.arrays import FloatArray
-from app.numerics.tracing import Matches, Share, matched_rows, shares
+from app.numerics.tracing import RecipientShare, RowMatches, matched_rows, shares
 from app.service.context import RequestContext, overseen
 from app.service.copies.generation.release import Selection, open_release
 from app.service.copies.lookup import released_history
@@ -158,14 +158,14 @@ def _traced(
     group: _Group,
     names: tuple[str, ...],
     rows: FloatArray,
-) -> tuple[int, list[tuple[Slot, Share]]]:
+) -> tuple[int, list[tuple[Slot, RecipientShare]]]:
     """How many rows a level's copies know again, and the share of each of its slots in them."""
     base = _copied(resources, context, group.base, names, None)
     matches = matched_rows(rows, base, group.noise)
     copies = [_copied(resources, context, entry, names, matches) for _, entry in group.slots]
     told = shares(rows[matches.found], base[matches.copy], copies, group.noise)
     if told is None:
-        told = [Share(0.0, float("inf"), 1.0)] * len(copies)
+        told = [RecipientShare(0.0, float("inf"), 1.0)] * len(copies)
     owners = [slot for slot, _ in group.slots]
     return len(matches.found), list(zip(owners, told, strict=True))
 
@@ -175,7 +175,7 @@ def _copied(
     context: RequestContext,
     entry: HistoryEntry,
     names: tuple[str, ...],
-    matches: Matches | None,
+    matches: RowMatches | None,
 ) -> FloatArray:
     """These columns of a copy as it is released: all rows, or those that are matched."""
     release = open_release(resources, context, entry.copy, Selection(names))
@@ -197,7 +197,7 @@ def _copied(
     return np.asarray(found[np.searchsorted(order, matches.copy)])
 
 
-def _judged(group: _Group, slot: Slot, share: Share, levels_tried: int) -> TracedCopy:
+def _judged(group: _Group, slot: Slot, share: RecipientShare, levels_tried: int) -> TracedCopy:
     chance = min(1.0, share.error_chance * levels_tried)
     known = np.isfinite(share.standard_error)
     return TracedCopy(

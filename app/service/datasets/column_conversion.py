@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from app.errors import Conflict, InvalidParameter
 from app.model import Column, ColumnOverrides, Dataset, Kind, Part, Storage
 from app.service.context import RequestContext, owned
-from app.service.datasets.registration.ingestion import Ingested, ingest, refuse_too_many
+from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
 from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
@@ -38,14 +38,14 @@ from app.tables.values.dates import DateFormat, as_dates, days_of, detect_date_f
 
 
 @dataclass(frozen=True)
-class Spelled:
+class NumberSyntax:
     """Numbers as the first rows of a column spell them."""
 
     column: CsvColumn
     decimal: Decimal
 
 
-Reader = DateFormat | Spelled | None
+Reader = DateFormat | NumberSyntax | None
 """How texts are read as numbers."""
 
 
@@ -63,7 +63,7 @@ def needs_reading(column: Column, override: ColumnOverrides) -> Storage | None:
 
 
 @dataclass(frozen=True, repr=False)
-class Rewritten:
+class ConvertedRows:
     """The rows of a data set in new blobs, and what is known of them; `before` are its old parts."""
 
     dataset: Dataset
@@ -90,7 +90,7 @@ def read_again(
     context: RequestContext,
     dataset_id: str,
     overrides: Mapping[str, ColumnOverrides],
-) -> Iterator[Rewritten | None]:
+) -> Iterator[ConvertedRows | None]:
     """The rows with the columns of `overrides` as their kinds need them; None where all can stay.
 
     The body commits them, else nothing of them remains. InvalidTable or InvalidParameter when texts
@@ -121,7 +121,7 @@ def read_again(
     )
     with ExitStack() as uploads:
         parts: list[Part] = []
-        found: list[Ingested] = []
+        found: list[IngestedTable] = []
         for part in before:
             stream = _stream(resources, part, dataset.columns, columns, readers)
             blob = blob_name(dataset_id, part.number)
@@ -138,18 +138,18 @@ def read_again(
             _with_all_rows(column, [one.columns[position] for one in found], found)
             for position, column in enumerate(columns)
         )
-        yield Rewritten(dataset, before, parts, columns, statistics)
+        yield ConvertedRows(dataset, before, parts, columns, statistics)
     discard_blobs(resources, [part.blob for part in before])
 
 
-def refuse_changed(connection: Connection, rewritten: Rewritten, now: Dataset) -> None:
+def refuse_changed(connection: Connection, rewritten: ConvertedRows, now: Dataset) -> None:
     """Conflict when rows came or columns changed since the rows were read."""
     parts = datasets.parts(connection, now.id)
     if now.columns != rewritten.dataset.columns or parts != rewritten.before:
         raise Conflict("The data set changed while its rows were read again; ask once more.")
 
 
-def _with_all_rows(column: Column, seen: list[Column], found: list[Ingested]) -> Column:
+def _with_all_rows(column: Column, seen: list[Column], found: list[IngestedTable]) -> Column:
     whole = all(
         one.integer or one.missing == part.rows for one, part in zip(seen, found, strict=True)
     )
@@ -177,11 +177,11 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
         return detect_date_format(column.name, texts, None, sought=True)
     options = ReadOptions(storage={column.name: Storage.NUMBER})
     (found,), decimal = csv_columns([column.name], [pc.fill_null(texts, "")], options)
-    return Spelled(found, decimal)
+    return NumberSyntax(found, decimal)
 
 
 def _unit(reader: Reader) -> str | None:
-    return reader.column.unit if isinstance(reader, Spelled) else None
+    return reader.column.unit if isinstance(reader, NumberSyntax) else None
 
 
 def _stream(
@@ -222,7 +222,7 @@ def _cells(
                 f"Column {new.name!r} holds something that is no date.", column=new.name
             )
         return days
-    assert isinstance(reader, Spelled)
+    assert isinstance(reader, NumberSyntax)
     texts = values.cast(ARROW_TYPE[Storage.TEXT])
     return numbers_of(texts, reader.column, reader.decimal, (), first_row)
 

@@ -24,9 +24,14 @@ from app.numerics.copies.shapes.shape import rows_for_a_shape
 from app.service.context import RequestContext, owned, owned_and_locked
 from app.service.datasets.overlap.comparison import add_pending_sketches, remove_keys
 from app.service.datasets.overlap.row_fingerprints import book_fingerprints
-from app.service.datasets.protection.freeze import Measurement, Rows, measure_rows, protect_part
+from app.service.datasets.protection.freeze import (
+    FreezeInput,
+    PartMeasurement,
+    measure_rows,
+    protect_part,
+)
 from app.service.datasets.protection.row_sample import sampled_columns
-from app.service.datasets.registration.ingestion import Ingested, ingest
+from app.service.datasets.registration.ingestion import IngestedTable, ingest
 from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     larger,
@@ -67,7 +72,7 @@ def is_part(dataset: Dataset, batches: Sequence[PendingBatch]) -> bool:
     return rows >= dataset.part_rows and fewest >= needed_values(dataset)
 
 
-def number_counts(dataset: Dataset, ingested: Ingested) -> tuple[int, ...]:
+def number_counts(dataset: Dataset, ingested: IngestedTable) -> tuple[int, ...]:
     """How many values each numeric column has."""
     known = dict(zip(ingested.numbers, ingested.moments.counts.tolist(), strict=True))
     return tuple(int(known[name]) for name in sampled_columns(dataset.columns)[0])
@@ -95,8 +100,8 @@ class NewPart:
     batches: tuple[PendingBatch, ...]
     blob: str
     digest: str
-    ingested: Ingested
-    measurement: Measurement
+    ingested: IngestedTable
+    measurement: PartMeasurement
 
 
 def measured_part(
@@ -105,13 +110,13 @@ def measured_part(
     batches: Sequence[PendingBatch],
     blob: str,
     digest: str,
-    ingested: Ingested,
+    ingested: IngestedTable,
 ) -> NewPart:
     """The rows of a finished blob as a part to be."""
     with reading(resources.engine) as connection:
         secret = open_secret(resources, connection, dataset.id)
     part = Part(0, 0, ingested.rows, blob, digest)
-    measurement = measure_rows(resources, Rows(dataset.columns, (part,), ()), secret)
+    measurement = measure_rows(resources, FreezeInput(dataset.columns, (part,), ()), secret)
     return NewPart(tuple(batches), blob, digest, ingested, measurement)
 
 
@@ -357,7 +362,7 @@ def _batch(connection: Connection, dataset_id: str, batch_id: str) -> PendingBat
 def pending_batch(
     batch_id: str,
     dataset: Dataset,
-    ingested: Ingested,
+    ingested: IngestedTable,
     blob: str,
     sketches: bytes,
     decimal: Decimal,

@@ -36,7 +36,7 @@ from app.service.datasets.pending_rows import (
     with_rows,
 )
 from app.service.datasets.protection.part_protection import PartProtection, first_protection
-from app.service.datasets.registration.ingestion import Ingested, ingest, refuse_too_many
+from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
 from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
@@ -81,7 +81,7 @@ def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Appended:
+class AppendResult:
     """What became of appended rows.
 
     where:
@@ -105,7 +105,7 @@ def append_rows(
     allow_versions: bool = False,
     allow_overlap: bool = False,
     progress: Progress = NO_PROGRESS,
-) -> Appended:
+) -> AppendResult:
     """Store the rows and commit them as the next part, or as pending rows.
 
     Until the first copy they are a part and the statistics take them in. After it they are a part once they, or all
@@ -163,7 +163,7 @@ class _Arrived:
 
     resources: Resources
     context: RequestContext
-    ingested: Ingested
+    ingested: IngestedTable
     batch: PendingBatch
     digest: str
     seen: Fingerprints
@@ -171,7 +171,7 @@ class _Arrived:
     allow_versions: bool
     allow_overlap: bool
 
-    def kept(self, dataset_id: str) -> tuple[Appended, list[str]]:
+    def kept(self, dataset_id: str) -> tuple[AppendResult, list[str]]:
         """Commit the rows; with the blobs that nobody needs any more."""
         for _ in range(ATTEMPTS):
             # What is measured before the lock is taken holds as long as no other rows come or go.
@@ -203,7 +203,7 @@ class _Arrived:
                 return batches
         return None
 
-    def _committed(self, dataset_id: str, new: NewPart | None) -> tuple[Appended, list[str]]:
+    def _committed(self, dataset_id: str, new: NewPart | None) -> tuple[AppendResult, list[str]]:
         resources = self.resources
         with unit_of_work(resources, self.context) as uow:
             connection = uow.connection
@@ -255,7 +255,7 @@ class _Arrived:
                 pending=rows if part is None else rows - part.rows,
                 part=None if part is None else part.number,
             )
-            appended = Appended(
+            appended = AppendResult(
                 rows=rows,
                 first_row=None if part is None else part.end_row - rows,
                 batch=self.batch.id if part is None else None,
@@ -295,7 +295,7 @@ MUCH = 5.0
 """Spreads of the first part: rows that lie or spread further are likely in another unit."""
 
 
-def unit_notices(first: PartProtection, ingested: Ingested) -> tuple[Notice, ...]:
+def unit_notices(first: PartProtection, ingested: IngestedTable) -> tuple[Notice, ...]:
     """A word on each number that lies far from those of the first part, or spreads much further."""
     moments = ingested.moments
     spreads = np.sqrt(np.diag(moments.comoment) / np.maximum(moments.counts - 1, 1))

@@ -20,7 +20,7 @@ from app.numerics.attacks.releases.linear import fitted
 from app.numerics.attacks.score import score
 from app.service.context import RequestContext
 from app.service.copies.preview.sample import SampledRows, sampled_rows
-from app.service.demonstration.setup import Demonstration, Holder, the_demonstration
+from app.service.demonstration.setup import Demonstration, DemonstrationCopy, the_demonstration
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
@@ -29,7 +29,7 @@ MOST_ROWS = 5_000
 
 
 @dataclass(frozen=True, repr=False)
-class Attacked:
+class RemainingShares:
     """One way to draw the noise: the share of the variance that is left from the first 1, 2 … copies.
 
     where:
@@ -42,7 +42,7 @@ class Attacked:
 
 
 @dataclass(frozen=True, repr=False)
-class Pooled:
+class PoolingResult:
     """What pooling did, for those who pooled, the least perturbed copy first.
 
     where:
@@ -51,15 +51,17 @@ class Pooled:
         independent  the same variances, with noise of its own for each copy
     """
 
-    holders: tuple[Holder, ...]
+    holders: tuple[DemonstrationCopy, ...]
     columns: tuple[str, ...]
     truth: FloatArray
     alone: tuple[float, ...]
-    together: Attacked
-    independent: Attacked
+    together: RemainingShares
+    independent: RemainingShares
 
 
-def pool_copies(resources: Resources, context: RequestContext, recipients: Sequence[str]) -> Pooled:
+def pool_copies(
+    resources: Resources, context: RequestContext, recipients: Sequence[str]
+) -> PoolingResult:
     """Attack the pooled copies of these recipients of the principal's demonstration."""
     shown = the_demonstration(resources, context)
     chosen = [place for place, one in enumerate(shown.holders) if one.id in recipients]
@@ -72,7 +74,7 @@ def pool_copies(resources: Resources, context: RequestContext, recipients: Seque
     issued = [rows.issued(resources, context, one.entry).released for one in holders]
     with unit_of_work(resources, context) as uow:
         uow.record("demonstration.pool", shown.dataset.id, copies=len(holders))
-    return Pooled(
+    return PoolingResult(
         holders=tuple(holders),
         columns=rows.numbers,
         truth=rows.matrix,
@@ -95,12 +97,12 @@ def _independent(rows: SampledRows, shown: Demonstration) -> list[FloatArray]:
     return found
 
 
-def _attacked(rows: SampledRows, copies: Sequence[FloatArray]) -> Attacked:
+def _attacked(rows: SampledRows, copies: Sequence[FloatArray]) -> RemainingShares:
     left, guesses = [], rows.matrix
     for count in range(1, len(copies) + 1):
         guesses = fitted(np.hstack(copies[:count]), rows.matrix)
         left.append(_left(rows.matrix, guesses))
-    return Attacked(tuple(left), guesses)
+    return RemainingShares(tuple(left), guesses)
 
 
 def _left(truth: FloatArray, guesses: FloatArray) -> float:

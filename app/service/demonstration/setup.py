@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from app.errors import NotFound
 from app.model import Dataset, Grant, HistoryEntry, Level, Role
 from app.service.context import RequestContext, require, seed_or_new
-from app.service.copies.issue import Wanted, issue_copy
+from app.service.copies.issue import CopyRequest, issue_copy
 from app.service.copies.levels import put_level
 from app.service.copies.removal import remove_dataset
 from app.service.datasets.registration.register import check_name, register_dataset
@@ -87,7 +87,7 @@ TRUST = {
 
 
 @dataclass(frozen=True)
-class Holder:
+class DemonstrationCopy:
     """A recipient of the demonstration with the copy that it holds."""
 
     id: str
@@ -101,7 +101,7 @@ class Demonstration:
     """The data set, and who holds which copy, the least perturbed first."""
 
     dataset: Dataset
-    holders: tuple[Holder, ...]
+    holders: tuple[DemonstrationCopy, ...]
 
 
 def make_demonstration(
@@ -168,7 +168,7 @@ def _share(
     put_level(resources, context, dataset_id, level, noise_variance=None, privacy=privacy)
     made = create_principal(resources, context, f"{who}{_mark(dataset_id)}", Role.RECIPIENT)
     put_grant(resources, context, Grant(dataset_id, made.principal.id, level))
-    issue_copy(resources, context, dataset_id, Wanted(level=level))
+    issue_copy(resources, context, dataset_id, CopyRequest(level=level))
 
 
 def _mark(dataset_id: str) -> str:
@@ -188,11 +188,11 @@ def _made_for(connection: Connection, dataset_id: str) -> list[tuple[Grant, str]
     ]
 
 
-def _holders(connection: Connection, dataset_id: str) -> tuple[Holder, ...]:
+def _holders(connection: Connection, dataset_id: str) -> tuple[DemonstrationCopy, ...]:
     named = {level.name: level for level in levels.of(connection, dataset_id)}
     drawn = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
     found = [
-        Holder(grant.recipient, who, level, drawn[level.noise_variance])
+        DemonstrationCopy(grant.recipient, who, level, drawn[level.noise_variance])
         for grant, who in _made_for(connection, dataset_id)
         if (level := named[grant.level]).noise_variance in drawn
     ]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.bins import uniform_edges
 from app.numerics.utility.association import MOST_CATEGORIES
-from app.numerics.utility.pairs import Paired, associations
+from app.numerics.utility.pairs import PairedColumn, associations
 
 SAMPLED = 50_000
 BINS = 40
@@ -134,10 +134,10 @@ def _varied(values: pa.ChunkedArray) -> bool:
     return 2 <= len(values.drop_null().unique()) <= MOST_CATEGORIES
 
 
-def _paired(values: pa.ChunkedArray) -> Paired:
-    """As `Paired`; a missing category is one among the others."""
+def _paired(values: pa.ChunkedArray) -> PairedColumn:
+    """As `PairedColumn`; a missing category is one among the others."""
     if pa.types.is_floating(values.type):
-        return Paired.of_numbers(np.asarray(values.to_numpy(), np.float64))
+        return PairedColumn.of_numbers(np.asarray(values.to_numpy(), np.float64))
     coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    return Paired.of_codes(codes, len(coded.dictionary))
+    return PairedColumn.of_codes(codes, len(coded.dictionary))

@@ -17,7 +17,7 @@ from app.numerics.deconvolution.bins import cells_per_bin, histogram_on, uniform
 from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Normal
 from app.numerics.utility.association import MOST_CATEGORIES
-from app.numerics.utility.pairs import Paired, associations, attenuation, corrected
+from app.numerics.utility.pairs import PairedColumn, associations, attenuation, corrected
 from app.service.context import RequestContext
 from app.service.copies.generation.release import Release, Selection, open_release
 from app.service.datasets.protection.row_sample import coded_values
@@ -180,19 +180,19 @@ def _interval(shares: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
 def _associations(release: Release, table: pa.Table) -> Associations:
     """Noise weakens what a column that carries it has to do with one that does not."""
     names: list[str] = []
-    columns: list[Paired] = []
+    columns: list[PairedColumn] = []
     for column in release.columns:
         values = table.column(column.name)
         if column.kind is Kind.PASSTHROUGH or len(names) >= MOST_PAIRED:
             continue
         if _is_number(column, values):
-            columns.append(Paired.of_numbers(_floats(values)))
+            columns.append(PairedColumn.of_numbers(_floats(values)))
         else:
             coded = coded_values(values)
             if not 2 <= len(coded.dictionary) <= MOST_CATEGORIES:
                 continue
             codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-            columns.append(Paired.of_codes(codes, len(coded.dictionary)))
+            columns.append(PairedColumn.of_codes(codes, len(coded.dictionary)))
         names.append(column.name)
     as_released = associations(columns)
     if release.applied is None:

@@ -26,7 +26,7 @@ from app.numerics.deconvolution.bins import (
 )
 from app.numerics.deconvolution.em import em_on_bins, em_on_records, goes_by_fft
 from app.numerics.deconvolution.fourier import DirectEstimate, Taper, clear_period, direct_estimate
-from app.numerics.deconvolution.iteration import Estimate, Stopping
+from app.numerics.deconvolution.iteration import IterativeEstimate, Stopping
 from app.numerics.deconvolution.noise import Noise
 
 MOST_BINS = 10_000
@@ -39,7 +39,7 @@ FFT_WORK = 60
 """Entries of a matrix that take as long as one place of a transform."""
 
 
-class Method(StrEnum):
+class EstimationMethod(StrEnum):
     """How the distribution is estimated."""
 
     EM_ON_BINS = "em_on_bins"
@@ -73,7 +73,7 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class Series:
+class DirectParams:
     """The direct estimate's choices; `keep_clear` looks for a period without zeros of the noise."""
 
     harmonics: int = 12
@@ -84,32 +84,32 @@ class Series:
 
 
 @dataclass(frozen=True)
-class EstimateWish:
+class EstimateParams:
     """What an estimate is asked to be."""
 
     noise: Noise
-    method: Method = Method.EM_ON_BINS
+    method: EstimationMethod = EstimationMethod.EM_ON_BINS
     bins: Bins = field(default_factory=Bins)
     stopping: Stopping = field(default_factory=Stopping)
     start_from_direct: bool = False
     smoothing_bins: float = 0.0
-    series: Series = field(default_factory=Series)
+    series: DirectParams = field(default_factory=DirectParams)
 
 
 @dataclass(frozen=True)
 class DistributionEstimate:
     """The estimate on its bins; `iterative` and `direct` say how it came about, either or both."""
 
-    method: Method
+    method: EstimationMethod
     records: float
     edges: FloatArray
     probabilities: FloatArray
-    iterative: Estimate | None = None
+    iterative: IterativeEstimate | None = None
     direct: DirectEstimate | None = None
 
 
 def estimate_distribution(
-    data: npt.ArrayLike | Histogram, wish: EstimateWish
+    data: npt.ArrayLike | Histogram, wish: EstimateParams
 ) -> DistributionEstimate:
     """Estimate the distribution of X from values of X + Y, or from their histogram."""
     known = checked_histogram(data) if isinstance(data, Histogram) else checked_values(data)
@@ -120,9 +120,9 @@ def estimate_distribution(
     edges = chosen_edges(wish, points)
     working = wish.bins.working(edges)
     direct = iterative = None
-    if wish.method is Method.DIRECT or wish.start_from_direct:
+    if wish.method is EstimationMethod.DIRECT or wish.start_from_direct:
         direct = _direct(known, wish, working)
-    if wish.method is not Method.DIRECT:
+    if wish.method is not EstimationMethod.DIRECT:
         iterative = _iterative(known, wish, working, direct)
     made = iterative or direct
     assert made is not None
@@ -136,7 +136,7 @@ def estimate_distribution(
     )
 
 
-def chosen_edges(wish: EstimateWish, points: FloatArray) -> FloatArray:
+def chosen_edges(wish: EstimateParams, points: FloatArray) -> FloatArray:
     """The edges (K+1,) that the wish names, on the support that it names or that z suggests."""
     bins = wish.bins
     if bins.edges is not None:
@@ -156,7 +156,9 @@ def chosen_edges(wish: EstimateWish, points: FloatArray) -> FloatArray:
     return edges
 
 
-def _direct(data: FloatArray | Histogram, wish: EstimateWish, edges: FloatArray) -> DirectEstimate:
+def _direct(
+    data: FloatArray | Histogram, wish: EstimateParams, edges: FloatArray
+) -> DirectEstimate:
     series = wish.series
     if series.keep_clear and series.period is not None:
         raise InvalidParameter("give a period or keep_clear, not both", parameter="period")
@@ -178,13 +180,13 @@ def _direct(data: FloatArray | Histogram, wish: EstimateWish, edges: FloatArray)
 
 def _iterative(
     data: FloatArray | Histogram,
-    wish: EstimateWish,
+    wish: EstimateParams,
     edges: FloatArray,
     direct: DirectEstimate | None,
-) -> Estimate:
+) -> IterativeEstimate:
     start = None if direct is None else direct.probabilities
     bins, iterations = edges.size - 1, wish.stopping.most_iterations
-    if wish.method is Method.EM_ON_RECORDS:
+    if wish.method is EstimationMethod.EM_ON_RECORDS:
         if isinstance(data, Histogram):
             raise InvalidParameter(
                 "a histogram has no records: estimate on bins", parameter="method"

@@ -133,7 +133,7 @@ Setting = OneStepSetting | AddedNoiseSetting
 
 
 @dataclass(frozen=True)
-class Measures:
+class LossMeasures:
     """Both losses; the information loss has a formula for the one-step scheme only."""
 
     bins: int
@@ -141,7 +141,7 @@ class Measures:
     information_loss: float | None
 
 
-def measure(settings: Sequence[Setting], responses: int, seed: int) -> list[Measures]:
+def measure(settings: Sequence[Setting], responses: int, seed: int) -> list[LossMeasures]:
     """The measures of each setting; the information loss is that from so many responses."""
     if sum(len(one.shares) for one in settings) > MOST_SHARES:
         raise InvalidParameter(
@@ -153,16 +153,18 @@ def measure(settings: Sequence[Setting], responses: int, seed: int) -> list[Meas
     return [_measures(setting, responses, records, rng) for setting in settings]
 
 
-def _measures(setting: Setting, responses: int, records: int, rng: np.random.Generator) -> Measures:
+def _measures(
+    setting: Setting, responses: int, records: int, rng: np.random.Generator
+) -> LossMeasures:
     shares = _checked_shares(setting.shares)
     if isinstance(setting, OneStepSetting):
         privacy = one_step_privacy_loss(setting.perturbation, shares, rng, records=records)
         lost = expected_one_step_loss(setting.perturbation, shares, responses)
-        return Measures(shares.size, privacy, lost)
+        return LossMeasures(shares.size, privacy, lost)
     edges = checked_edges(setting.edges)
     if edges.size != shares.size + 1:
         raise InvalidParameter("give one share for each bin between the edges", parameter="edges")
-    return Measures(shares.size, additive_privacy_loss(setting.noise, shares, edges), None)
+    return LossMeasures(shares.size, additive_privacy_loss(setting.noise, shares, edges), None)
 
 
 def _checked_shares(shares: Sequence[float]) -> FloatArray:

@@ -19,7 +19,7 @@ from app.store.blobs.store import Place
 from app.store.database.engine import reading, wait_as_long_as_it_takes, writing
 from app.store.database.installation import Installation
 from app.store.database.migrations import migrate
-from app.store.vault import Mark
+from app.store.vault import StoreMark
 
 ROWS_AT_ONCE = 1_000
 MADE_BY_MIGRATIONS = ("audit_head",)
@@ -47,7 +47,7 @@ def restore(
     migrate(engine)
     with writing(engine) as connection:
         record_upkeep(connection, "backup.restore", known.id, log_entries=said["log_entries"])
-    place.leave_mark(Mark(known.id, known.wrapped_key).written())
+    place.leave_mark(StoreMark(known.id, known.wrapped_key).written())
     return said
 
 

@@ -77,7 +77,7 @@ BROKEN = (SealBroken, HistoryNotWhole, OSError, pa.ArrowException, ValueError, K
 
 
 @dataclass(frozen=True)
-class Finding:
+class VerificationFinding:
     """Something that is not as it must be."""
 
     where: str
@@ -85,7 +85,7 @@ class Finding:
 
 
 @dataclass
-class Verified:
+class VerificationReport:
     """What was looked at, and what is wrong with it.
 
     where:
@@ -99,16 +99,16 @@ class Verified:
     blobs: int = 0
     rows: int = 0
     unknown_blobs: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[VerificationFinding] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The result, for a machine."""
         return {"whole": not self.findings, **asdict(self)}
 
 
-def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verified:
+def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> VerificationReport:
     """Look at everything; `quick` opens each blob and does not read its rows."""
-    found = Verified()
+    found = VerificationReport()
     with snapshot(resources.engine) as connection:
         told = _read_log(connection, found, tell)
         found.findings += _disagreements(connection, told)
@@ -120,7 +120,7 @@ def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verified
         _look_at(resources, dataset_id, found, quick=quick)
     tell("data sets", len(names), len(names))
     for whose, wrong in wrong_job_files(resources, quick=quick):
-        found.findings.append(Finding(whose, wrong))
+        found.findings.append(VerificationFinding(whose, wrong))
     with reading(resources.engine) as connection:
         known = datasets.all_blobs(connection)
         known |= {loose.name for loose in orphaned_blobs.all_of_them(connection)}
@@ -128,14 +128,14 @@ def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verified
     return found
 
 
-def _agreements(connection: Connection) -> Iterator[Finding]:
+def _agreements(connection: Connection) -> Iterator[VerificationFinding]:
     """What is wrong with the agreements' own logs."""
     after = ""
     while known := agreements.page(connection, after=after, limit=500):
         after = known[-1].id
         for agreement in known:
             for broken in agreement_log.broken_links(connection, agreement):
-                yield Finding(agreement.id, broken)
+                yield VerificationFinding(agreement.id, broken)
 
 
 @dataclass
@@ -148,11 +148,11 @@ class _Told:
     drawn: int = 0
 
 
-def _read_log(connection: Connection, found: Verified, tell: Tell) -> dict[str, _Told]:
+def _read_log(connection: Connection, found: VerificationReport, tell: Tell) -> dict[str, _Told]:
     """Check the chain of the log, and gather what it says of each data set."""
     found.log_entries, found.log_hash = audit_log.head(connection)
     for broken in audit_log.broken_links(connection):
-        found.findings.append(Finding("audit log", broken))
+        found.findings.append(VerificationFinding("audit log", broken))
     told: dict[str, _Told] = {}
     after = 0
     while entries := audit_log.page(connection, after=after, limit=1_000):
@@ -173,7 +173,7 @@ def _read_log(connection: Connection, found: Verified, tell: Tell) -> dict[str, 
     return told
 
 
-def _disagreements(connection: Connection, told: dict[str, _Told]) -> Iterator[Finding]:
+def _disagreements(connection: Connection, told: dict[str, _Told]) -> Iterator[VerificationFinding]:
     """Where the log and the state contradict each other."""
     rows = connection.execute(select(tables.datasets.c.id, tables.datasets.c.rows))
     there = {row.id: row.rows for row in rows}
@@ -185,24 +185,30 @@ def _disagreements(connection: Connection, told: dict[str, _Told]) -> Iterator[F
     for dataset_id in sorted({*there, *drawn, *(k for k, one in told.items() if one.registered)}):
         said = told.get(dataset_id, _Told())
         if dataset_id in there and not said.registered:
-            yield Finding(dataset_id, "the audit log does not tell of its registration")
+            yield VerificationFinding(dataset_id, "the audit log does not tell of its registration")
         if dataset_id in there and said.removed:
-            yield Finding(dataset_id, "the audit log tells of its removal, and it is there")
+            yield VerificationFinding(
+                dataset_id, "the audit log tells of its removal, and it is there"
+            )
         if dataset_id not in there and said.registered and not said.removed:
-            yield Finding(dataset_id, "the audit log tells of its registration, and it is gone")
+            yield VerificationFinding(
+                dataset_id, "the audit log tells of its registration, and it is gone"
+            )
         if dataset_id in there and said.registered and there[dataset_id] != said.rows:
-            yield Finding(
+            yield VerificationFinding(
                 dataset_id, f"it has {there[dataset_id]} rows, the audit log tells of {said.rows}"
             )
         if drawn.get(dataset_id, 0) != said.drawn:
-            yield Finding(
+            yield VerificationFinding(
                 dataset_id,
                 f"its history has {drawn.get(dataset_id, 0)} entries, the audit log tells of"
                 f" {said.drawn}",
             )
 
 
-def _look_at(resources: Resources, dataset_id: str, found: Verified, *, quick: bool) -> None:
+def _look_at(
+    resources: Resources, dataset_id: str, found: VerificationReport, *, quick: bool
+) -> None:
     with reading(resources.engine) as connection:
         dataset = datasets.one(connection, dataset_id)
         if dataset is None:
@@ -211,12 +217,12 @@ def _look_at(resources: Resources, dataset_id: str, found: Verified, *, quick: b
         batches = pending_rows.of(connection, dataset_id)
         found.data_sets += 1
         for what, problem in _sealed(resources, connection, dataset, parts, found):
-            found.findings.append(Finding(f"{dataset_id} {what}", problem))
+            found.findings.append(VerificationFinding(f"{dataset_id} {what}", problem))
     row = 0
     for part in parts:
         if part.first_row != row:
             found.findings.append(
-                Finding(
+                VerificationFinding(
                     f"{dataset_id} part {part.number}", f"begins at {part.first_row}, not {row}"
                 )
             )
@@ -229,7 +235,7 @@ def _look_at(resources: Resources, dataset_id: str, found: Verified, *, quick: b
         found.blobs += 1
     if row != dataset.rows:
         found.findings.append(
-            Finding(dataset_id, f"its parts have {row} rows, and it has {dataset.rows}")
+            VerificationFinding(dataset_id, f"its parts have {row} rows, and it has {dataset.rows}")
         )
 
 
@@ -238,7 +244,7 @@ def _sealed(
     connection: Connection,
     dataset: Dataset,
     parts: list[Part],
-    found: Verified,
+    found: VerificationReport,
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with the secret, the statistics, the history and the protections."""
     for what, opening in (("secret", open_secret), ("statistics", open_statistics)):
@@ -266,11 +272,11 @@ def _sealed(
 
 def _blob_findings(
     resources: Resources, dataset: Dataset, blob: str, rows: int, *, quick: bool
-) -> list[Finding]:
+) -> list[VerificationFinding]:
     wrong = _blob(resources, dataset, blob, rows, quick=quick)
     if wrong is None or not _still_needed(resources, blob):
         return []
-    return [Finding(f"{dataset.id} blob {blob}", wrong)]
+    return [VerificationFinding(f"{dataset.id} blob {blob}", wrong)]
 
 
 def _blob(

@@ -26,7 +26,7 @@ from app.store.database.datasets import datasets
 from app.store.database.engine import reading, writing
 from app.store.database.installation import Installation
 from app.store.database.sharing import principals, sessions
-from app.store.vault import MASTER_KEY_BYTES, Mark, SealBroken, Vault
+from app.store.vault import MASTER_KEY_BYTES, SealBroken, StoreMark, Vault
 
 
 def known_installation(engine: Engine, master_key: bytes) -> Installation:
@@ -61,10 +61,10 @@ def claim_store(engine: Engine, place: Place, known: Installation) -> None:
     content = place.mark()
     if content is None:
         _refuse_foreign(engine, place)
-        place.leave_mark(Mark(known.id, known.wrapped_key).written())
+        place.leave_mark(StoreMark(known.id, known.wrapped_key).written())
         content = place.mark()
     try:
-        mark = Mark.read(content or b"")
+        mark = StoreMark.read(content or b"")
     except ValueError:
         raise CannotStart(
             "CORNERWAVE_BLOB_URL: what says whose the blob store is cannot be read; put"
@@ -93,7 +93,7 @@ def change_master_key(engine: Engine, place: Place, master_key: bytes, old: byte
         wrapped = _wrapped(key, known.id, master_key)
         installation.rewrap(connection, wrapped)
         record_upkeep(connection, "master-key.change", known.id)
-    place.leave_mark(Mark(known.id, wrapped).written(), replace=True)
+    place.leave_mark(StoreMark(known.id, wrapped).written(), replace=True)
 
 
 def _refuse_foreign(engine: Engine, place: Place) -> None:

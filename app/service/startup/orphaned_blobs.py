@@ -15,7 +15,7 @@ from app.service.copies.files.eviction import sweep_released
 from app.service.logs import record_upkeep
 from app.service.resources import Resources
 from app.store.database.datasets import datasets, orphaned_blobs
-from app.store.database.datasets.orphaned_blobs import LooseBlob, Reason
+from app.store.database.datasets.orphaned_blobs import OrphanedBlob, Reason
 from app.store.database.engine import reading, writing
 
 QUARANTINE = timedelta(days=7)
@@ -41,7 +41,7 @@ def sweep(resources: Resources, now: datetime) -> dict[str, str]:
     return done
 
 
-def _look_after(resources: Resources, blob: LooseBlob, now: datetime) -> str:
+def _look_after(resources: Resources, blob: OrphanedBlob, now: datetime) -> str:
     """Remove the blob or set it aside, if nobody is at it; what was done, or nothing."""
     with (
         resources.blobs.unattended(blob.name, blob.since) as free,

@@ -19,7 +19,7 @@ STATUS_NAMES = ("unidentifiable", "unique", "collective")
 
 
 @dataclass(frozen=True)
-class Counts:
+class IdentifiableCounts:
     """How many records are identifiable: alone (unique), or as members of a group (collective)."""
 
     records: int
@@ -30,7 +30,7 @@ class Counts:
     unidentifiable: int
 
     @classmethod
-    def of(cls, found: Identifiability) -> Counts:
+    def of(cls, found: Identifiability) -> IdentifiableCounts:
         return cls(
             records=len(found.status),
             identifiable=found.identifiable,
@@ -50,13 +50,13 @@ class AttributeIdentifiability:
 
     column: str
     categories: int
-    counts: Counts
+    counts: IdentifiableCounts
     status: list[str] | None = None
     group: list[int | None] | None = None
 
 
 @dataclass(frozen=True)
-class Identified:
+class IdentifiabilityReport:
     """What was counted of each confidential column; `left_out` are columns that no release has, with the reason."""
 
     attributes: list[AttributeIdentifiability]
@@ -64,7 +64,7 @@ class Identified:
 
 
 @dataclass(frozen=True)
-class Roles:
+class ColumnRoles:
     """The columns of a table as codes, by the part they play.
 
     where:
@@ -87,7 +87,7 @@ def roles_of(
     bins: Mapping[str, BinRule],
     limits: Limits,
     keep: Sequence[str] = (),
-) -> Roles:
+) -> ColumnRoles:
     """The columns that the principal named; without `non_confidential` all the rest is that.
 
     Columns that tell people apart are left out, unless they are named here, or in `keep`.
@@ -129,7 +129,7 @@ def roles_of(
     hidden = [coded(table, name, bins.get(name)) for name in confidential]
     for column in hidden:
         _require_swappable(column)
-    return Roles(
+    return ColumnRoles(
         table,
         left_out,
         hidden,
@@ -147,7 +147,7 @@ def count_identifiable(
     *,
     with_rows: bool = False,
     progress: Progress = NO_PROGRESS,
-) -> Identified:
+) -> IdentifiabilityReport:
     """For each confidential column, how many records the non-confidential ones give away."""
     roles = roles_of(table, confidential, non_confidential, bins, limits)
     known = [column.codes for column in roles.non_confidential]
@@ -162,10 +162,10 @@ def count_identifiable(
             group = [number + 1 if number >= 0 else None for number in found.group.tolist()]
         answers.append(
             AttributeIdentifiability(
-                column.name, column.categories, Counts.of(found), status, group
+                column.name, column.categories, IdentifiableCounts.of(found), status, group
             )
         )
-    return Identified(answers, roles.left_out)
+    return IdentifiabilityReport(answers, roles.left_out)
 
 
 def _require_known(table: pa.Table, parameter: str, names: Sequence[str]) -> None:

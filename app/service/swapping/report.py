@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.numerics.swapping.fidelity import i_divergence, tree_fit
-from app.numerics.swapping.swap import AttributeSwap, Method, Policy, swapped
-from app.service.swapping.identify import Counts, Roles
+from app.numerics.swapping.swap import AttributeSwap, Method, SwapPolicy, swapped
+from app.service.swapping.identify import ColumnRoles, IdentifiableCounts
 from app.tables.arrays.coded import CodedColumn
 from app.tables.identifiers import left_out_note
 
@@ -64,8 +64,8 @@ class AttributeReport:
 
     column: str
     categories: int
-    before: Counts
-    after: Counts
+    before: IdentifiableCounts
+    after: IdentifiableCounts
     changed: int
     still_disclosed: int
     deviation: int
@@ -99,10 +99,10 @@ class SwapReport:
 
 
 def attribute_report(
-    roles: Roles,
+    roles: ColumnRoles,
     swaps: Sequence[AttributeSwap],
     index: int,
-    tree_policy: Policy | None,
+    tree_policy: SwapPolicy | None,
     rng: np.random.Generator,
 ) -> AttributeReport:
     """The report of the confidential column `index`; with a tree where a policy for it is given."""
@@ -116,8 +116,8 @@ def attribute_report(
     return AttributeReport(
         column=column.name,
         categories=column.categories,
-        before=Counts.of(swap.before),
-        after=Counts.of(swap.after),
+        before=IdentifiableCounts.of(swap.before),
+        after=IdentifiableCounts.of(swap.after),
         changed=swap.changed,
         still_disclosed=swap.still_disclosed,
         deviation=swap.deviation,
@@ -132,7 +132,9 @@ def attribute_report(
     )
 
 
-def _divergences(roles: Roles, swaps: Sequence[AttributeSwap], index: int) -> list[PairDivergence]:
+def _divergences(
+    roles: ColumnRoles, swaps: Sequence[AttributeSwap], index: int
+) -> list[PairDivergence]:
     """I-divergence of the pair with every other column that plays a part."""
     column, swap = roles.confidential[index], swaps[index]
     pairs = [(other.name, other.codes, other.codes) for other in roles.non_confidential]
@@ -149,15 +151,15 @@ def _divergences(roles: Roles, swaps: Sequence[AttributeSwap], index: int) -> li
 
 
 def _tree_report(
-    roles: Roles,
+    roles: ColumnRoles,
     column: CodedColumn,
     swap: AttributeSwap,
-    policy: Policy,
+    policy: SwapPolicy,
     rng: np.random.Generator,
 ) -> TreeReport | None:
     """Trees on original, swapped and random data; None where a category is too rare for that."""
     known = [other.codes for other in roles.non_confidential]
-    by_chance = Policy(policy.proportion, "random", policy.group_quota)
+    by_chance = SwapPolicy(policy.proportion, "random", policy.group_quota)
     chance = swapped(column.codes, known, known, by_chance, rng).values
     sample = np.arange(len(column.codes))
     if len(sample) > TREE_RECORDS:
@@ -171,7 +173,7 @@ def _tree_report(
 
 
 def notes_of(
-    roles: Roles,
+    roles: ColumnRoles,
     swaps: Sequence[AttributeSwap],
     attributes: Sequence[AttributeReport],
     *,

@@ -13,7 +13,7 @@ from app.model import Limits
 from app.numerics.arrays import IntArray
 from app.numerics.cancellation import cancellable
 from app.numerics.swapping.problem import GroupQuota
-from app.numerics.swapping.swap import Method, Policy, swapped_in_turn
+from app.numerics.swapping.swap import Method, SwapPolicy, swapped_in_turn
 from app.service.context import seed_or_new
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.swapping.identify import roles_of
@@ -23,7 +23,7 @@ from app.tables.values.normalisation import as_it_came
 
 
 @dataclass(frozen=True)
-class SwapWishes:
+class SwapParams:
     """What the principal asks for.
 
     where:
@@ -49,7 +49,7 @@ class SwapWishes:
 
 
 def swap_table(
-    table: pa.Table, wishes: SwapWishes, limits: Limits, progress: Progress = NO_PROGRESS
+    table: pa.Table, wishes: SwapParams, limits: Limits, progress: Progress = NO_PROGRESS
 ) -> tuple[pa.Table, SwapReport]:
     """The table with its confidential columns swapped and without identifiers, and the report.
 
@@ -93,7 +93,7 @@ def swap_table(
     return as_it_came(table), report
 
 
-def _policy(wishes: SwapWishes) -> Policy:
+def _policy(wishes: SwapParams) -> SwapPolicy:
     if wishes.group_number is not None and wishes.group_proportion is not None:
         raise InvalidParameter(
             "give either group_number or group_proportion", parameter="group_number"
@@ -102,12 +102,12 @@ def _policy(wishes: SwapWishes) -> Policy:
         quota = GroupQuota(None, wishes.group_proportion)
     else:
         quota = GroupQuota(wishes.group_number or 1)
-    return Policy(
+    return SwapPolicy(
         wishes.proportion, wishes.method, quota, wishes.smoothing, wishes.allowed_deviation
     )
 
 
-def _require_not_all_flipped(columns: Sequence[CodedColumn], policy: Policy) -> None:
+def _require_not_all_flipped(columns: Sequence[CodedColumn], policy: SwapPolicy) -> None:
     """Before any work: the numerics would say the same, without the column's name."""
     for column in columns:
         if column.categories == 2 and policy.proportion == 1:

@@ -17,7 +17,7 @@ from app.numerics.synthesis.mixed import synthesised
 from app.numerics.synthesis.stratified.recipe import Decoupler, Recipe, drawn, recipe
 from app.numerics.synthesis.stratified.strata import default_least
 from app.numerics.tables import MixedTable
-from app.service.synthesis.report import InnerName, MethodName, StrataReport, Wishes
+from app.service.synthesis.report import InnerName, MethodName, StrataReport, SynthesisParams
 from app.tables.arrays.mixed import EncodedTable
 from app.tables.identifiers import left_out_note
 
@@ -28,7 +28,7 @@ INNER: dict[InnerName, Decoupler] = {InnerName.HYBRID: hybrid, InnerName.PRIMP: 
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedRows:
     """Synthetic records and what their method found.
 
     where:
@@ -49,10 +49,10 @@ class Made:
 def make(
     original: EncodedTable,
     method: MethodName,
-    wishes: Wishes,
+    wishes: SynthesisParams,
     rows: int,
     rng: np.random.Generator,
-) -> Made:
+) -> GeneratedRows:
     """`rows` synthetic records. Fails as the method does; InvalidParameter for strata that are too small."""
     cells = original.cells
     if method is MethodName.STRATIFIED:
@@ -66,7 +66,7 @@ def make(
         enforce=wishes.enforce_types,
     )
     permuted = made.permuted
-    return Made(
+    return GeneratedRows(
         made.table,
         iter(()),
         made.rank,
@@ -78,8 +78,8 @@ def make(
 
 
 def _stratified(
-    original: EncodedTable, wishes: Wishes, rows: int, rng: np.random.Generator
-) -> Made:
+    original: EncodedTable, wishes: SynthesisParams, rows: int, rng: np.random.Generator
+) -> GeneratedRows:
     cells = original.cells
     least = wishes.stratum_records or default_least(len(original.names))
     if least < 2 or (least < LEAST_WITHOUT_WORD and not wishes.accept_risk):
@@ -91,7 +91,7 @@ def _stratified(
         )
     made = recipe(cells, INNER[wishes.inner], rng, least=least, enforce=wishes.enforce_types)
     tables = drawn(made, rows, rng)
-    return Made(
+    return GeneratedRows(
         next(tables),
         tables,
         made.directions,
@@ -139,9 +139,9 @@ def _strata_report(
 
 def fallbacks(
     original: EncodedTable,
-    made: Made,
+    made: GeneratedRows,
     method: MethodName,
-    wishes: Wishes,
+    wishes: SynthesisParams,
     left_out: dict[str, str],
     empty: list[str],
 ) -> list[str]:
@@ -199,7 +199,7 @@ def fallbacks(
     return notes
 
 
-def _computed(made: Made) -> int:
+def _computed(made: GeneratedRows) -> int:
     """Columns that take no part of their own in the synthesis."""
     if made.strata is None:
         return 0

@@ -29,7 +29,7 @@ class InnerName(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wishes:
+class SynthesisParams:
     """What a principal may say about a synthesis.
 
     where:
@@ -81,7 +81,7 @@ class StrataReport:
 
 
 @dataclass(frozen=True)
-class Standing:
+class MethodStanding:
     """Where the method stands on this table: made from one half, judged by the other.
 
     where:
@@ -143,7 +143,7 @@ class SynthesisReport:
     separation: Separation | None
     leakage: LeakageReport | None
     control: MeasuredLeakage | None
-    standing: Standing | None
+    standing: MethodStanding | None
     strata: StrataReport | None
     utility: UtilityReport
     notes: list[str] = field(default_factory=list)
@@ -159,7 +159,7 @@ class MethodComparison:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SynthesisComparison:
     """All methods on one table, and which of them to take, with the reason."""
 
     recommended: str | None

@@ -26,17 +26,17 @@ from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
 from app.service.context import seed_or_new
 from app.service.progress import NO_PROGRESS, SCALE, Progress
-from app.service.synthesis.generation import Made, fallbacks, make
+from app.service.synthesis.generation import GeneratedRows, fallbacks, make
 from app.service.synthesis.report import (
-    Comparison,
     LeakageReport,
     MethodComparison,
     MethodName,
-    Standing,
+    MethodStanding,
+    SynthesisComparison,
+    SynthesisParams,
     SynthesisReport,
-    Wishes,
 )
-from app.service.synthesis.utility import Compared, measure_utility, measured_leakage, place_of
+from app.service.synthesis.utility import AlignedTables, measure_utility, measured_leakage, place_of
 from app.service.synthesis.utility_report import MeasuredLeakage
 from app.tables.arrays.mixed import EncodedTable, decoded, empty_columns, encoded
 from app.tables.identifiers import without_identifiers
@@ -65,7 +65,7 @@ class Synthetic:
 def synthesise(
     table: pa.Table,
     method: MethodName,
-    wishes: Wishes,
+    wishes: SynthesisParams,
     limits: Limits,
     progress: Progress = NO_PROGRESS,
 ) -> Synthetic:
@@ -103,7 +103,7 @@ def synthesise(
         progress.report(f"{method.value}: judging by records not seen", 450, SCALE)
         control, standing = judged(original, method, wishes, rng)
         utility = measure_utility(
-            Compared(original, released, None, [*left_out, *empty], []),
+            AlignedTables(original, released, None, [*left_out, *empty], []),
             target=wishes.target,
             distance=wishes.distance,
             seed=seed,
@@ -135,10 +135,10 @@ def synthesise(
 
 
 def _synthetic(
-    made: Made,
+    made: GeneratedRows,
     original: EncodedTable,
     names: Sequence[str],
-    wishes: Wishes,
+    wishes: SynthesisParams,
     report: SynthesisReport,
 ) -> Synthetic:
     first = decoded(made.first, original, names)
@@ -154,7 +154,7 @@ def _synthetic(
 
 
 def _rest(
-    made: Made, original: EncodedTable, names: Sequence[str], schema: pa.Schema
+    made: GeneratedRows, original: EncodedTable, names: Sequence[str], schema: pa.Schema
 ) -> Iterator[pa.Table]:
     while True:
         cells = next(made.rest, None)
@@ -193,7 +193,7 @@ def _rows(wished: int | None, records: int, method: MethodName, limits: Limits) 
     return rows
 
 
-def _leakage(made: Made, records: int, rows: int) -> LeakageReport | None:
+def _leakage(made: GeneratedRows, records: int, rows: int) -> LeakageReport | None:
     if not made.permuted:
         return None
     found = joint_leakage(made.permuted)
@@ -227,8 +227,8 @@ MOST_MEMBERSHIP = 0.56
 
 
 def compare_methods(
-    table: pa.Table, wishes: Wishes, limits: Limits, progress: Progress = NO_PROGRESS
-) -> Comparison:
+    table: pa.Table, wishes: SynthesisParams, limits: Limits, progress: Progress = NO_PROGRESS
+) -> SynthesisComparison:
     """Every method on one table, from the same seed; a method that refuses says why."""
     seed = seed_or_new(wishes.seed)
     same = replace(wishes, seed=seed)
@@ -241,7 +241,7 @@ def compare_methods(
             found.append(MethodComparison(method.value, None, refused.detail))
         else:
             found.append(MethodComparison(method.value, made.report, None))
-    return Comparison(*recommendation(found), found)
+    return SynthesisComparison(*recommendation(found), found)
 
 
 def recommendation(methods: Sequence[MethodComparison]) -> tuple[str | None, str]:
@@ -267,13 +267,13 @@ def recommendation(methods: Sequence[MethodComparison]) -> tuple[str | None, str
     )
 
 
-def _membership(one: Standing) -> float:
+def _membership(one: MethodStanding) -> float:
     return 1.0 if one.membership_area is None else one.membership_area
 
 
 def judged(
-    original: EncodedTable, method: MethodName, wishes: Wishes, rng: np.random.Generator
-) -> tuple[MeasuredLeakage | None, Standing | None]:
+    original: EncodedTable, method: MethodName, wishes: SynthesisParams, rng: np.random.Generator
+) -> tuple[MeasuredLeakage | None, MethodStanding | None]:
     """What reappears of either half, and where the method stands.
 
     None for a table too small to halve, or whose half the method cannot use.
@@ -289,7 +289,7 @@ def judged(
         made = replace(used, cells=make(used, method, wishes, used.cells.records, rng).first)
     except DomainError:
         return None, None
-    found = measured_leakage(Compared(used, made, held_out, [], []), wishes.distance, rng)
+    found = measured_leakage(AlignedTables(used, made, held_out, [], []), wishes.distance, rng)
     return found, _standing(used, made, held_out, found, wishes, rng)
 
 
@@ -298,12 +298,12 @@ def _standing(
     made: EncodedTable,
     held_out: EncodedTable,
     found: MeasuredLeakage,
-    wishes: Wishes,
+    wishes: SynthesisParams,
     rng: np.random.Generator,
-) -> Standing:
+) -> MethodStanding:
     _, _, area = told_apart(_matrix(held_out.cells), _matrix(made.cells), np.empty((0, 0)), rng)
     target = wishes.target if wishes.target in used.names else used.names[-1]
-    return Standing(
+    return MethodStanding(
         area,
         found.membership_area,
         target,

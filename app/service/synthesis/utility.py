@@ -15,7 +15,7 @@ from app.numerics.cancellation import cancellable
 from app.numerics.tables import MixedTable
 from app.numerics.utility import reappearance as reappearing
 from app.numerics.utility.association import CORRELATIONS, association_biases, relative_bias
-from app.numerics.utility.prediction import Target, train_on_release_test_on_original
+from app.numerics.utility.prediction import PredictionTarget, train_on_release_test_on_original
 from app.numerics.utility.quality import kolmogorov_smirnov, quality, total_variation, wasserstein
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.synthesis.utility_report import (
@@ -41,7 +41,7 @@ DEFAULT_DISTANCE = 0.1
 
 
 @dataclass(frozen=True)
-class Compared:
+class AlignedTables:
     """Tables with equal columns and equal codes, and the columns that only one of them has."""
 
     original: EncodedTable
@@ -51,7 +51,7 @@ class Compared:
     only_in_released: list[str]
 
 
-def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -> Compared:
+def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -> AlignedTables:
     """The tables by the columns that all of them have.
 
     InvalidTable where they have none in common, or one column is numbers here and text there.
@@ -77,7 +77,7 @@ def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -
         for name in texts
     }
     first, second = encoded(original, names, words), encoded(released, names, words)
-    return Compared(
+    return AlignedTables(
         first,
         second,
         None if holdout is None else encoded(holdout, names, words),
@@ -87,7 +87,7 @@ def compared(original: pa.Table, released: pa.Table, holdout: pa.Table | None) -
 
 
 def measure_utility(
-    tables: Compared,
+    tables: AlignedTables,
     *,
     target: str | None = None,
     distance: float = DEFAULT_DISTANCE,
@@ -183,7 +183,7 @@ def quality_report(
 
 
 def measured_leakage(
-    tables: Compared, distance: float, rng: np.random.Generator
+    tables: AlignedTables, distance: float, rng: np.random.Generator
 ) -> MeasuredLeakage:
     """What of the original, and of the holdout, reappears in the release."""
     deviation = reappearing.units(tables.original.cells)
@@ -192,7 +192,7 @@ def measured_leakage(
     def reappears(records: MixedTable) -> tuple[ReappearanceReport, FloatArray]:
         some = _sample(records, COMPARED_RECORDS, rng)
         nearest = reappearing.nearest_distances(some, released, deviation=deviation)
-        near = reappearing.Share(int((nearest <= distance).sum()), some.records)
+        near = reappearing.ReappearanceShare(int((nearest <= distance).sum()), some.records)
         exactly = reappearing.equal_records(records, released)
         found = ReappearanceReport(_share(exactly), _share(near), float(np.median(nearest)))
         return found, nearest
@@ -206,11 +206,11 @@ def measured_leakage(
     return MeasuredLeakage(distance, original, holdout, excess, area)
 
 
-def _share(share: reappearing.Share) -> ShareReport:
+def _share(share: reappearing.ReappearanceShare) -> ShareReport:
     return ShareReport(share.count, share.total, share.rate, *share.interval)
 
 
-def _prediction(tables: Compared, target: str, rng: np.random.Generator) -> PredictionReport:
+def _prediction(tables: AlignedTables, target: str, rng: np.random.Generator) -> PredictionReport:
     original = tables.original
     place = place_of(original, target)
     if place is None:
@@ -237,11 +237,11 @@ def _prediction(tables: Compared, target: str, rng: np.random.Generator) -> Pred
     )
 
 
-def place_of(table: EncodedTable, name: str) -> Target | None:
+def place_of(table: EncodedTable, name: str) -> PredictionTarget | None:
     """Where the column stands, None where there is none of that name."""
     if name in table.numbers:
-        return Target("numeric", table.numbers.index(name))
-    return Target("categorical", table.texts.index(name)) if name in table.texts else None
+        return PredictionTarget("numeric", table.numbers.index(name))
+    return PredictionTarget("categorical", table.texts.index(name)) if name in table.texts else None
 
 
 def _sample(table: MixedTable, most: int, rng: np.random.Generator) -> MixedTable:

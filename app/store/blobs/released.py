@@ -74,7 +74,7 @@ class Presigner(Protocol):
 
 
 @dataclass
-class Counting:
+class HashingWriter:
     """What was written to a file: how many bytes, and their SHA-256."""
 
     size: int
@@ -82,7 +82,7 @@ class Counting:
 
 
 @dataclass(frozen=True, repr=False)
-class NewFile:
+class PendingFile:
     """A file about to be written, by any process that reaches the place: plain values.
 
     where:
@@ -95,9 +95,9 @@ class NewFile:
     key: FileKey | None
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[io.RawIOBase, Counting]]:
+    def opened(self) -> Iterator[tuple[io.RawIOBase, HashingWriter]]:
         """A sink for its bytes. It appears when the block ends well, and not otherwise."""
-        written = Counting(0, "")
+        written = HashingWriter(0, "")
         path = self.place.unfinished(self.object)
         with self.place.claim(self.object):
             raw = self.place.filesystem.open_output_stream(path)
@@ -155,10 +155,10 @@ class ReleasedStore:
         """Made when the first file is: a store without files has no folder for them."""
         return self._blobs.below(FOLDER)
 
-    def new(self, object_name: str) -> NewFile:
+    def new(self, object_name: str) -> PendingFile:
         """A file to write under a name that was never used."""
         key = None if self.presigner else FileKey.new(self._vault, object_name)
-        return NewFile(self._place, object_name, key)
+        return PendingFile(self._place, object_name, key)
 
     def open(self, object_name: str) -> SealedFile | PlainFile:
         """The bytes of a file; FileNotFoundError when it is not there."""

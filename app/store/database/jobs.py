@@ -276,21 +276,21 @@ def unfinished(connection: Connection) -> dict[JobState, int]:
 
 
 @dataclass(frozen=True)
-class Unfinished:
+class UnfinishedJobs:
     """What one principal has unfinished: jobs, and the bytes that lie in the store for them."""
 
     count: int
     stored_bytes: int
 
 
-def unfinished_of(connection: Connection, principal: str) -> Unfinished:
+def unfinished_of(connection: Connection, principal: str) -> UnfinishedJobs:
     """The unfinished jobs of a principal."""
     jobs = tables.jobs.c
     query = select(func.count(), func.coalesce(func.sum(jobs.stored_bytes), 0)).where(
         jobs.principal == principal, jobs.state.in_((JobState.QUEUED, JobState.RUNNING))
     )
     count, stored_bytes = connection.execute(query).one()
-    return Unfinished(count, int(stored_bytes))
+    return UnfinishedJobs(count, int(stored_bytes))
 
 
 def ended_before(connection: Connection, moment: datetime, limit: int) -> list[Job]:

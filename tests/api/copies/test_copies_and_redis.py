@@ -11,7 +11,7 @@ from redis import Redis
 
 from app.numerics.copies import path
 from app.service.copies.generation.release import Release
-from app.service.copies.generation.row_ranges import Piece
+from app.service.copies.generation.row_ranges import RowGroupRange
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import CSV, content, issue, mixed_table, register
 
@@ -88,7 +88,7 @@ def test_redis_emptied_in_the_middle_of_a_download_changes_nothing(
     downloads(with_redis, bodies)
     whole = Release._block
 
-    def flushing(release: Release, piece: Piece) -> pa.RecordBatch:
+    def flushing(release: Release, piece: RowGroupRange) -> pa.RecordBatch:
         with Redis.from_url(redis_url) as redis:
             redis.flushdb()
         return whole(release, piece)

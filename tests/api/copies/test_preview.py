@@ -13,9 +13,9 @@ from sqlalchemy import inspect, text
 
 from app.model import Principal, Role
 from app.numerics.utility.models import halves, regression_score, tree_score
-from app.numerics.utility.prediction import Target
+from app.numerics.utility.prediction import PredictionTarget
 from app.service.context import RequestContext
-from app.service.copies.preview.run import USUAL_PRIVACIES, Wish, preview_levels
+from app.service.copies.preview.run import USUAL_PRIVACIES, PreviewParams, preview_levels
 from app.service.progress import Cancelled, Progress
 from app.tables.arrays.mixed import encoded, vocabulary
 from tests.api.conftest import Service
@@ -153,7 +153,7 @@ def _learnt(table: pa.Table, issued: pa.Table, model: str, target: str) -> float
     is_number = target in known.numbers
     places = known.numbers if is_number else known.texts
     kind: Literal["numeric", "categorical"] = "numeric" if is_number else "categorical"
-    goal = Target(kind, places.index(target))
+    goal = PredictionTarget(kind, places.index(target))
     found = tree_score(known.cells, copied.cells, goal, rows, 3)
     assert found is not None
     return found.score
@@ -270,7 +270,7 @@ def test_progress_is_told_level_by_level(service: Service) -> None:
     assert principal is not None
     context = RequestContext(Principal(principal.id, principal.name, Role.ADMIN), "rq_1")
     told = Told()
-    wish = Wish(privacies=(0.2, 0.5, 0.7))
+    wish = PreviewParams(privacies=(0.2, 0.5, 0.7))
     preview_levels(service.app.state.resources, context, dataset, wish, told)
     levels = [(done, total) for step, done, total in told.steps if step == "trying levels"]
     assert levels == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.attacks.releases.posterior_mean import NoiseLaw
+from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape
@@ -66,7 +66,7 @@ def released(
         if codes.size
         else NO_RECORDS
     )
-    laws = {part: NoiseLaw(variance, S, donors) for part, S in enumerate(shapes)}
+    laws = {part: PartNoiseLaw(variance, S, donors) for part, S in enumerate(shapes)}
     own = np.tile(np.arange(n), draws)
     added = np.empty((n * draws, d))
     for part, S in enumerate(shapes):

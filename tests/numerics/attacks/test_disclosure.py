@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.estimation import Estimate, disclosed_estimate, linear_estimate
+from app.numerics.attacks.estimation import LinearEstimate, disclosed_estimate, linear_estimate
 from tests.numerics.attacks.simulated import covariance_with, disguised, mean_squared, normal_rows
 
 
 @pytest.fixture
-def attacked() -> tuple[FloatArray, Estimate, FloatArray, FloatArray]:
+def attacked() -> tuple[FloatArray, LinearEstimate, FloatArray, FloatArray]:
     rng = np.random.default_rng(5)
     K = covariance_with(np.array([10.0, 0.5, 0.1]), rng)
     x = normal_rows(K, 20_000, rng)
@@ -20,7 +20,7 @@ def attacked() -> tuple[FloatArray, Estimate, FloatArray, FloatArray]:
 
 
 def test_a_known_attribute_is_an_observation_without_noise(
-    attacked: tuple[FloatArray, Estimate, FloatArray, FloatArray],
+    attacked: tuple[FloatArray, LinearEstimate, FloatArray, FloatArray],
 ) -> None:
     """The same as the conditional mean of x_1, x_2 given y and x_0, written with one solve."""
     x, estimate, K, y = attacked
@@ -33,7 +33,7 @@ def test_a_known_attribute_is_an_observation_without_noise(
 
 
 def test_what_is_known_helps_with_what_is_not(
-    attacked: tuple[FloatArray, Estimate, FloatArray, FloatArray],
+    attacked: tuple[FloatArray, LinearEstimate, FloatArray, FloatArray],
 ) -> None:
     x, estimate, *_ = attacked
     known = np.full_like(x, np.nan)
@@ -43,7 +43,7 @@ def test_what_is_known_helps_with_what_is_not(
 
 
 def test_rows_may_know_different_attributes(
-    attacked: tuple[FloatArray, Estimate, FloatArray, FloatArray],
+    attacked: tuple[FloatArray, LinearEstimate, FloatArray, FloatArray],
 ) -> None:
     x, estimate, *_ = attacked
     hidden = np.random.default_rng(2).random(x.shape) < 0.5
@@ -52,13 +52,13 @@ def test_rows_may_know_different_attributes(
     np.testing.assert_array_equal(together[~hidden], x[~hidden])
     for row in range(5):
         alone = disclosed_estimate(
-            Estimate(estimate.values[[row]], estimate.error_covariance), known[[row]]
+            LinearEstimate(estimate.values[[row]], estimate.error_covariance), known[[row]]
         )
         np.testing.assert_allclose(together[[row]], alone, atol=1e-10)
 
 
 def test_knowing_nothing_changes_nothing(
-    attacked: tuple[FloatArray, Estimate, FloatArray, FloatArray],
+    attacked: tuple[FloatArray, LinearEstimate, FloatArray, FloatArray],
 ) -> None:
     x, estimate, *_ = attacked
     found = disclosed_estimate(estimate, np.full_like(x, np.nan))
@@ -76,4 +76,4 @@ def test_a_collinear_attribute_is_given_away_entirely() -> None:
 
 def test_known_cells_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match="shape"):
-        disclosed_estimate(Estimate(np.zeros((2, 2)), np.eye(2)), np.zeros((2, 3)))
+        disclosed_estimate(LinearEstimate(np.zeros((2, 2)), np.eye(2)), np.zeros((2, 3)))

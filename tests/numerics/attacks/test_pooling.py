@@ -11,7 +11,7 @@ from app.numerics.attacks.closed_forms import (
     independent_copies_error,
     single_copy_error,
 )
-from app.numerics.attacks.estimation import Estimate, linear_estimate
+from app.numerics.attacks.estimation import LinearEstimate, linear_estimate
 from app.numerics.attacks.evidence import (
     CopyGroup,
     cornerwave_between,
@@ -27,14 +27,14 @@ VARIANCES = np.array([0.5, 2.0, 1.0, 0.25])
 
 def stacked_estimate(
     copies: FloatArray, mean: FloatArray, K: FloatArray, stacked_noise: FloatArray
-) -> Estimate:
+) -> LinearEstimate:
     """Eqs. 6 and 7 of li2012 as they are printed, with an (md)³ solve. `copies` is m × n × d."""
     m, n, d = copies.shape
     H = np.kron(np.ones((m, 1)), np.eye(d))
     seen = H @ K @ H.T + stacked_noise
     stacked = copies.transpose(1, 0, 2).reshape(n, m * d) - np.tile(mean, m)
     gain = K @ H.T @ np.linalg.inv(seen)
-    return Estimate(mean + stacked @ gain.T, K - gain @ H @ K)
+    return LinearEstimate(mean + stacked @ gain.T, K - gain @ H @ K)
 
 
 @pytest.mark.parametrize("between", [independent_between, cornerwave_between])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from app.numerics.copies.noise import definition
 from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.noise.steps import compile_steps, steps
-from app.numerics.copies.path import PathDraws, Rows, bridges
+from app.numerics.copies.path import PathDraws, RowRange, bridges
 from app.numerics.copies.perturbation import perturbed_block
 
 VARIANCES = [0.5, 0.25, 1.0, 0.375, 0.3]
@@ -37,7 +37,7 @@ def example_copy() -> NDArray[np.float64]:
     )
     blocks = [
         perturbed_block(
-            originals(block, count), draws, Rows(block, 0, count), L=L, exponents=EXPONENTS
+            originals(block, count), draws, RowRange(block, 0, count), L=L, exponents=EXPONENTS
         )
         for block, count in enumerate(GROUPS)
     ]

@@ -15,7 +15,7 @@ from app.numerics.copies.noise.definition import normals_from_words
 from app.numerics.copies.noise.keystream import draw_key, keystream_words
 from app.numerics.copies.path import (
     PathDraws,
-    Rows,
+    RowRange,
     bridges,
     coefficient_rows,
     draws_needed,
@@ -35,7 +35,7 @@ def random_history(count: int, seed: int) -> tuple[list[float], dict[int, bytes]
 
 def test_a_block_is_the_linear_combination_of_all_draws() -> None:
     variances, keys = random_history(40, 0)
-    rows = Rows(7, 65_501, 65_562)
+    rows = RowRange(7, 65_501, 65_562)
     draws = np.stack([standard_normals(keys[j], rows, 3) for j in range(40)])
     combined = np.tensordot(coefficient_rows(variances), draws, axes=1)
     for target in range(40):
@@ -45,7 +45,7 @@ def test_a_block_is_the_linear_combination_of_all_draws() -> None:
 
 def test_standard_normals_are_those_of_the_words() -> None:
     _, keys = random_history(1, 0)
-    made = standard_normals(keys[0], Rows(5, 11, 311), 2)
+    made = standard_normals(keys[0], RowRange(5, 11, 311), 2)
     expected = [normals_from_words(keystream_words(keys[0], 5, j, 300, first=11)) for j in (0, 1)]
     np.testing.assert_array_equal(made, expected)
 
@@ -63,8 +63,8 @@ def test_blocks_at_hand_row_ranges_and_tiles_change_no_bit(
 ) -> None:
     variances, keys = random_history(30, 1)
     history = bridges(variances)
-    whole = path_block(PathDraws(history, target, keys, 2), Rows(3, 0, 300))
-    rows = Rows(3, offset, offset + count)
+    whole = path_block(PathDraws(history, target, keys, 2), RowRange(3, 0, 300))
+    rows = RowRange(3, offset, offset + count)
     known = {
         position: path_block(PathDraws(history, position, keys, 2), rows) for position in cached
     }
@@ -76,17 +76,17 @@ def test_blocks_at_hand_row_ranges_and_tiles_change_no_bit(
 
 def test_a_later_history_does_not_move_an_earlier_path() -> None:
     variances, keys = random_history(30, 2)
-    early = path_block(PathDraws(bridges(variances[:10]), 9, keys, 2), Rows(0, 0, 50))
-    late = path_block(PathDraws(bridges(variances), 9, keys, 2), Rows(0, 0, 50))
+    early = path_block(PathDraws(bridges(variances[:10]), 9, keys, 2), RowRange(0, 0, 50))
+    late = path_block(PathDraws(bridges(variances), 9, keys, 2), RowRange(0, 0, 50))
     np.testing.assert_array_equal(early, late)
 
 
 def test_a_wide_table_has_shorter_tiles_and_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     variances, keys = random_history(6, 3)
     draws = PathDraws(bridges(variances), 5, keys, 3)
-    expected = path_block(draws, Rows(0, 0, 300))
+    expected = path_block(draws, RowRange(0, 0, 300))
     monkeypatch.setattr(path, "TILE_VALUES", 100)
-    np.testing.assert_array_equal(path_block(draws, Rows(0, 0, 300)), expected)
+    np.testing.assert_array_equal(path_block(draws, RowRange(0, 0, 300)), expected)
 
 
 def test_a_long_way_to_the_target_needs_room_for_three_tiles() -> None:
@@ -98,7 +98,7 @@ def test_a_long_way_to_the_target_needs_room_for_three_tiles() -> None:
 
 def test_rows_of_a_block_run_upwards() -> None:
     with pytest.raises(ValueError, match="upwards"):
-        Rows(0, 3, 2)
+        RowRange(0, 3, 2)
 
 
 class Recording(Mapping[int, bytes]):
@@ -125,7 +125,7 @@ def test_coefficients_that_are_zero_cost_no_draw() -> None:
     rows = coefficient_rows(variances)
     for target in (0, 50, 199):
         recording = Recording(keys)
-        path_block(PathDraws(history, target, recording, 1), Rows(0, 0, 2))
+        path_block(PathDraws(history, target, recording, 1), RowRange(0, 0, 2))
         assert recording.asked == set(np.flatnonzero(rows[target]).tolist())
 
 
@@ -142,10 +142,10 @@ def test_a_block_at_hand_is_the_answer_itself() -> None:
     variances, keys = random_history(3, 5)
     block = np.zeros((1, 4))
     draws = PathDraws(bridges(variances), 1, keys, 1)
-    assert path_block(draws, Rows(0, 0, 4), {1: block}) is block
+    assert path_block(draws, RowRange(0, 0, 4), {1: block}) is block
 
 
 def test_a_missing_key_is_not_replaced_by_anything() -> None:
     variances, _ = random_history(3, 6)
     with pytest.raises(KeyError):
-        path_block(PathDraws(bridges(variances), 1, {}, 1), Rows(0, 0, 4))
+        path_block(PathDraws(bridges(variances), 1, {}, 1), RowRange(0, 0, 4))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.numerics.copies.grid import grid_exponents
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import PathDraws, Rows, bridges, path_block, standard_normals
+from app.numerics.copies.path import PathDraws, RowRange, bridges, path_block, standard_normals
 from app.numerics.copies.perturbation import perturbed
 from app.numerics.covariances import covariance_factor
 
@@ -47,9 +47,9 @@ def setting() -> Setting:
     corner_wave, independent = np.empty((2, LEVELS, 2, ROWS))
     for i, variance in enumerate(variances):
         exponents = grid_exponents(np.diag(L @ L.T), variance)
-        path = path_block(PathDraws(history, i, keys, 2), Rows(0, 0, ROWS))
+        path = path_block(PathDraws(history, i, keys, 2), RowRange(0, 0, ROWS))
         corner_wave[i] = perturbed(X, path, L, exponents)
-        alone = math.sqrt(variance) * standard_normals(keys[i], Rows(0, 0, ROWS), 2)
+        alone = math.sqrt(variance) * standard_normals(keys[i], RowRange(0, 0, ROWS), 2)
         independent[i] = perturbed(X, alone, L, exponents)
     return Setting(X, variances, corner_wave, independent)
 

@@ -203,7 +203,7 @@ def test_compiled_records_are_those_of_the_definition(monkeypatch: pytest.Monkey
     own, pool = marked(BLOCK_ROWS + 900), marked_pool(777)
     own[::7, 1] = UNLISTED
     made = []
-    for using in (steps.Compiled(), definition):
+    for using in (steps.CompiledSteps(), definition):
         monkeypatch.setattr(steps, "_in_use", [using])
         made += [shown_records(own, pool, a, start=5) for a in LEVELS]
     for compiled, defined in zip(made[: len(LEVELS)], made[len(LEVELS) :], strict=True):
@@ -216,7 +216,7 @@ def test_compiled_records_are_those_of_the_definition(monkeypatch: pytest.Monkey
 def test_compiled_records_that_differ_are_not_used(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    wrong = steps.Compiled()
+    wrong = steps.CompiledSteps()
     monkeypatch.setattr(wrong, name, off_by_one(getattr(wrong, name)))
     assert not steps.agree(wrong, definition)
 

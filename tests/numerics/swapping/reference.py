@@ -7,12 +7,14 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, milp
 
-from app.numerics.swapping.problem import Problem
+from app.numerics.swapping.problem import SwapProblem
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def solved_as_integer_program(problem: Problem, deviation: int | None = None) -> tuple[int, float]:
+def solved_as_integer_program(
+    problem: SwapProblem, deviation: int | None = None
+) -> tuple[int, float]:
     """Deviation (the smallest unless given) and the smallest Σ d, with one binary per record and value."""
     n, categories = problem.posterior.shape
     cost = problem.posterior[np.arange(n), problem.home][:, None] - problem.posterior
@@ -55,7 +57,7 @@ def solved_as_integer_program(problem: Problem, deviation: int | None = None) ->
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> Problem:
+def problems(draw: st.DrawFn) -> SwapProblem:
     """Up to 12 records and 4 categories; posteriors with and without ties; groups alike or not."""
     categories = draw(st.integers(2, 4))
     weight = draw(st.sampled_from([st.integers(0, 2), st.integers(0, 1_000)]))
@@ -81,7 +83,7 @@ def problems(draw: st.DrawFn) -> Problem:
         for _ in range(size):
             add(shared, number, weights if alike else draw(rows))
         quota.append(draw(st.integers(1, size - 1)))
-    return Problem(
+    return SwapProblem(
         np.array(home, dtype=np.int64),
         np.array(posterior).reshape(len(home), categories),
         np.array(group, dtype=np.int64),

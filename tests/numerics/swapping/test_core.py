@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from app.numerics.swapping.classes import classes_of
 from app.numerics.swapping.dual import best_response, response
 from app.numerics.swapping.optimal import best_within, slacks
-from app.numerics.swapping.problem import Problem, smallest_deviation
+from app.numerics.swapping.problem import SwapProblem, smallest_deviation
 from tests.numerics.swapping.reference import problems, solved_as_integer_program
 
 
 @settings(deadline=None, max_examples=60)
 @given(problems(), st.integers(0, 2**32 - 1))
-def test_phi_is_a_bound_at_any_prices(problem: Problem, seed: int) -> None:
+def test_phi_is_a_bound_at_any_prices(problem: SwapProblem, seed: int) -> None:
     assume(len(problem.home))
     classes = classes_of(problem)
     deviation, best = solved_as_integer_program(problem)
@@ -27,7 +27,7 @@ def test_phi_is_a_bound_at_any_prices(problem: Problem, seed: int) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(problems())
-def test_every_class_has_an_option_without_slack_and_none_below(problem: Problem) -> None:
+def test_every_class_has_an_option_without_slack_and_none_below(problem: SwapProblem) -> None:
     assume(len(problem.home))
     classes = classes_of(problem)
     slack = slacks(classes, best_response(classes, smallest_deviation(problem)))
@@ -41,7 +41,7 @@ def test_every_class_has_an_option_without_slack_and_none_below(problem: Problem
 def test_a_window_without_a_choice_says_so() -> None:
     # Two of three must change; at these prices only the first two want to, both to category 2.
     posterior = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
-    problem = Problem(np.array([0, 1, 2]), posterior, np.zeros(3, np.int64), np.array([2]))
+    problem = SwapProblem(np.array([0, 1, 2]), posterior, np.zeros(3, np.int64), np.array([2]))
     classes = classes_of(problem)
     at = response(classes, 0, np.zeros(3))
     slack = slacks(classes, at)

@@ -8,13 +8,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from app.numerics.swapping.optimal import optimal_values
-from app.numerics.swapping.problem import Problem, deviation, objective, smallest_deviation
+from app.numerics.swapping.problem import SwapProblem, deviation, objective, smallest_deviation
 from app.numerics.swapping.published import first_values, swept_values
 from papers.li2004 import example
 from tests.numerics.swapping.reference import problems, solved_as_integer_program
 
 
-def random_problem(n: int, categories: int, seed: int, *, in_groups: float = 0.2) -> Problem:
+def random_problem(n: int, categories: int, seed: int, *, in_groups: float = 0.2) -> SwapProblem:
     """n records with distinct posteriors, some of them in pairs that share one."""
     rng = np.random.default_rng(seed)
     weight = rng.gamma(1.0, size=(n, categories)) + 1e-3
@@ -26,7 +26,7 @@ def random_problem(n: int, categories: int, seed: int, *, in_groups: float = 0.2
     posterior[1:paired:2], home[1:paired:2] = posterior[0:paired:2], home[0:paired:2]
     quota = np.ones(paired // 2 + 1, dtype=np.int64)
     quota[0] = (n - paired) // 2
-    return Problem(home.astype(np.int64), posterior, group, quota)
+    return SwapProblem(home.astype(np.int64), posterior, group, quota)
 
 
 def test_the_example_has_an_optimum_of_2_1353_with_gap_0() -> None:
@@ -39,7 +39,9 @@ def test_the_example_has_an_optimum_of_2_1353_with_gap_0() -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(problems(), st.sampled_from([0, 1, 3, 64]))
-def test_the_optimum_equals_that_of_an_integer_program(problem: Problem, first_core: int) -> None:
+def test_the_optimum_equals_that_of_an_integer_program(
+    problem: SwapProblem, first_core: int
+) -> None:
     smallest, best = solved_as_integer_program(problem) if len(problem.home) else (0, 0.0)
     optimum = optimal_values(problem, np.random.default_rng(0), first_core=first_core)
     assert smallest_deviation(problem) == smallest
@@ -51,7 +53,7 @@ def test_the_optimum_equals_that_of_an_integer_program(problem: Problem, first_c
 
 @settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 6))
-def test_the_optimum_uses_the_deviation_that_it_is_allowed(problem: Problem, more: int) -> None:
+def test_the_optimum_uses_the_deviation_that_it_is_allowed(problem: SwapProblem, more: int) -> None:
     assume(len(problem.home))
     allowed = smallest_deviation(problem) + more
     _, best = solved_as_integer_program(problem, allowed)
@@ -63,7 +65,7 @@ def test_the_optimum_uses_the_deviation_that_it_is_allowed(problem: Problem, mor
 
 @settings(max_examples=40, deadline=None)
 @given(problems())
-def test_every_group_changes_exactly_its_quota(problem: Problem) -> None:
+def test_every_group_changes_exactly_its_quota(problem: SwapProblem) -> None:
     values = optimal_values(problem, np.random.default_rng(0)).values
     changes = np.bincount(problem.group, problem.changed(values), len(problem.quota))
     assert changes.tolist() == problem.quota.tolist()
@@ -85,7 +87,9 @@ def test_larger_problems_are_proven_optimal_and_never_above_the_published_method
 def test_records_that_are_all_alike_are_solved_at_once() -> None:
     # A key among the attributes makes every posterior certain and every change cost 1.
     home = np.repeat(np.arange(4), 5_000)
-    problem = Problem(home, np.eye(4)[home], np.zeros(20_000, dtype=np.int64), np.array([9_999]))
+    problem = SwapProblem(
+        home, np.eye(4)[home], np.zeros(20_000, dtype=np.int64), np.array([9_999])
+    )
     optimum = optimal_values(problem, np.random.default_rng(0))
     assert optimum.objective == 9_999
     assert optimum.gap == 0
@@ -94,7 +98,7 @@ def test_records_that_are_all_alike_are_solved_at_once() -> None:
 
 def test_which_of_several_alike_records_change_is_drawn() -> None:
     home = np.repeat(np.arange(2), 50)
-    problem = Problem(home, np.eye(2)[home], np.zeros(100, dtype=np.int64), np.array([50]))
+    problem = SwapProblem(home, np.eye(2)[home], np.zeros(100, dtype=np.int64), np.array([50]))
     drawn = [optimal_values(problem, np.random.default_rng(seed)).values for seed in range(3)]
     assert not np.array_equal(drawn[0], drawn[1])
     repeated = optimal_values(problem, np.random.default_rng(2)).values
@@ -103,14 +107,18 @@ def test_which_of_several_alike_records_change_is_drawn() -> None:
 
 def test_an_integral_marginal_that_needs_fractions_is_not_promised() -> None:
     # Three records of three categories, one must change: thirds would keep the marginal.
-    problem = Problem(np.arange(3), np.full((3, 3), 1 / 3), np.zeros(3, np.int64), np.array([1]))
+    problem = SwapProblem(
+        np.arange(3), np.full((3, 3), 1 / 3), np.zeros(3, np.int64), np.array([1])
+    )
     optimum = optimal_values(problem, np.random.default_rng(0))
     assert optimum.deviation == 2
     assert optimum.gap == 0
 
 
 def test_a_deviation_below_the_smallest_is_misuse() -> None:
-    problem = Problem(np.arange(3), np.full((3, 3), 1 / 3), np.zeros(3, np.int64), np.array([1]))
+    problem = SwapProblem(
+        np.arange(3), np.full((3, 3), 1 / 3), np.zeros(3, np.int64), np.array([1])
+    )
     with pytest.raises(ValueError, match="deviation"):
         optimal_values(problem, np.random.default_rng(0), deviation=0)
 
@@ -118,14 +126,14 @@ def test_a_deviation_below_the_smallest_is_misuse() -> None:
 def test_without_identifiable_records_there_is_nothing_to_do() -> None:
     nobody = np.empty(0, dtype=np.int64)
     optimum = optimal_values(
-        Problem(nobody, np.empty((0, 3)), nobody, np.array([0])), np.random.default_rng(0)
+        SwapProblem(nobody, np.empty((0, 3)), nobody, np.array([0])), np.random.default_rng(0)
     )
     assert (len(optimum.values), optimum.objective, optimum.gap) == (0, 0.0, 0.0)
 
 
 @settings(max_examples=40, deadline=None)
 @given(problems())
-def test_when_the_core_is_too_large_the_gap_is_admitted(problem: Problem) -> None:
+def test_when_the_core_is_too_large_the_gap_is_admitted(problem: SwapProblem) -> None:
     assume(len(problem.home))
     _, best = solved_as_integer_program(problem)
     with pytest.MonkeyPatch.context() as patch:

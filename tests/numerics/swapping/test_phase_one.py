@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.numerics.swapping.problem import Problem, smallest_deviation
+from app.numerics.swapping.problem import SwapProblem, smallest_deviation
 from app.numerics.swapping.published import category_moves, first_values
 from papers.li2004 import example
 from tests.numerics.swapping.reference import problems
@@ -33,7 +33,7 @@ def test_moves_are_as_many_as_demanded_and_deviate_as_little_as_possible(
     assert np.all(moves.sum(axis=1) <= available)
     assert np.all(np.diag(moves) == 0)
     home = np.repeat(np.arange(len(available)), available)
-    alone = Problem(
+    alone = SwapProblem(
         home, np.zeros((len(home), len(available))), np.zeros_like(home), np.array([changes])
     )
     assert off_balance(moves) == smallest_deviation(alone)
@@ -46,7 +46,7 @@ def test_an_odd_number_of_flips_is_off_by_two() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(problems(), st.integers(0, 2**32 - 1))
-def test_every_group_changes_exactly_its_quota(problem: Problem, seed: int) -> None:
+def test_every_group_changes_exactly_its_quota(problem: SwapProblem, seed: int) -> None:
     values = first_values(problem, np.random.default_rng(seed))
     changes = np.bincount(problem.group, problem.changed(values), len(problem.quota))
     assert changes.tolist() == problem.quota.tolist()

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from app.numerics.arrays import IntArray
 from app.numerics.swapping import published
-from app.numerics.swapping.problem import Problem, objective
+from app.numerics.swapping.problem import SwapProblem, objective
 from app.numerics.swapping.published import (
     CHANGED,
     KEPT,
     MEMBER,
-    Kind,
+    PublishedMethod,
     admissible,
     first_values,
     swept_values,
@@ -25,7 +25,7 @@ from papers.li2004 import PHASE_ONE, example
 from tests.numerics.swapping.reference import problems
 
 
-def paper_start() -> tuple[Problem, IntArray]:
+def paper_start() -> tuple[SwapProblem, IntArray]:
     """The example after the phase I of table 3."""
     _, _, found, problem = example()
     records = np.flatnonzero(found.status)
@@ -49,10 +49,10 @@ def test_the_example_reaches_2_4237_from_every_draw_of_phase_one(seed: int) -> N
     assert objective(problem, values) == pytest.approx(2.4237, abs=6e-5)
 
 
-def kinds(categories: int) -> list[Kind]:
+def kinds(categories: int) -> list[PublishedMethod]:
     pairs = list(itertools.product(range(categories), repeat=2))
-    return [Kind(KEPT, a, a) for a in range(categories)] + [
-        Kind(set_, a, b) for set_ in (CHANGED, MEMBER) for a, b in pairs if a != b
+    return [PublishedMethod(KEPT, a, a) for a in range(categories)] + [
+        PublishedMethod(set_, a, b) for set_ in (CHANGED, MEMBER) for a, b in pairs if a != b
     ]
 
 
@@ -67,15 +67,15 @@ def test_a_swap_is_admissible_exactly_when_every_quota_still_holds() -> None:
         assert admissible(first, second) == (keeps_quotas and first.value != second.value)
 
 
-def plainly_swept(problem: Problem, values: IntArray) -> IntArray:
+def plainly_swept(problem: SwapProblem, values: IntArray) -> IntArray:
     """Table 2, steps 3 and 4, with a list of all pairs."""
     values = values.copy()
     posterior = problem.posterior
 
-    def kind(i: int) -> Kind:
+    def kind(i: int) -> PublishedMethod:
         kept = values[i] == problem.home[i]
         set_ = MEMBER if problem.group[i] else KEPT if kept else CHANGED
-        return Kind(set_, int(problem.home[i]), int(values[i]))
+        return PublishedMethod(set_, int(problem.home[i]), int(values[i]))
 
     movable = [
         i for i in range(len(values)) if not problem.group[i] or values[i] != problem.home[i]
@@ -97,13 +97,13 @@ def plainly_swept(problem: Problem, values: IntArray) -> IntArray:
                 reset |= {i, j}
 
 
-def distinct_problem(seed: int) -> Problem:
+def distinct_problem(seed: int) -> SwapProblem:
     rng = np.random.default_rng(seed)
     posterior = rng.dirichlet(np.ones(5), size=40)
     home = rng.integers(0, 5, 40)
     group = np.concatenate([np.zeros(28), np.repeat(np.arange(1, 5), 3)]).astype(np.int64)
     home[28:] = np.repeat(home[28::3], 3)
-    return Problem(home, posterior, group, np.array([14, 1, 2, 1, 1]))
+    return SwapProblem(home, posterior, group, np.array([14, 1, 2, 1, 1]))
 
 
 @pytest.mark.parametrize("held", [1, 7, 10_000])
@@ -120,7 +120,7 @@ def test_the_sweep_is_the_published_one_however_short_the_list_in_memory(
 @settings(deadline=None, max_examples=60)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_a_sweep_keeps_quotas_and_marginal_and_never_raises_the_objective(
-    problem: Problem, seed: int
+    problem: SwapProblem, seed: int
 ) -> None:
     first = first_values(problem, np.random.default_rng(seed))
     second = swept_values(problem, first)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.numerics.swapping.classes import classes_of
 from app.numerics.swapping.dual import cheapest_changes, weighted_order_statistic
-from app.numerics.swapping.problem import Problem
+from app.numerics.swapping.problem import SwapProblem
 from tests.numerics.swapping.reference import problems
 
 
@@ -29,7 +29,7 @@ def test_the_order_statistic_is_that_of_the_repeated_values(
 
 @settings(deadline=None)
 @given(problems(), st.integers(0, 2**32 - 1))
-def test_every_group_takes_its_cheapest(problem: Problem, seed: int) -> None:
+def test_every_group_takes_its_cheapest(problem: SwapProblem, seed: int) -> None:
     if not len(problem.home):
         return
     classes = classes_of(problem)

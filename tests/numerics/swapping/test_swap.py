@@ -12,7 +12,7 @@ from app.numerics.arrays import IntArray
 from app.numerics.swapping import swap as swap_module
 from app.numerics.swapping.identifiability import COLLECTIVE, UNIDENTIFIABLE, UNIQUE
 from app.numerics.swapping.problem import GroupQuota
-from app.numerics.swapping.swap import Method, Policy, swapped, swapped_in_turn
+from app.numerics.swapping.swap import Method, SwapPolicy, swapped, swapped_in_turn
 from papers.li2004 import example
 
 methods = st.sampled_from(["optimal", "greedy", "random"])
@@ -37,7 +37,7 @@ def test_what_every_swap_keeps(
     seed: int,
 ) -> None:
     hidden, known = table
-    policy = Policy(proportion, method, GroupQuota(number))
+    policy = SwapPolicy(proportion, method, GroupQuota(number))
     swap = swapped(hidden, known, known, policy, np.random.default_rng(seed))
     moved = swap.values != hidden
     # Unidentifiable records are never changed.
@@ -59,7 +59,7 @@ def test_what_every_swap_keeps(
 def test_the_same_seed_gives_the_same_swap() -> None:
     hidden, known, _, _ = example()
     for method in ("optimal", "greedy", "random"):
-        policy = Policy(method=method)
+        policy = SwapPolicy(method=method)
         first, second = (
             swapped(hidden, known, known, policy, np.random.default_rng(3)) for _ in range(2)
         )
@@ -68,7 +68,7 @@ def test_the_same_seed_gives_the_same_swap() -> None:
 
 def test_greedy_tells_the_objective_after_each_phase() -> None:
     hidden, known, _, _ = example()
-    swap = swapped(hidden, known, known, Policy(method="greedy"), np.random.default_rng(0))
+    swap = swapped(hidden, known, known, SwapPolicy(method="greedy"), np.random.default_rng(0))
     assert swap.phase_one is not None
     assert swap.phase_one >= swap.objective == pytest.approx(2.4237, abs=6e-5)
     assert swap.gap is None
@@ -79,8 +79,8 @@ def test_a_second_confidential_attribute_follows_the_first_as_swapped() -> None:
     known = [np.arange(600) // 2 % 60, rng.integers(0, 5, 600)]
     first = rng.integers(0, 3, 600)
     second = (first + (rng.random(600) < 0.05)) % 3  # nearly the same as the first
-    one, two = swapped_in_turn([first, second], known, Policy(), np.random.default_rng(1))
-    apart = swapped(second, known, known, Policy(), np.random.default_rng(1))
+    one, two = swapped_in_turn([first, second], known, SwapPolicy(), np.random.default_rng(1))
+    apart = swapped(second, known, known, SwapPolicy(), np.random.default_rng(1))
     both = np.mean(one.values == two.values)
     assert both > np.mean(one.values == apart.values) + 0.05
     # Both are identified by the known attributes alone.
@@ -90,7 +90,7 @@ def test_a_second_confidential_attribute_follows_the_first_as_swapped() -> None:
 def test_nothing_identifiable_leaves_the_table_as_it_is() -> None:
     hidden, known = np.array([0, 1, 2, 0]), [np.zeros(4, dtype=np.int64)]
     for method in ("optimal", "greedy", "random"):
-        swap = swapped(hidden, known, known, Policy(method=method), np.random.default_rng(0))
+        swap = swapped(hidden, known, known, SwapPolicy(method=method), np.random.default_rng(0))
         assert swap.values.tolist() == hidden.tolist()
         assert (swap.changed, swap.objective, swap.deviation) == (0, 0.0, 0)
 
@@ -98,28 +98,28 @@ def test_nothing_identifiable_leaves_the_table_as_it_is() -> None:
 def test_flipping_every_value_is_refused() -> None:
     hidden, known = np.array([0, 1, 0, 1]), [np.arange(4)]
     with pytest.raises(InvalidParameter) as caught:
-        swapped(hidden, known, known, Policy(1.0), np.random.default_rng(0))
+        swapped(hidden, known, known, SwapPolicy(1.0), np.random.default_rng(0))
     assert caught.value.fields["parameter"] == "proportion"
 
 
 @pytest.mark.parametrize("proportion", [0.0, -0.1, 1.1, float("nan")])
 def test_a_proportion_outside_0_to_1_is_refused(proportion: float) -> None:
     with pytest.raises(InvalidParameter):
-        Policy(proportion)
+        SwapPolicy(proportion)
 
 
 def test_a_constant_attribute_is_refused() -> None:
     with pytest.raises(InvalidTable):
-        swapped(np.zeros(3, np.int64), [np.arange(3)], [], Policy(), np.random.default_rng(0))
+        swapped(np.zeros(3, np.int64), [np.arange(3)], [], SwapPolicy(), np.random.default_rng(0))
 
 
 def test_problems_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden, known = np.arange(9) % 3, [np.arange(9)]
     monkeypatch.setattr(swap_module, "LARGEST_GREEDY", 8)
     with pytest.raises(InvalidParameter):
-        swapped(hidden, known, known, Policy(method="greedy"), np.random.default_rng(0))
+        swapped(hidden, known, known, SwapPolicy(method="greedy"), np.random.default_rng(0))
     for limit, value in (("LARGEST_PROBLEM", 26), ("MOST_CATEGORIES", 2)):
         with monkeypatch.context() as patch:
             patch.setattr(swap_module, limit, value)
             with pytest.raises(InvalidTable):
-                swapped(hidden, known, known, Policy(), np.random.default_rng(0))
+                swapped(hidden, known, known, SwapPolicy(), np.random.default_rng(0))

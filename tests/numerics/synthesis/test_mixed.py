@@ -11,7 +11,7 @@ from scipy import stats
 from app.errors import InvalidTable
 from app.numerics.synthesis.columns.latent import augmented, category_orders
 from app.numerics.synthesis.methods import METHODS
-from app.numerics.synthesis.mixed import Rule, enforced, rule_of, synthesised
+from app.numerics.synthesis.mixed import LatentRule, enforced, rule_of, synthesised
 from app.numerics.tables import MixedTable
 from app.numerics.utility.reappearance import units
 from tests.numerics.utility.reappearing import reappearance
@@ -264,7 +264,7 @@ def test_a_single_value_late_in_the_column_counts() -> None:
 
 
 def test_values_are_rounded_and_kept_within_bounds() -> None:
-    rule = Rule(0.0, 10.0, 1)
+    rule = LatentRule(0.0, 10.0, 1)
     np.testing.assert_array_equal(
         enforced(np.array([-3.0, 0.04, 5.55, 9.96, 99.0]), rule), [0.0, 0.0, 5.6, 10.0, 10.0]
     )

@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
-from app.numerics.tracing import SLOTS, WIDTH, Share, free_slot, matched_rows, shares, slot_variance
+from app.numerics.tracing import (
+    SLOTS,
+    WIDTH,
+    RecipientShare,
+    free_slot,
+    matched_rows,
+    shares,
+    slot_variance,
+)
 
 Matrix = NDArray[np.float64]
 
@@ -37,7 +45,9 @@ class Shared:
     def rows(self, count: int) -> NDArray[np.intp]:
         return self.rng.choice(ROWS, count, replace=False)
 
-    def traced(self, found: Matrix, columns: tuple[int, ...] = (0, 1, 2, 3, 4)) -> list[Share]:
+    def traced(
+        self, found: Matrix, columns: tuple[int, ...] = (0, 1, 2, 3, 4)
+    ) -> list[RecipientShare]:
         noise = V * self.S[np.ix_(columns, columns)]
         copies = [copy[:, columns] for copy in self.copies]
         matches = matched_rows(found, copies[0], noise)
@@ -52,7 +62,7 @@ def shared() -> Shared:
     return Shared()
 
 
-def named(told: list[Share]) -> set[int]:
+def named(told: list[RecipientShare]) -> set[int]:
     return {place for place, one in enumerate(told) if one.error_chance < 1e-3}
 
 

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.tables import MixedTable
-from app.numerics.utility.reappearance import Share, equal_records, nearest_distances
+from app.numerics.utility.reappearance import ReappearanceShare, equal_records, nearest_distances
 
 
 @dataclass(frozen=True)
 class Reappearance:
     """The share of records with an equal, and with a near, record in the release."""
 
-    exactly: Share
-    within_distance: Share
+    exactly: ReappearanceShare
+    within_distance: ReappearanceShare
     median_distance: float
 
 
@@ -27,6 +27,6 @@ def reappearance(
     nearest = nearest_distances(records, released, deviation=deviation)
     return Reappearance(
         equal_records(records, released),
-        Share(int((nearest <= distance).sum()), records.records),
+        ReappearanceShare(int((nearest <= distance).sum()), records.records),
         float(np.median(nearest)),
     )

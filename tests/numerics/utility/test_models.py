@@ -7,14 +7,14 @@ import pytest
 
 from app.numerics.tables import MixedTable
 from app.numerics.utility.models import (
-    Score,
+    PredictionScore,
     halves,
     regression_score,
     regression_target,
     tree_score,
     tree_target,
 )
-from app.numerics.utility.prediction import Target
+from app.numerics.utility.prediction import PredictionTarget
 
 ROWS = 4_000
 
@@ -30,7 +30,7 @@ def linked(seed: int = 0) -> MixedTable:
     return MixedTable(np.stack([x, y], axis=1), codes, (2, 2))
 
 
-def scored(score: Score | None) -> float:
+def scored(score: PredictionScore | None) -> float:
     assert score is not None
     return score.score
 
@@ -51,7 +51,7 @@ def test_a_regression_has_the_determination_of_theory() -> None:
 def test_a_tree_learns_the_class_and_nothing_from_shuffled_rows() -> None:
     table = linked()
     rows = halves(ROWS, np.random.default_rng(1))
-    target = Target("categorical", 1)
+    target = PredictionTarget("categorical", 1)
     assert scored(tree_score(table, table, target, rows, 0)) > 0.97
     # The mean of several: a tree that learnt noise errs for whole groups of rows at once.
     lost = []
@@ -61,7 +61,7 @@ def test_a_tree_learns_the_class_and_nothing_from_shuffled_rows() -> None:
         copy = MixedTable(table.numeric, codes, table.categories)
         lost.append(scored(tree_score(table, copy, target, rows, 0)))
     assert np.mean(lost) == pytest.approx(0.5, abs=0.1)
-    number = tree_score(table, table, Target("numeric", 1), rows, 0)
+    number = tree_score(table, table, PredictionTarget("numeric", 1), rows, 0)
     assert number is not None
     assert (number.measure, number.constant) == ("R²", 0.0)
     assert number.score > 0.7
@@ -74,9 +74,9 @@ def test_targets_are_the_number_told_best_and_the_last_class() -> None:
         np.column_stack([rng.normal(size=ROWS), table.numeric]), table.codes, table.categories
     )
     assert regression_target(with_noise) in (1, 2)  # either tells the other
-    assert tree_target(with_noise) == Target("categorical", 1)
+    assert tree_target(with_noise) == PredictionTarget("categorical", 1)
     many = MixedTable(table.numeric, np.arange(ROWS, dtype=np.intp)[:, None], (ROWS,))
-    assert tree_target(many) == Target("numeric", 1)
+    assert tree_target(many) == PredictionTarget("numeric", 1)
     alone = MixedTable(table.numeric[:, :1], np.empty((ROWS, 0), dtype=np.intp), ())
     assert regression_target(alone) is None
 
@@ -85,4 +85,4 @@ def test_too_few_rows_or_one_answer_give_no_score() -> None:
     table = linked().taken(np.arange(60))
     rows = halves(60, np.random.default_rng(1))
     assert regression_score(table, table, 1, rows) is None
-    assert tree_score(table, table, Target("categorical", 1), rows, 0) is None
+    assert tree_score(table, table, PredictionTarget("categorical", 1), rows, 0) is None

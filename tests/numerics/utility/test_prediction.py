@@ -9,7 +9,7 @@ import pytest
 
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import (
-    Target,
+    PredictionTarget,
     train_on_release_test_on_original,
 )
 
@@ -36,7 +36,7 @@ def test_a_release_of_the_same_distribution_trains_as_well_and_noise_does_not(
     kind: Literal["numeric", "categorical"], position: int, constant: float
 ) -> None:
     original = records(600, 1)
-    target = Target(kind, position)
+    target = PredictionTarget(kind, position)
     good = train_on_release_test_on_original(
         original, records(600, 2), target, np.random.default_rng(3)
     )
@@ -55,7 +55,7 @@ def test_missing_cells_are_features_and_records_without_the_target_are_left_out(
     original.numeric[:50, 0] = np.nan
     original.codes[50:100, 0] = -1
     scores = train_on_release_test_on_original(
-        original, original, Target("categorical", 0), np.random.default_rng(6)
+        original, original, PredictionTarget("categorical", 0), np.random.default_rng(6)
     )
     assert scores.tested_records == 105
 
@@ -65,5 +65,5 @@ def test_a_single_class_is_misuse() -> None:
     table.codes[:] = 0
     with pytest.raises(ValueError, match="two answers"):
         train_on_release_test_on_original(
-            table, table, Target("categorical", 0), np.random.default_rng(8)
+            table, table, PredictionTarget("categorical", 0), np.random.default_rng(8)
         )

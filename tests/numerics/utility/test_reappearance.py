@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from app.numerics.tables import MixedTable
-from app.numerics.utility.reappearance import Share, nearest_distances, units
+from app.numerics.utility.reappearance import ReappearanceShare, nearest_distances, units
 from tests.numerics.utility.reappearing import reappearance
 
 
@@ -85,7 +85,7 @@ def test_units_are_standard_deviations_of_what_is_present() -> None:
 def test_the_interval_is_wilsons() -> None:
     for count, total in ((0, 10), (3, 40), (40, 40)):
         expected = stats.binomtest(count, total).proportion_ci(method="wilson")
-        assert Share(count, total).interval == pytest.approx(
+        assert ReappearanceShare(count, total).interval == pytest.approx(
             (expected.low, expected.high), abs=1e-12
         )
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import InvalidParameter
 from app.service.attacks.adversary import (
-    Between,
+    CopyCorrelation,
     GivenNoise,
     IndependentNoise,
     NoiseModel,
@@ -19,7 +19,7 @@ from app.service.attacks.adversary import (
 
 
 def test_one_model_stands_for_all_copies() -> None:
-    (group,) = copy_groups([ProportionalNoise(0.5)], 3, Between.INDEPENDENT, 2)
+    (group,) = copy_groups([ProportionalNoise(0.5)], 3, CopyCorrelation.INDEPENDENT, 2)
     assert group.members == (0, 1, 2)
     assert group.shape is None
     np.testing.assert_array_equal(group.between, 0.5 * np.eye(3))
@@ -27,7 +27,7 @@ def test_one_model_stands_for_all_copies() -> None:
 
 def test_corner_wave_copies_share_the_smaller_variance() -> None:
     models = [IndependentNoise(4.0), IndependentNoise(1.0)]
-    (group,) = copy_groups(models, 2, Between.CORNER_WAVE, 2)
+    (group,) = copy_groups(models, 2, CopyCorrelation.CORNER_WAVE, 2)
     np.testing.assert_array_equal(group.between, [[4, 1], [1, 1]])
     np.testing.assert_array_equal(group.shape, np.eye(2))
 
@@ -39,7 +39,7 @@ def test_copies_of_different_shape_are_groups_of_their_own() -> None:
         ProportionalNoise(2.0),
         GivenNoise(np.eye(2)),
     ]
-    groups = copy_groups(models, 4, Between.INDEPENDENT, 2)
+    groups = copy_groups(models, 4, CopyCorrelation.INDEPENDENT, 2)
     assert [group.members for group in groups] == [(0, 2), (1,), (3,)]
     np.testing.assert_array_equal(groups[1].shape, np.diag([1.0, 2.0]))
 
@@ -50,7 +50,7 @@ def test_the_first_copies_are_those_groups_without_the_others() -> None:
         GivenNoise(np.eye(2)),
         ProportionalNoise(2.0),
     ]
-    groups = copy_groups(models, 3, Between.INDEPENDENT, 2)
+    groups = copy_groups(models, 3, CopyCorrelation.INDEPENDENT, 2)
     assert [group.members for group in first_copies(groups, 1)] == [(0,)]
     assert [group.members for group in first_copies(groups, 2)] == [(0,), (1,)]
     np.testing.assert_array_equal(first_copies(groups, 3)[0].between, groups[0].between)

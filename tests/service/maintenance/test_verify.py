@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from app.service.maintenance.verify import Verified, verify
+from app.service.maintenance.verify import VerificationReport, verify
 from app.store.database.engine import writing
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register
@@ -49,7 +49,7 @@ def service(furnished: Path, tmp_path: Path) -> Iterator[Service]:
     service.close()
 
 
-def verified(service: Service, *, quick: bool = False) -> Verified:
+def verified(service: Service, *, quick: bool = False) -> VerificationReport:
     return verify(service.app.state.resources, quiet, quick=quick)
 
 

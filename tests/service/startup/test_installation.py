@@ -136,14 +136,14 @@ def test_the_store_and_the_master_key_are_enough_to_read_rows(tmp_path: Path) ->
     from app.service.startup.installation import opened_vault
     from app.store.blobs.store import BlobStore
     from app.store.database.installation import Installation
-    from app.store.vault import Mark
+    from app.store.vault import StoreMark
 
     url, home = f"sqlite:///{tmp_path}/one.sqlite", tmp_path / "home"
     service = Service(url, home, MASTER_KEY=OLD)
     register(service.client(), mixed_table(50))
     service.close()
     place = place_at(str(home / "blobs"))
-    mark = Mark.read(place.mark() or b"")
+    mark = StoreMark.read(place.mark() or b"")
     vault = opened_vault(Installation(mark.installation, mark.wrapped_key), [bytes.fromhex(OLD)])
     store = BlobStore(place, vault)
     (name,) = store.place.names()

@@ -8,7 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from app.model import Limits
-from app.service.synthesis.report import MethodComparison, MethodName, Standing, Wishes
+from app.service.synthesis.report import (
+    MethodComparison,
+    MethodName,
+    MethodStanding,
+    SynthesisParams,
+)
 from app.service.synthesis.synthesise import recommendation, synthesise
 
 
@@ -16,10 +21,10 @@ def compared(**areas: tuple[float, float]) -> list[MethodComparison]:
     """Methods with their membership area and two-sample area."""
     rng = np.random.default_rng(1)
     table = pa.table({name: rng.normal(size=12) for name in "ab"})
-    report = synthesise(table, MethodName.NORMAL, Wishes(seed=1), Limits()).report
+    report = synthesise(table, MethodName.NORMAL, SynthesisParams(seed=1), Limits()).report
     return [
         MethodComparison(
-            name, replace(report, standing=Standing(told_apart, membership, "a", None)), None
+            name, replace(report, standing=MethodStanding(told_apart, membership, "a", None)), None
         )
         for name, (membership, told_apart) in areas.items()
     ]

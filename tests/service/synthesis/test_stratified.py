@@ -9,7 +9,7 @@ import pytest
 from app.errors import InvalidParameter
 from app.model import Limits
 from app.numerics.synthesis.leakage import leakage
-from app.service.synthesis.report import InnerName, MethodName, Wishes
+from app.service.synthesis.report import InnerName, MethodName, SynthesisParams
 from app.service.synthesis.synthesise import Synthetic, synthesise
 
 LIMITS = Limits()
@@ -35,7 +35,7 @@ def households(n: int = 240, seed: int = 1) -> pa.Table:
 
 
 def stratified(table: pa.Table, **wishes: object) -> Synthetic:
-    wished = Wishes(seed=1, **wishes)  # type: ignore[arg-type]
+    wished = SynthesisParams(seed=1, **wishes)  # type: ignore[arg-type]
     return synthesise(table, MethodName.STRATIFIED, wished, LIMITS)
 
 
@@ -144,7 +144,7 @@ def test_the_report_says_where_the_method_stands() -> None:
     assert standing.membership_area is not None
     assert 0.4 < standing.membership_area < 0.7
     assert standing.target == "city"
-    hybrid = synthesise(households(400), MethodName.HYBRID, Wishes(seed=1), LIMITS).report
+    hybrid = synthesise(households(400), MethodName.HYBRID, SynthesisParams(seed=1), LIMITS).report
     assert hybrid.standing is not None
     assert hybrid.standing.target == "country"
     assert hybrid.standing.two_sample_area > standing.two_sample_area

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
-from app.service.synthesis.report import MethodName, Wishes
+from app.service.synthesis.report import MethodName, SynthesisParams
 from app.service.synthesis.synthesise import compare_methods, expected_leakage, synthesise
 from papers.experiment import SHARED_DATA
 from tests.example_tables import as_csv, census
@@ -41,7 +41,7 @@ def people(n: int = 300, seed: int = 1) -> pa.Table:
 
 @pytest.mark.parametrize("method", MethodName)
 def test_a_table_comes_back_with_its_columns_but_for_identifiers(method: MethodName) -> None:
-    made = synthesise(people(), method, Wishes(rows=120, seed=5), LIMITS)
+    made = synthesise(people(), method, SynthesisParams(rows=120, seed=5), LIMITS)
     assert made.first.column_names == ["city", "age", "income", "remark"]
     assert made.first.num_rows == 120
     assert made.first.schema.field("age").type == pa.int64()
@@ -58,19 +58,21 @@ def test_a_table_comes_back_with_its_columns_but_for_identifiers(method: MethodN
 
 
 def test_the_same_seed_gives_the_same_table_and_report_and_none_gives_a_new_one() -> None:
-    wishes = Wishes(seed=7)
+    wishes = SynthesisParams(seed=7)
     first, again = (synthesise(people(), MethodName.PRIMP, wishes, LIMITS) for _ in range(2))
     assert first.first.equals(again.first)
     assert first.report == again.report
-    chosen = synthesise(people(), MethodName.PRIMP, Wishes(), LIMITS)
-    repeated = synthesise(people(), MethodName.PRIMP, Wishes(seed=chosen.report.seed), LIMITS)
+    chosen = synthesise(people(), MethodName.PRIMP, SynthesisParams(), LIMITS)
+    repeated = synthesise(
+        people(), MethodName.PRIMP, SynthesisParams(seed=chosen.report.seed), LIMITS
+    )
     assert chosen.first.equals(repeated.first)
     assert not chosen.first.equals(first.first)
 
 
 def test_the_permuting_methods_report_their_leakage_and_the_others_have_none() -> None:
     for method in MethodName:
-        report = synthesise(people(), method, Wishes(seed=1), LIMITS).report
+        report = synthesise(people(), method, SynthesisParams(seed=1), LIMITS).report
         if method in (MethodName.PRIMP, MethodName.HYBRID):
             assert report.separation is not None
             assert report.separation.permuted == 4  # city, age, income, and which cells are missing
@@ -87,14 +89,16 @@ def test_the_permuting_methods_report_their_leakage_and_the_others_have_none() -
 
 def test_without_enforced_types_the_hybrid_keeps_the_covariance() -> None:
     table = people().select(["age", "income"])
-    made = synthesise(table, MethodName.HYBRID, Wishes(seed=1, enforce_types=False), LIMITS)
+    made = synthesise(
+        table, MethodName.HYBRID, SynthesisParams(seed=1, enforce_types=False), LIMITS
+    )
     before, after = (
         np.cov(np.array([each.column(name).to_numpy() for name in ("age", "income")]))
         for each in (table, made.first)
     )
     np.testing.assert_allclose(after, before, rtol=1e-10)
     assert made.report.utility.correlations[0].relative_bias == pytest.approx(0, abs=1e-12)
-    enforced = synthesise(table, MethodName.HYBRID, Wishes(seed=1), LIMITS).report
+    enforced = synthesise(table, MethodName.HYBRID, SynthesisParams(seed=1), LIMITS).report
     assert any("covariance" in note for note in enforced.notes)
 
 
@@ -103,21 +107,26 @@ def test_every_fallback_is_named() -> None:
     doubled = table.append_column("twice", pa.array(2 * table.column("age").to_numpy()))
     constant = doubled.append_column("one", pa.array(np.ones(300)))
     report = synthesise(
-        constant, MethodName.PRIMP, Wishes(seed=1, components=4, enforce_types=False), LIMITS
+        constant,
+        MethodName.PRIMP,
+        SynthesisParams(seed=1, components=4, enforce_types=False),
+        LIMITS,
     ).report
     assert report.rank == 2
     assert report.constant == ["one"]
     text = " ".join(report.notes)
     assert "vary in 2 directions" in text
     assert "4 components were asked for" in text
-    unused = synthesise(table, MethodName.LHS, Wishes(seed=1, components=2), LIMITS).report
+    unused = synthesise(table, MethodName.LHS, SynthesisParams(seed=1, components=2), LIMITS).report
     assert any("no components" in note for note in unused.notes)
 
 
 def test_fewer_components_tell_how_much_variance_is_kept() -> None:
     rng = np.random.default_rng(3)
     table = pa.table({name: rng.exponential(size=200) for name in "abcd"})
-    report = synthesise(table, MethodName.PRIMP, Wishes(seed=1, components=2), LIMITS).report
+    report = synthesise(
+        table, MethodName.PRIMP, SynthesisParams(seed=1, components=2), LIMITS
+    ).report
     assert report.separation is not None
     assert report.separation.variance_kept < 1
     assert any("of the variance" in note for note in report.notes)
@@ -127,7 +136,8 @@ def test_gaussian_data_say_that_the_search_did_not_converge() -> None:
     rng = np.random.default_rng(4)
     table = pa.table({f"x{i}": rng.normal(size=60) for i in range(8)})
     reports = [
-        synthesise(table, MethodName.PRIMP, Wishes(seed=seed), LIMITS).report for seed in range(4)
+        synthesise(table, MethodName.PRIMP, SynthesisParams(seed=seed), LIMITS).report
+        for seed in range(4)
     ]
     for report in reports:
         assert report.separation is not None
@@ -141,13 +151,13 @@ def test_a_category_of_one_record_is_told() -> None:
     cities = table.column("city").to_pylist()
     cities[0] = "Bern"
     single = table.set_column(2, "city", pa.array(cities, pa.large_string()))
-    notes = synthesise(single, MethodName.NORMAL, Wishes(seed=1), LIMITS).report.notes
+    notes = synthesise(single, MethodName.NORMAL, SynthesisParams(seed=1), LIMITS).report.notes
     assert any("single record" in note for note in notes)
 
 
 def test_a_target_is_scored() -> None:
     report = synthesise(
-        people(600), MethodName.HYBRID, Wishes(seed=1, target="income"), LIMITS
+        people(600), MethodName.HYBRID, SynthesisParams(seed=1, target="income"), LIMITS
     ).report
     assert report.utility.prediction is not None
     assert report.utility.prediction.trained_on_release > 0.5
@@ -155,7 +165,9 @@ def test_a_target_is_scored() -> None:
 
 def test_all_methods_are_compared_from_one_seed_and_a_refusal_is_told() -> None:
     one = people().select(["age"])
-    found = {each.method: each for each in compare_methods(one, Wishes(seed=3), LIMITS).methods}
+    found = {
+        each.method: each for each in compare_methods(one, SynthesisParams(seed=3), LIMITS).methods
+    }
     assert list(found) == [method.value for method in MethodName]
     for method in ("primp", "hybrid", "stratified"):
         assert found[method].report is None
@@ -168,13 +180,17 @@ def test_all_methods_are_compared_from_one_seed_and_a_refusal_is_told() -> None:
 @pytest.mark.parametrize("rows", [0, 11])
 def test_rows_beyond_the_limit_are_refused(rows: int) -> None:
     with pytest.raises(InvalidParameter) as refused:
-        synthesise(people(10), MethodName.NORMAL, Wishes(rows=rows), Limits(stateless_rows=10))
+        synthesise(
+            people(10), MethodName.NORMAL, SynthesisParams(rows=rows), Limits(stateless_rows=10)
+        )
     assert refused.value.fields["parameter"] == "rows"
 
 
 def test_a_table_of_identifiers_alone_is_refused() -> None:
     with pytest.raises(InvalidTable) as refused:
-        synthesise(people().select(["person_id", "remark"]), MethodName.PRIMP, Wishes(), LIMITS)
+        synthesise(
+            people().select(["person_id", "remark"]), MethodName.PRIMP, SynthesisParams(), LIMITS
+        )
     assert refused.value.fields == {"left_out": ["person_id"], "empty": ["remark"]}
 
 
@@ -196,7 +212,7 @@ def test_a_census_is_synthesised_whole_and_stays_useful(table: str) -> None:
             for name in read.column_names
         }
     )
-    made = synthesise(adult, MethodName.HYBRID, Wishes(seed=1, target="income"), LIMITS)
+    made = synthesise(adult, MethodName.HYBRID, SynthesisParams(seed=1, target="income"), LIMITS)
     assert made.first.column_names == adult.column_names
     assert made.report.missing_patterns > 1
     for column in made.report.utility.columns:
@@ -240,7 +256,7 @@ def small_tables(draw: st.DrawFn) -> pa.Table:
 def test_any_small_table_is_synthesised_within_its_bounds_or_refused(
     table: pa.Table, method: MethodName, rows: int | None, components: int | None
 ) -> None:
-    wishes = Wishes(rows=rows, components=components, seed=1)
+    wishes = SynthesisParams(rows=rows, components=components, seed=1)
     try:
         made = synthesise(table, method, wishes, LIMITS)
     except (InvalidTable, InvalidParameter):
@@ -257,5 +273,5 @@ def test_any_small_table_is_synthesised_within_its_bounds_or_refused(
 
 
 def test_a_table_too_small_to_halve_has_no_control() -> None:
-    report = synthesise(people(12), MethodName.NORMAL, Wishes(seed=1), LIMITS).report
+    report = synthesise(people(12), MethodName.NORMAL, SynthesisParams(seed=1), LIMITS).report
     assert report.control is None

@@ -15,7 +15,7 @@ import pytest
 
 from app.model import Column, Kind, Limits
 from app.service.datasets.registration.ingestion import ingest
-from app.service.datasets.registration.register import Nowhere
+from app.service.datasets.registration.register import NullSink
 from app.tables.detection.personal import IP6, MAC, are_times, personal_within
 from app.tables.pipeline import TableSource, infer_columns, open_table
 from app.tables.stream import AUTOMATIC, Header, ReadOptions
@@ -45,7 +45,7 @@ def kinds_of(columns: dict[str, list[str]], folder: Path) -> dict[str, Column]:
 
 def registered(body: bytes, folder: Path, wishes: ReadOptions) -> dict[str, Column]:
     with open_table(TableSource(io.BytesIO(body), "text/csv"), wishes, Limits(), folder) as stream:
-        found = ingest(infer_columns(stream, {}), {}, Nowhere(), Limits())
+        found = ingest(infer_columns(stream, {}), {}, NullSink(), Limits())
     return {column.name: column for column in found.columns}
 
 

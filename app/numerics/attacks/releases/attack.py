@@ -11,7 +11,7 @@ from app.numerics.attacks.releases.findings import (
     STANDARD_ERRORS,
     Attacker,
     Finding,
-    Left,
+    RemainingVariance,
     Risk,
     finding,
     measured_left,
@@ -20,8 +20,8 @@ from app.numerics.attacks.releases.findings import (
 from app.numerics.attacks.releases.linear import best_linear
 from app.numerics.attacks.releases.linkage import linkage
 from app.numerics.attacks.releases.neighbours import neighbours
-from app.numerics.attacks.releases.posterior_mean import Channel, posterior_mean
-from app.numerics.attacks.releases.released_rows import ReleasedRows, Target, targets
+from app.numerics.attacks.releases.posterior_mean import RecordChannel, posterior_mean
+from app.numerics.attacks.releases.released_rows import AttackTarget, ReleasedRows, targets
 
 MOST_ROWS = 4_000
 MOST_WORK = 3_000_000_000
@@ -49,7 +49,7 @@ def attacked_release(
 
 def posterior_means(
     rows: ReleasedRows,
-    wanted: Sequence[Target],
+    wanted: Sequence[AttackTarget],
     promised: float,
     rng: np.random.Generator,
     most_rows: int = MOST_ROWS,
@@ -70,7 +70,7 @@ def posterior_means(
         for columns in dict.fromkeys([target.numbers, _beside(target, wanted), every]):
             record = bool(rows.category_names) and (columns == every or not target.numbers)
             ways.setdefault((columns, record), []).append(place)
-    found: list[list[Left]] = [[] for _ in wanted]
+    found: list[list[RemainingVariance]] = [[] for _ in wanted]
     for (columns, record), places in ways.items():
         lefts = _measured(rows, [wanted[place] for place in places], columns, record=record)
         for place, left in zip(places, lefts, strict=True):
@@ -88,7 +88,7 @@ def posterior_means(
         )
 
 
-def _beside(target: Target, wanted: Sequence[Target]) -> tuple[int, ...]:
+def _beside(target: AttackTarget, wanted: Sequence[AttackTarget]) -> tuple[int, ...]:
     """The numbers of a target with those strongly correlated with them."""
     own = set(target.numbers)
     pairs = [set(other.numbers) for other in wanted if len(other.numbers) == 2]
@@ -96,8 +96,8 @@ def _beside(target: Target, wanted: Sequence[Target]) -> tuple[int, ...]:
 
 
 def _measured(
-    rows: ReleasedRows, wanted: Sequence[Target], columns: Sequence[int], *, record: bool
-) -> list[Left]:
+    rows: ReleasedRows, wanted: Sequence[AttackTarget], columns: Sequence[int], *, record: bool
+) -> list[RemainingVariance]:
     values = np.stack([target.values for target in wanted], axis=1)
     nothing = np.full(len(rows.own), np.nan)
     shown = np.stack([target.shown if target.numbers else nothing for target in wanted], axis=1)
@@ -107,7 +107,7 @@ def _measured(
         places = np.searchsorted(originals, rows.own[released])
         channel = None
         if record:
-            channel = Channel.of(law, rows.codes[originals], rows.shown[released])
+            channel = RecordChannel.of(law, rows.codes[originals], rows.shown[released])
         means = _means(values[originals])
         centred = values[originals] - means
         guesses = posterior_mean(
@@ -135,7 +135,7 @@ def _means(values: FloatArray) -> FloatArray:
     return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
 
 
-def _remedy(target: Target) -> str:
+def _remedy(target: AttackTarget) -> str:
     names = " and ".join(target.columns)
     if len(target.numbers) == 2:
         return (

@@ -64,7 +64,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Left:
+class RemainingVariance:
     """A measured share of what is hidden, with its standard error; where answers are counted, their shares."""
 
     share: float
@@ -97,7 +97,7 @@ class Finding:
     remedy: str | None = None
 
 
-def measured_left(errors: FloatArray, deviations: FloatArray) -> Left:
+def measured_left(errors: FloatArray, deviations: FloatArray) -> RemainingVariance:
     """Σ error²/Σ deviation² over rows, both (n,), with its standard error: rows are given, noise is what varies.
 
     An attacker worse than the mean could have guessed the mean: the share is at most 1. Without any
@@ -105,13 +105,13 @@ def measured_left(errors: FloatArray, deviations: FloatArray) -> Left:
     """
     total = float((deviations**2).mean()) if len(deviations) else 0.0
     if not total > 0:
-        return Left(1.0, 0.0)
+        return RemainingVariance(1.0, 0.0)
     share = float((errors**2).mean()) / total
     spread = float(np.std(errors**2))
-    return Left(min(1.0, share), spread / total / math.sqrt(len(errors)))
+    return RemainingVariance(min(1.0, share), spread / total / math.sqrt(len(errors)))
 
 
-def answers_left(right: Flags, guessing: float) -> Left:
+def answers_left(right: Flags, guessing: float) -> RemainingVariance:
     """What right answers (n,) leave, 1 - advantage over the best guess without a copy."""
     success = float(right.mean())
     room = max(1 - guessing, 1 / len(right))
@@ -119,7 +119,7 @@ def answers_left(right: Flags, guessing: float) -> Left:
     smoothed = (right.sum() + 1) / (len(right) + 2)
     error = math.sqrt(smoothed * (1 - smoothed) / len(right)) / room
     left = min(1.0, max(0.0, 1 - (success - guessing) / room))
-    return Left(left, error, success, guessing)
+    return RemainingVariance(left, error, success, guessing)
 
 
 def finding(
@@ -128,7 +128,7 @@ def finding(
     target: str,
     columns: Sequence[str],
     promised: float,
-    left: Left,
+    left: RemainingVariance,
     remedy: str,
 ) -> Finding:
     """The line of an audit."""
@@ -196,6 +196,6 @@ def averaged(promised: float, noise_variance: float, versions: int) -> Finding:
         f"a person with {versions} rows" if versions > 1 else "a person with one row",
         (),
         promised,
-        Left(noise_variance / (noise_variance + versions), 0.0),
+        RemainingVariance(noise_variance / (noise_variance + versions), 0.0),
         "Raise the privacy of the level, or keep one row of each person.",
     )

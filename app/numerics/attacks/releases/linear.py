@@ -16,16 +16,16 @@ from app.numerics.arrays import FloatArray, Places
 from app.numerics.attacks.releases.findings import (
     Attacker,
     Finding,
-    Left,
+    RemainingVariance,
     Risk,
     finding,
     measured_left,
 )
-from app.numerics.attacks.releases.posterior_mean import NoiseLaw
+from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
 from app.numerics.attacks.releases.released_rows import (
     MOST_CATEGORIES,
+    AttackTarget,
     ReleasedRows,
-    Target,
     targets,
 )
 from app.numerics.cancellation import checkpoint
@@ -43,7 +43,7 @@ DEFECT = "Do not issue this level, and report the defect: the copy has less nois
 
 
 def best_linear(
-    rows: ReleasedRows, wanted: Sequence[Target], promised: float, rng: np.random.Generator
+    rows: ReleasedRows, wanted: Sequence[AttackTarget], promised: float, rng: np.random.Generator
 ) -> list[Finding]:
     """What the best linear guess from all that is released leaves of every target, and of each part's worst combination."""
     features = np.hstack([number_features(rows.released), category_features(rows)])
@@ -60,19 +60,21 @@ def best_linear(
     ]
 
 
-def _worst_combination(law: NoiseLaw, numbers: FloatArray, rng: np.random.Generator) -> Left:
+def _worst_combination(
+    law: PartNoiseLaw, numbers: FloatArray, rng: np.random.Generator
+) -> RemainingVariance:
     """r/(1+r) of the combination that is worst on half of the rows, on the other half."""
     complete = rng.permutation(numbers[~np.isnan(numbers).any(axis=1)])
     if len(complete) < 4 or not complete.shape[1]:
-        return Left(1.0, 0.0)
+        return RemainingVariance(1.0, 0.0)
     half = complete[::2]
     w = worst_combination(law.covariance, np.atleast_2d(np.cov(half.T)))
     squares = ((complete[1::2] - complete[1::2].mean(axis=0)) @ w) ** 2
     if not squares.sum() > 0:
-        return Left(1.0, 0.0)
+        return RemainingVariance(1.0, 0.0)
     r = float(w @ law.covariance @ w) * (len(squares) - 1) / float(squares.sum())
     error = float(squares.std() / squares.mean()) / np.sqrt(len(squares))
-    return Left(r / (1 + r), error * r / (1 + r) ** 2)
+    return RemainingVariance(r / (1 + r), error * r / (1 + r) ** 2)
 
 
 def worst_combination(N: FloatArray, K: FloatArray) -> FloatArray:
@@ -91,7 +93,9 @@ def worst_combination(N: FloatArray, K: FloatArray) -> FloatArray:
     return w
 
 
-def measured(rows: ReleasedRows, features: FloatArray, wanted: Sequence[Target]) -> list[Left]:
+def measured(
+    rows: ReleasedRows, features: FloatArray, wanted: Sequence[AttackTarget]
+) -> list[RemainingVariance]:
     """What least squares on features (m, p) leaves of each target, parts with many rows each by itself."""
     parts = rows.parts[rows.own]
     together: dict[
@@ -99,7 +103,7 @@ def measured(rows: ReleasedRows, features: FloatArray, wanted: Sequence[Target])
     ] = {}  # targets that are there in the same rows are guessed at once
     for place, target in enumerate(wanted):
         together.setdefault(np.isnan(target.values).tobytes(), []).append(place)
-    found: dict[int, Left] = {}
+    found: dict[int, RemainingVariance] = {}
     for places in together.values():
         values = np.stack([wanted[place].values for place in places], axis=1)[rows.own]
         there = ~np.isnan(values[:, 0])

@@ -14,7 +14,7 @@ import numpy as np
 from app.numerics.arrays import FloatArray, Places
 from app.numerics.attacks.releases.findings import Attacker, Finding, Risk, finding
 from app.numerics.attacks.releases.linear import measured
-from app.numerics.attacks.releases.released_rows import ReleasedRows, Target
+from app.numerics.attacks.releases.released_rows import AttackTarget, ReleasedRows
 
 WIDTHS = (25, 5, 125)
 """Rows around a row, and it among them; the first are kept where rows are too few to learn from all."""
@@ -25,7 +25,9 @@ RUN_FOR_EACH = 4
 REMEDY = "Register the rows in random order: neighbours in the table are alike."
 
 
-def neighbours(rows: ReleasedRows, wanted: Sequence[Target], promised: float) -> list[Finding]:
+def neighbours(
+    rows: ReleasedRows, wanted: Sequence[AttackTarget], promised: float
+) -> list[Finding]:
     """What smoothing leaves of every target; nothing where runs are short."""
     if not len(rows.own):
         return []

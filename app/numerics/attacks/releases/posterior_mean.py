@@ -47,7 +47,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
 @dataclass(frozen=True, repr=False)
-class NoiseLaw:
+class PartNoiseLaw:
     """The public law of a part's noise: a, S (d, d), and donors' records (m, c) in the codes of the rows."""
 
     applied_variance: float
@@ -71,7 +71,7 @@ class NoiseLaw:
 
 
 @dataclass(frozen=True, repr=False)
-class Channel:
+class RecordChannel:
     """Likelihoods of the records shown (m, c) for each own record (n, c), with what is constant in a row left out.
 
     where:
@@ -87,7 +87,7 @@ class Channel:
     mixed: FloatArray
 
     @classmethod
-    def of(cls, law: NoiseLaw, codes: Codes, shown: Codes) -> Channel:
+    def of(cls, law: PartNoiseLaw, codes: Codes, shown: Codes) -> RecordChannel:
         """The channel of a part; at least one column."""
         q = law.kept
         kappa = q**0.25
@@ -147,14 +147,14 @@ def _expected(shown: Codes, donors: Codes, seen: FloatArray, kappa: float) -> Fl
 
 
 def posterior_mean(
-    law: NoiseLaw,
+    law: PartNoiseLaw,
     numbers: FloatArray,
     released: FloatArray,
     own: Places,
     targets: FloatArray,
     shown: FloatArray,
     columns: Sequence[int],
-    channel: Channel | None,
+    channel: RecordChannel | None,
 ) -> FloatArray:
     """The guess of each target (n, t) for each released row, (m, t), from some columns and perhaps the record.
 
@@ -186,7 +186,7 @@ def _patterns(present: Flags) -> list[tuple[Flags, Places]]:
     return [(kinds[kind], np.flatnonzero(which.ravel() == kind)) for kind in frequent.tolist()]
 
 
-def whitened(law: NoiseLaw, used: Places, *tables: FloatArray) -> list[FloatArray]:
+def whitened(law: PartNoiseLaw, used: Places, *tables: FloatArray) -> list[FloatArray]:
     """L⁻¹ of some columns of tables (·, d), in the noise's unit: there noise is standard normal."""
     centre = tables[0][:, used].mean(axis=0)
     inverse = np.linalg.inv(shape_factor(law.covariance[np.ix_(used, used)])).T
@@ -218,7 +218,7 @@ def _guess(
     own: Places,
     shown: FloatArray,
     z: FloatArray,
-    channel: Channel | None,
+    channel: RecordChannel | None,
 ) -> None:
     """Write the guesses of rows that share a pattern; log φ is z·u - |u|²/2 and a constant of the row."""
     halved = 0.5 * (prior.u**2).sum(axis=1)

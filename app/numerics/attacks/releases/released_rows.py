@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from app.numerics.arrays import Codes, FloatArray, Places
-from app.numerics.attacks.releases.posterior_mean import NoiseLaw
+from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
 
 MOST_CATEGORIES = 30
 """Categories of a column that are attacked one by one, the most frequent; the rest are one target."""
@@ -43,7 +43,7 @@ class ReleasedRows:
     categories: tuple[tuple[str | None, ...], ...]
     codes: Codes
     parts: Places
-    laws: Mapping[int, NoiseLaw]
+    laws: Mapping[int, PartNoiseLaw]
     released: FloatArray
     shown: Codes
     own: Places
@@ -78,7 +78,7 @@ class ReleasedRows:
             self, numbers=self.numbers / units, released=self.released / units, laws=laws
         )
 
-    def each_part(self) -> Iterator[tuple[NoiseLaw, Places, Places]]:
+    def each_part(self) -> Iterator[tuple[PartNoiseLaw, Places, Places]]:
         """Of each part its noise, its originals, and the released rows of these."""
         for part in np.unique(self.parts).tolist():
             there = self.parts == part
@@ -86,7 +86,7 @@ class ReleasedRows:
 
 
 @dataclass(frozen=True, repr=False)
-class Target:
+class AttackTarget:
     """Something to find in each original, (n,), NaN where there is none.
 
     where:
@@ -102,10 +102,10 @@ class Target:
     shown: FloatArray
 
 
-def targets(rows: ReleasedRows, rng: np.random.Generator) -> list[Target]:
+def targets(rows: ReleasedRows, rng: np.random.Generator) -> list[AttackTarget]:
     """Every number, differences of strongly correlated numbers, every category, and rare ones as one."""
     found = [
-        Target(name, values, (name,), (place,), rows.released[:, place])
+        AttackTarget(name, values, (name,), (place,), rows.released[:, place])
         for place, (name, values) in enumerate(zip(rows.names, rows.numbers.T, strict=True))
     ]
     found += [_difference(rows, j, k, rng) for j, k in correlated_pairs(rows.numbers)]
@@ -137,7 +137,7 @@ def correlated_pairs(numbers: FloatArray) -> list[tuple[int, int]]:
     return sorted(pairs, key=lambda pair: -rho[pair])[:MOST_PAIRS]
 
 
-def _difference(rows: ReleasedRows, j: int, k: int, rng: np.random.Generator) -> Target:
+def _difference(rows: ReleasedRows, j: int, k: int, rng: np.random.Generator) -> AttackTarget:
     """x_j - β·x_k with β the median slope between rows [Theil 1950; Sen 1968]: exact where most rows lie on a line."""
     both = np.flatnonzero(~np.isnan(rows.numbers[:, [j, k]]).any(axis=1))
     first, second = rng.choice(both, (2, SLOPES))
@@ -146,10 +146,10 @@ def _difference(rows: ReleasedRows, j: int, k: int, rng: np.random.Generator) ->
     slope = float(np.median(slopes)) if len(slopes) else 1.0
     name = f"difference of {rows.names[j]} and {rows.names[k]}"
     values, shown = (table[:, j] - slope * table[:, k] for table in (rows.numbers, rows.released))
-    return Target(name, values, (rows.names[j], rows.names[k]), (j, k), shown)
+    return AttackTarget(name, values, (rows.names[j], rows.names[k]), (j, k), shown)
 
 
-def _categories(rows: ReleasedRows, place: int) -> Iterator[Target]:
+def _categories(rows: ReleasedRows, place: int) -> Iterator[AttackTarget]:
     name, texts = rows.category_names[place], rows.categories[place]
     own, shown = rows.codes[:, place], rows.shown[:, place]
     counts = np.bincount(own, minlength=len(texts))
@@ -163,4 +163,4 @@ def _categories(rows: ReleasedRows, place: int) -> Iterator[Target]:
     for said, codes in several:
         if FEWEST_ROWS <= counts[codes].sum() <= len(own) - FEWEST_ROWS:
             values, seen = (np.isin(column, codes).astype(np.float64) for column in (own, shown))
-            yield Target(said, values, (name,), (), seen)
+            yield AttackTarget(said, values, (name,), (), seen)

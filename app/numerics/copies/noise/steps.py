@@ -81,7 +81,7 @@ class KernelsDiffer(Exception):
     """The compiled functions do not give the bits of the definition on this processor."""
 
 
-class Compiled:
+class CompiledSteps:
     """The functions of `kernels` and of `record_kernels`; making the first one compiles them, or
     loads them."""
 
@@ -136,7 +136,7 @@ def steps() -> Steps:
 
 def compiled() -> bool:
     """Whether `steps` answers with compiled functions."""
-    return isinstance(steps(), Compiled)
+    return isinstance(steps(), CompiledSteps)
 
 
 def compile_steps() -> None:
@@ -144,7 +144,7 @@ def compile_steps() -> None:
 
     Raises KernelsDiffer, and leaves things as they are, when their bits are not the definition's.
     """
-    made = Compiled()
+    made = CompiledSteps()
     if not agree(made, definition):
         raise KernelsDiffer("Compiled noise differs from its definition on this processor.")
     _in_use[:] = [made]

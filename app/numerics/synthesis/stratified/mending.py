@@ -34,7 +34,7 @@ SPLIT_COLUMNS = 32
 """A division of a tree looks at no more columns than so many, drawn at random: work grows with d, not with d²."""
 
 
-class LeafTree(NamedTuple):
+class RepairTree(NamedTuple):
     """A tree that predicts a column from the others, and the values of the originals in its leaves.
 
     where:
@@ -91,11 +91,11 @@ def mended(
 
 def _trees(
     original: FloatArray, columns: Places, least: int, rng: np.random.Generator
-) -> list[LeafTree | None]:
+) -> list[RepairTree | None]:
     """A tree for each of `columns`; None where too few originals have it."""
     seeds = rng.integers(2**31, size=columns.size).tolist()
 
-    def learnt(place: int) -> LeafTree | None:
+    def learnt(place: int) -> RepairTree | None:
         from sklearn.tree import DecisionTreeRegressor
 
         chance = np.random.default_rng(seeds[place])
@@ -115,7 +115,7 @@ def _trees(
         scores = special.ndtri((scipy.stats.rankdata(values) - 0.5) / values.size)
         leaves = tree.fit(features, scores, sample_weight=weights).apply(features)
         counts = np.bincount(leaves, minlength=tree.tree_.node_count)
-        return LeafTree(
+        return RepairTree(
             tree, values[np.lexsort((values, leaves))], np.cumsum(counts) - counts, counts
         )
 
@@ -123,7 +123,7 @@ def _trees(
 
 
 def _in_leaves(
-    found: LeafTree, records: FloatArray, column: int, rng: np.random.Generator
+    found: RepairTree, records: FloatArray, column: int, rng: np.random.Generator
 ) -> FloatArray:
     """`column` of `records` (n', d) by the values of the originals in the same leaf, at the same share of its ranks."""
     leaves = found.tree.apply(np.delete(records, column, axis=1).astype(np.float32))

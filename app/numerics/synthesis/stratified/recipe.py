@@ -49,7 +49,7 @@ from app.numerics.synthesis.stratified.mending import mendable, mended
 from app.numerics.synthesis.stratified.ordinal import OrdinalTable, mixed_table, ordinal_table
 from app.numerics.synthesis.stratified.redraw import LEAF_ORIGINALS, redrawable, redrawn
 from app.numerics.synthesis.stratified.strata import (
-    Difference,
+    Discrimination,
     area_error,
     clearly,
     divided,
@@ -213,14 +213,14 @@ def drawn(made: Recipe, rows: int, rng: np.random.Generator) -> Iterator[MixedTa
         yield made.bundled.opened(cells)
 
 
-def _difference(made: Recipe, rng: np.random.Generator) -> Difference:
+def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
     """What tells rows made from one half of the records from the other half, and the other way round.
 
     Of a large table some of the strata are looked at; records outside are judged by what is learnt there.
     """
     n = len(made.table.values)
     if n < FEWEST_COMPARED:
-        return Difference(np.full(n, 0.5), 0.5, False)
+        return Discrimination(np.full(n, 0.5), 0.5, False)
     halves = [
         np.array_split(rng.permutation(stratum.records)[:MOST_COMPARED], 2)
         for stratum in _some(made.strata, rng)
@@ -240,7 +240,7 @@ def _difference(made: Recipe, rng: np.random.Generator) -> Difference:
         )
         areas.append(area)
     area = float(np.mean(areas))
-    return Difference(looks, area, clearly(area, int(n - outside.sum())))
+    return Discrimination(looks, area, clearly(area, int(n - outside.sum())))
 
 
 def _returns_more(other: Recipe, made: Recipe, rng: np.random.Generator) -> bool:

@@ -29,7 +29,7 @@ CLEAR = 2.0
 """Standard errors by which the trees must beat chance on records that they have not seen."""
 
 
-class Difference(NamedTuple):
+class Discrimination(NamedTuple):
     """How synthetic each original looks, (n,), and how well the two tables can be told apart.
 
     where:

@@ -18,14 +18,19 @@ from app.errors import NotFound
 from app.service.context import RequestContext, new_id
 from app.service.copies.files.eviction import make_room, sweep_released
 from app.service.copies.files.file_plan import FilePlan, first_plans, planned_files
-from app.service.copies.files.file_writer import FileTask, Statistics, WrittenFile, write_file
+from app.service.copies.files.file_writer import (
+    CopyFileStatistics,
+    FileTask,
+    Statistics,
+    write_file,
+)
 from app.service.copies.generation.release import Release, Selection
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate
 from app.store.blobs.sealed_bytes import PlainFile, SealedFile
 from app.store.database.copies import released_files as kept_files
-from app.store.database.copies.released_files import ReleasedFile, Whole
+from app.store.database.copies.released_files import ReleasedFile, WrittenFileFacts
 from app.store.database.engine import reading, writing
 
 
@@ -179,7 +184,7 @@ def _known(
                 raise NotFound("the data set of this copy was removed") from None
 
 
-def _keep(resources: Resources, plan: FilePlan, object_name: str, made: WrittenFile) -> None:
+def _keep(resources: Resources, plan: FilePlan, object_name: str, made: CopyFileStatistics) -> None:
     """Let a written file be known; another of the same bytes may have come first."""
     context = _context(plan.id)
     sealed = resources.vault.seal(orjson.dumps(made.statistics), context)
@@ -189,7 +194,7 @@ def _keep(resources: Resources, plan: FilePlan, object_name: str, made: WrittenF
         _discard(resources, object_name)
         raise ValueError("a file was remade in other bytes than it had")
     with writing(resources.engine) as connection:
-        whole = Whole(made.size, made.sha256, sealed)
+        whole = WrittenFileFacts(made.size, made.sha256, sealed)
         ours = kept_files.now_holds(connection, plan.id, object_name, whole)
     if not ours:
         _discard(resources, object_name)

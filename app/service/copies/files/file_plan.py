@@ -21,7 +21,7 @@ from app.numerics.arrays import IntArray
 from app.service.context import RequestContext
 from app.service.copies.generation.recipe import CopyRecipe
 from app.service.copies.generation.release import Release, Selection, open_release
-from app.service.copies.generation.row_ranges import Piece, gathered
+from app.service.copies.generation.row_ranges import RowGroupRange, gathered
 from app.service.datasets.output_columns import output_type
 from app.service.resources import Resources
 
@@ -44,7 +44,7 @@ class FilePlan:
 
     id: str
     recipe: CopyRecipe
-    pieces: tuple[Piece, ...]
+    pieces: tuple[RowGroupRange, ...]
     retired: IntArray
 
     @property
@@ -85,12 +85,12 @@ def first_plans(plans: Sequence[FilePlan], enough_rows: int) -> list[FilePlan]:
     return taken
 
 
-def _cut(release: Release) -> Iterator[tuple[Piece, ...]]:
+def _cut(release: Release) -> Iterator[tuple[RowGroupRange, ...]]:
     most = min(FILE_ROWS, max(1, FILE_CELLS // len(release.columns)))
     return gathered(chain.from_iterable(release.batches_of_rows), most)
 
 
-def _plan(release: Release, pieces: tuple[Piece, ...]) -> FilePlan:
+def _plan(release: Release, pieces: tuple[RowGroupRange, ...]) -> FilePlan:
     numbers = {piece.part.number for piece in pieces}
     recipe = replace(
         release.recipe, parts={number: release.recipe.parts[number] for number in numbers}
@@ -101,7 +101,7 @@ def _plan(release: Release, pieces: tuple[Piece, ...]) -> FilePlan:
     return FilePlan(_id(recipe, pieces, retired), recipe, pieces, retired)
 
 
-def _id(recipe: CopyRecipe, pieces: tuple[Piece, ...], retired: IntArray) -> str:
+def _id(recipe: CopyRecipe, pieces: tuple[RowGroupRange, ...], retired: IntArray) -> str:
     columns = [
         (column.name, str(output_type(column)), column.kind, column.lower, column.upper)
         for column in recipe.columns

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 
 from app.service.copies.files.file_plan import FilePlan
 from app.service.copies.generation.recipe import block
-from app.service.copies.generation.row_ranges import Piece
+from app.service.copies.generation.row_ranges import RowGroupRange
 from app.service.executor import require_wanted
-from app.store.blobs.released import NewFile
+from app.store.blobs.released import PendingFile
 from app.store.blobs.store import BlobRows, row_blocks
 from app.tables.writer import rows_in_a_group, text_columns
 
@@ -35,11 +35,11 @@ class FileTask:
 
     plan: FilePlan
     originals: BlobRows
-    file: NewFile
+    file: PendingFile
 
 
 @dataclass(frozen=True, repr=False)
-class WrittenFile:
+class CopyFileStatistics:
     """A file that was written."""
 
     rows: int
@@ -48,7 +48,7 @@ class WrittenFile:
     statistics: Statistics
 
 
-def write_file(task: FileTask) -> WrittenFile:
+def write_file(task: FileTask) -> CopyFileStatistics:
     """Make the rows and write them; the file appears whole or not at all."""
     schema = task.plan.recipe.schema
     statistics: Statistics = {name: {"missing": 0} for name in schema.names}
@@ -65,7 +65,7 @@ def write_file(task: FileTask) -> WrittenFile:
             rows += whole.num_rows
             for name in schema.names:
                 _see(statistics[name], whole.column(name))
-    return WrittenFile(rows, written.size, written.sha256, statistics)
+    return CopyFileStatistics(rows, written.size, written.sha256, statistics)
 
 
 def _made_rows(plan: FilePlan, originals: BlobRows) -> Iterator[pa.RecordBatch]:
@@ -80,7 +80,7 @@ def _made_rows(plan: FilePlan, originals: BlobRows) -> Iterator[pa.RecordBatch]:
         yield _without_retired(plan, piece, made)
 
 
-def _row_group(plan: FilePlan, originals: BlobRows, piece: Piece) -> pa.RecordBatch:
+def _row_group(plan: FilePlan, originals: BlobRows, piece: RowGroupRange) -> pa.RecordBatch:
     start = piece.ordinal - piece.part.first_row
     names, coded = plan.recipe.read, plan.recipe.coded
     found = list(originals.read_rows(piece.part.blob, start, start + piece.rows, names, coded))
@@ -89,7 +89,7 @@ def _row_group(plan: FilePlan, originals: BlobRows, piece: Piece) -> pa.RecordBa
     return found[0]
 
 
-def _without_retired(plan: FilePlan, piece: Piece, made: pa.RecordBatch) -> pa.RecordBatch:
+def _without_retired(plan: FilePlan, piece: RowGroupRange, made: pa.RecordBatch) -> pa.RecordBatch:
     first, last = np.searchsorted(plan.retired, (piece.ordinal, piece.ordinal + piece.rows))
     if first == last:
         return made

@@ -46,7 +46,7 @@ GONE = "this file is not part of the copy any more; ask for its files again"
 
 
 @dataclass(frozen=True)
-class Link:
+class FileToken:
     """Who may read which file, until when.
 
     where:
@@ -169,17 +169,17 @@ def signed_url(
             raise NotFound(GONE)
         seconds = (expires_at - datetime.now(UTC)).total_seconds()
         return resources.released.presigned(file.object, max(1, int(seconds)))
-    return Link(file.id, context.principal.id, key_id, int(expires_at.timestamp())).address(
+    return FileToken(file.id, context.principal.id, key_id, int(expires_at.timestamp())).address(
         resources
     )
 
 
 def link_of(
     resources: Resources, file: str, by: str, expires: int, permission: str, signature: str
-) -> Link:
+) -> FileToken:
     """The link behind an address; LinkRefused when we did not sign it, or its time is over."""
     principal, _, key = by.partition(".")
-    link = Link(file, principal, None if key == NO_KEY else key, expires)
+    link = FileToken(file, principal, None if key == NO_KEY else key, expires)
     if permission != READ or not link.is_signed(resources, signature):
         raise LinkRefused("this is not an address that the service gave out")
     if datetime.now(UTC).timestamp() >= expires:
@@ -187,7 +187,7 @@ def link_of(
     return link
 
 
-def linked_file(resources: Resources, link: Link) -> tuple[Principal, ReleasedFile]:
+def linked_file(resources: Resources, link: FileToken) -> tuple[Principal, ReleasedFile]:
     """The file of a link and on whose behalf it is read, while all is as it was.
 
     A Refusal or NotFound once the principal or its key was revoked, the grant has ended or covers less,
@@ -219,7 +219,7 @@ def linked_file(resources: Resources, link: Link) -> tuple[Principal, ReleasedFi
 
 
 def require_link_still_holds(
-    resources: Resources, link: Link, request_id: str, subject: str
+    resources: Resources, link: FileToken, request_id: str, subject: str
 ) -> None:
     """The same in the middle of a download; what is refused is kept in the log here."""
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.numerics.copies.path import PathDraws, Rows, draws_needed
+from app.numerics.copies.path import PathDraws, RowRange, draws_needed
 from app.store.caches.noise_cache import BlockName, NoiseCache
 
 FloatArray = NDArray[np.float64]
@@ -28,7 +28,7 @@ class PathCache:
     cache: NoiseCache
     key: bytes
 
-    def at_hand(self, draws: PathDraws, rows: Rows) -> dict[int, FloatArray]:
+    def at_hand(self, draws: PathDraws, rows: RowRange) -> dict[int, FloatArray]:
         """What there is of the target or, where there is nothing, of those it hangs from."""
         known: dict[int, FloatArray] = {}
         asked: set[int] = set()
@@ -48,7 +48,7 @@ class PathCache:
             waiting += [end for end in (bridge.lower, bridge.upper) if end is not None]
         return known
 
-    def keep(self, draws: PathDraws, rows: Rows, path: FloatArray) -> None:
+    def keep(self, draws: PathDraws, rows: RowRange, path: FloatArray) -> None:
         """Keep the target's path of a whole block."""
         self.cache.put(_name(draws, draws.target, rows), path, self.key)
 
@@ -58,6 +58,6 @@ def worth_keeping(draws: PathDraws, position: int) -> bool:
     return len(draws_needed(draws.history, position, {})) >= LEAST_DRAWS
 
 
-def _name(draws: PathDraws, position: int, rows: Rows) -> BlockName:
+def _name(draws: PathDraws, position: int, rows: RowRange) -> BlockName:
     """By what the block is drawn with, which says entry, part and shape, and tells nobody the key."""
     return BlockName(hashlib.sha256(b"path\0" + draws.keys[position]).hexdigest(), rows.block)

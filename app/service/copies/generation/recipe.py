@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from app.model import BLOCK_ROWS, Column, Dataset, HistoryEntry, Kind, Part, Storage
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import PathDraws, Rows
+from app.numerics.copies.path import PathDraws, RowRange
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
 from app.service.copies.history_chain import Chain
 from app.service.datasets.output_columns import numbers, numbers_shown, output_type, passed_through
-from app.service.datasets.protection.donor_pool import Pool
+from app.service.datasets.protection.donor_pool import DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise
 from app.tables.stream import category_text
 
@@ -55,7 +55,7 @@ class PartRecipe:
     factor: FloatArray
     grid: Mapping[str, int]
     record_key: bytes
-    pool: Pool | None
+    pool: DonorPool | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +151,7 @@ def _part_recipe(
     }
     pool = None
     if protection.donors is not None:
-        pool = Pool.of(protection.donors, secret, protection.hash, protection.rows)
+        pool = DonorPool.of(protection.donors, secret, protection.hash, protection.rows)
     return PartRecipe(
         first_row=part.first_row,
         binding=binding,
@@ -180,7 +180,7 @@ def block(
     NotReleasable when a number is so large that its noise would be lost to rounding.
     """
     own = recipe.parts[part]
-    rows = Rows(index, first, first + originals.num_rows)
+    rows = RowRange(index, first, first + originals.num_rows)
     shown = _numeric(recipe, own, originals, rows, known, keep)
     if own.pool is not None and recipe.recorded:
         values = {
@@ -203,7 +203,7 @@ def _numeric(
     recipe: CopyRecipe,
     own: PartRecipe,
     originals: pa.RecordBatch,
-    rows: Rows,
+    rows: RowRange,
     known: Mapping[int, FloatArray] | None,
     keep: FloatArray | None,
 ) -> dict[str, pa.Array]:

@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
-from app.numerics.copies.path import Rows
+from app.numerics.copies.path import RowRange
 from app.service.context import RequestContext, released_columns
 from app.service.copies.generation.path_cache import PathCache, worth_keeping
 from app.service.copies.generation.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
-from app.service.copies.generation.row_ranges import Batch, Piece, batches, cut, within
+from app.service.copies.generation.row_ranges import Batch, RowGroupRange, batches, cut, within
 from app.service.copies.lookup import (
     downloadable,
     level_names,
@@ -192,10 +192,10 @@ class Release:
         made = [self._block(piece) for piece in batch]
         return made[0] if len(made) == 1 else pa.concat_batches(made)
 
-    def _block(self, piece: Piece) -> pa.RecordBatch:
+    def _block(self, piece: RowGroupRange) -> pa.RecordBatch:
         """The rows of a piece, perturbed, with the path at hand where that pays."""
         draws = self.recipe.parts[piece.part.number].draws
-        rows = Rows(piece.index, piece.first, piece.last)
+        rows = RowRange(piece.index, piece.first, piece.last)
         pays = bool(self.recipe.numeric) and worth_keeping(draws, draws.target)
         known = self.paths.at_hand(draws, rows) if pays else {}
         path = None
@@ -214,7 +214,7 @@ class Release:
             self.paths.keep(draws, rows, path)
         return made
 
-    def _originals(self, piece: Piece) -> pa.RecordBatch:
+    def _originals(self, piece: RowGroupRange) -> pa.RecordBatch:
         names = tuple(self.recipe.read)
         if piece.whole:
             return self._read(piece, names)
@@ -228,7 +228,7 @@ class Release:
             self.groups.let_go(name)
         return group.slice(piece.first, piece.rows)
 
-    def _read(self, piece: Piece, names: tuple[str, ...]) -> pa.RecordBatch:
+    def _read(self, piece: RowGroupRange, names: tuple[str, ...]) -> pa.RecordBatch:
         start = piece.ordinal - piece.part.first_row
         found = list(
             self.blobs.read_rows(

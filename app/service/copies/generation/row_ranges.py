@@ -9,7 +9,7 @@ from app.model import BLOCK_ROWS, Part
 
 
 @dataclass(frozen=True)
-class Piece:
+class RowGroupRange:
     """The rows [first, last) of one row group of a part."""
 
     part: Part
@@ -31,7 +31,7 @@ class Piece:
         """Whether it is all of its row group."""
         return self == self.of_whole_group()
 
-    def of_whole_group(self) -> Piece:
+    def of_whole_group(self) -> RowGroupRange:
         """All of its row group."""
         group = min(BLOCK_ROWS, self.part.rows - self.index * BLOCK_ROWS)
         return replace(self, first=0, last=group)
@@ -42,14 +42,14 @@ class Piece:
             self.first + rows, self.of_whole_group().last
         )
 
-    def within(self, first: int, last: int) -> Piece:
+    def within(self, first: int, last: int) -> RowGroupRange:
         """Those of its rows that have ordinals in [first, last); perhaps none."""
         start = max(0, first - self.ordinal)
         stop = max(start, min(self.rows, last - self.ordinal))
         return replace(self, first=self.first + start, last=self.first + stop)
 
 
-Batch = tuple[Piece, ...]
+Batch = tuple[RowGroupRange, ...]
 
 
 def batches(parts: Iterable[Part]) -> Iterator[Batch]:
@@ -60,9 +60,9 @@ def batches(parts: Iterable[Part]) -> Iterator[Batch]:
     return gathered(_row_groups(parts), BLOCK_ROWS)
 
 
-def gathered(pieces: Iterable[Piece], most_rows: int) -> Iterator[Batch]:
+def gathered(pieces: Iterable[RowGroupRange], most_rows: int) -> Iterator[Batch]:
     """Pieces that follow each other, together as long as they have no more rows than that; none is cut."""
-    together: list[Piece] = []
+    together: list[RowGroupRange] = []
     rows = 0
     for piece in pieces:
         if together and rows + piece.rows > most_rows:
@@ -85,7 +85,7 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
 
     Where it is cut follows from the row groups alone, so that the same rows are the same batches.
     """
-    gathered: list[Piece] = []
+    gathered: list[RowGroupRange] = []
     count = 0
     for piece in batch:
         for start in range(piece.first - piece.first % rows, piece.last, rows):
@@ -99,7 +99,7 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
         yield tuple(gathered)
 
 
-def _row_groups(parts: Iterable[Part]) -> Iterator[Piece]:
+def _row_groups(parts: Iterable[Part]) -> Iterator[RowGroupRange]:
     for part in parts:
         for index, start in enumerate(range(0, part.rows, BLOCK_ROWS)):
-            yield Piece(part, index, 0, min(BLOCK_ROWS, part.rows - start))
+            yield RowGroupRange(part, index, 0, min(BLOCK_ROWS, part.rows - start))

@@ -10,7 +10,7 @@ from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
 from app.service.copies.preview.report import Example
 from app.service.copies.preview.sample import SampledRows
-from app.service.copies.preview.utility import Side
+from app.service.copies.preview.utility import NamedTable
 
 EXAMPLES = 3
 CELLS = 5
@@ -18,7 +18,7 @@ BINS = 20
 MOST_VALUES = 8
 
 
-def example_columns(before: Side) -> tuple[str, ...]:
+def example_columns(before: NamedTable) -> tuple[str, ...]:
     """Three columns, numbers and categories in turn."""
     kinds = [list(before.numbers), list(before.categories)]
     found: list[str] = []
@@ -27,7 +27,7 @@ def example_columns(before: Side) -> tuple[str, ...]:
     return tuple(found[:EXAMPLES])
 
 
-def examples(rows: SampledRows, before: Side, after: Side) -> tuple[Example, ...]:
+def examples(rows: SampledRows, before: NamedTable, after: NamedTable) -> tuple[Example, ...]:
     """The example columns of a copy beside the original."""
     columns = {column.name: column for column in rows.columns}
     return tuple(
@@ -38,7 +38,7 @@ def examples(rows: SampledRows, before: Side, after: Side) -> tuple[Example, ...
     )
 
 
-def _number(column: Column, before: Side, after: Side) -> Example:
+def _number(column: Column, before: NamedTable, after: NamedTable) -> Example:
     place = before.numbers.index(column.name)
     X, Y = (side.cells.numeric[:, place] for side in (before, after))
     rows = _rows(len(X))
@@ -55,7 +55,7 @@ def _number(column: Column, before: Side, after: Side) -> Example:
     )
 
 
-def _category(sample: SampledRows, name: str, before: Side, after: Side) -> Example:
+def _category(sample: SampledRows, name: str, before: NamedTable, after: NamedTable) -> Example:
     place = before.categories.index(name)
     words = sample.values[name].to_pylist()
     X, Y = (side.cells.codes[:, place] for side in (before, after))

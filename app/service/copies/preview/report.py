@@ -42,7 +42,7 @@ class LevelRisk:
 
 
 @dataclass(frozen=True)
-class ColumnMoved:
+class ColumnChange:
     """A number in the copy beside the original; a date counts in days.
 
     where:
@@ -64,7 +64,7 @@ class ColumnMoved:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairChange:
     """Gaps between copy and original over pairs of columns: the mean, and the largest with its pair."""
 
     mean: float
@@ -74,7 +74,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class TableMoved:
+class TableChange:
     """Total variation between the tables of a categorical column, 0 to 1."""
 
     column: str
@@ -103,10 +103,10 @@ class Utility:
     """
 
     quality: float | None
-    means: tuple[ColumnMoved, ...]
-    correlations: Pairs | None
-    tables: tuple[TableMoved, ...]
-    pairs_of_tables: Pairs | None
+    means: tuple[ColumnChange, ...]
+    correlations: PairChange | None
+    tables: tuple[TableChange, ...]
+    pairs_of_tables: PairChange | None
     regression: Model | None
     tree: Model | None
 

@@ -16,8 +16,8 @@ from app.service.copies.preview.examples import examples
 from app.service.copies.preview.report import LevelPreview, LevelRisk, Preview, recommendations
 from app.service.copies.preview.sample import MOST_ATTACKED, SampledRows, sampled_rows
 from app.service.copies.preview.utility import (
-    Questions,
-    Side,
+    NamedTable,
+    PreviewModels,
     copied_side,
     measured_utility,
     original_side,
@@ -41,7 +41,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Wish:
+class PreviewParams:
     """Which levels to look at, by name, privacy or variance: the usual ones where none is named."""
 
     levels: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def preview_levels(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wish: Wish,
+    wish: PreviewParams,
     progress: Progress = NO_PROGRESS,
 ) -> Preview:
     """Levels side by side, for the data set's owner.
@@ -94,7 +94,9 @@ def preview_levels(
     )
 
 
-def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> dict[float, tuple[str, ...]]:
+def _wanted(
+    connection: Connection, dataset_id: str, wish: PreviewParams
+) -> dict[float, tuple[str, ...]]:
     """Variance → the owner's names for it."""
     named = {level.name: level.noise_variance for level in levels.of(connection, dataset_id)}
     for name in wish.levels:
@@ -112,8 +114,8 @@ def _wanted(connection: Connection, dataset_id: str, wish: Wish) -> dict[float, 
 def _level(
     rows: SampledRows,
     copy: ReleasedRows,
-    before: Side,
-    asked: Questions,
+    before: NamedTable,
+    asked: PreviewModels,
     variance: float,
     names: tuple[str, ...],
 ) -> LevelPreview:

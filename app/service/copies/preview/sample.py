@@ -24,7 +24,7 @@ from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.attacks.releases.attack import MOST_ROWS as ATTACKED_ROWS
 from app.numerics.attacks.releases.attack import attacked_release
 from app.numerics.attacks.releases.findings import Finding, averaged, worst_first
-from app.numerics.attacks.releases.posterior_mean import NoiseLaw
+from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.donors import donor_pool
@@ -33,8 +33,13 @@ from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.context import RequestContext
 from app.service.copies.generation.release import Selection, open_release
 from app.service.datasets.output_columns import numbers_shown
-from app.service.datasets.protection.donor_pool import Pool
-from app.service.datasets.protection.freeze import Measurement, Records, Rows, first_part
+from app.service.datasets.protection.donor_pool import DonorPool
+from app.service.datasets.protection.freeze import (
+    FreezeInput,
+    PartMeasurement,
+    RecordModel,
+    first_part,
+)
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.datasets.protection.row_sample import (
     Sample,
@@ -194,7 +199,7 @@ class SampledRows:
     ) -> ReleasedRows:
         """The rows beside what a copy of this level shows of them."""
         laws = {
-            part: NoiseLaw(one.applied(noise_variance), one.matrix, self.pools[part])
+            part: PartNoiseLaw(one.applied(noise_variance), one.matrix, self.pools[part])
             for part, one in self.protections.items()
         }
         categories = tuple(tuple(values.to_pylist()) for values in self.values.values())
@@ -294,15 +299,17 @@ def _pieces(
                 yield place, [batch.select(list(names)) for batch in read]
 
 
-def _measured(sample: Sample, columns: tuple[Column, ...], parts: Sequence[Part]) -> Measurement:
+def _measured(
+    sample: Sample, columns: tuple[Column, ...], parts: Sequence[Part]
+) -> PartMeasurement:
     """What a first copy would be measured by, as these rows tell it."""
     records = sample if sample.values else None
-    return Measurement(
-        of=Rows(columns, tuple(parts), ()),
+    return PartMeasurement(
+        of=FreezeInput(columns, tuple(parts), ()),
         numeric=sampled_columns(columns)[0],
         moments=row_moments(sample.numbers),
         sample=records,
-        records=Records.of(records),
+        records=RecordModel.of(records),
     )
 
 
@@ -344,7 +351,7 @@ def _pool(
     if secret is None:
         pool = donor_pool(protection.donors.counts, seed)
     else:
-        pool = Pool.of(protection.donors, secret, protection.hash, protection.rows).codes
+        pool = DonorPool.of(protection.donors, secret, protection.hash, protection.rows).codes
     missing = [
         int(np.argmax(listed.is_null().to_numpy(zero_copy_only=False)))
         for listed in values.values()

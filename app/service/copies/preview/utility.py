@@ -13,30 +13,30 @@ from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.tables import MixedTable
 from app.numerics.utility.analyses import (
     MOST_COMPARED,
-    Gaps,
-    Moved,
+    MomentChange,
+    PairDistances,
     correlation_gaps,
     moved,
     pair_distances,
     table_distances,
 )
 from app.numerics.utility.models import (
-    Halves,
-    Score,
+    PredictionScore,
+    TrainTestSplit,
     halves,
     regression_score,
     regression_target,
     tree_score,
     tree_target,
 )
-from app.numerics.utility.prediction import Target
+from app.numerics.utility.prediction import PredictionTarget
 from app.numerics.utility.quality import quality
-from app.service.copies.preview.report import ColumnMoved, Model, Pairs, TableMoved, Utility
+from app.service.copies.preview.report import ColumnChange, Model, PairChange, TableChange, Utility
 from app.service.copies.preview.sample import SampledRows
 
 
 @dataclass(frozen=True, repr=False)
-class Side:
+class NamedTable:
     """Original or copy, by the names of its columns."""
 
     numbers: tuple[str, ...]
@@ -44,22 +44,22 @@ class Side:
     cells: MixedTable
 
 
-def original_side(rows: SampledRows) -> Side:
+def original_side(rows: SampledRows) -> NamedTable:
     """The rows as they are; a missing category is a category."""
     sizes = tuple(len(values) for values in rows.values.values())
     cells = MixedTable(rows.matrix, rows.codes.astype(np.intp), sizes)
-    return Side(rows.numbers, tuple(rows.values), cells)
+    return NamedTable(rows.numbers, tuple(rows.values), cells)
 
 
-def copied_side(before: Side, copy: ReleasedRows) -> Side:
+def copied_side(before: NamedTable, copy: ReleasedRows) -> NamedTable:
     """The same rows in a copy, by its first draw of them."""
     n = before.cells.records
     cells = MixedTable(copy.released[:n], copy.shown[:n].astype(np.intp), before.cells.categories)
-    return Side(before.numbers, before.categories, cells)
+    return NamedTable(before.numbers, before.categories, cells)
 
 
 @dataclass(frozen=True, repr=False)
-class Questions:
+class PreviewModels:
     """What is asked of every level alike: which models, on which rows, for a copy of how many rows.
 
     where:
@@ -67,31 +67,31 @@ class Questions:
     """
 
     regression: int | None
-    tree: Target | None
-    rows: Halves
+    tree: PredictionTarget | None
+    rows: TrainTestSplit
     copy_rows: int
     seed: int
-    regression_known: Score | None
-    tree_known: Score | None
+    regression_known: PredictionScore | None
+    tree_known: PredictionScore | None
 
 
-def questions(before: Side, target: str | None, copy_rows: int, seed: int) -> Questions:
+def questions(before: NamedTable, target: str | None, copy_rows: int, seed: int) -> PreviewModels:
     """The questions to these rows; InvalidParameter when there is no such target."""
     if target is None:
         regression, tree = regression_target(before.cells), tree_target(before.cells)
     elif target in before.numbers:
         regression = before.numbers.index(target)
-        tree = Target("numeric", regression)
+        tree = PredictionTarget("numeric", regression)
     elif target in before.categories:
         regression = regression_target(before.cells)
-        tree = Target("categorical", before.categories.index(target))
+        tree = PredictionTarget("categorical", before.categories.index(target))
     else:
         raise InvalidParameter(
             f"There is no column {target!r} that a copy releases with noise, or as a category.",
             parameter="target",
         )
     rows = halves(before.cells.records, np.random.default_rng(seed))
-    asked = Questions(regression, tree, rows, copy_rows, seed, None, None)
+    asked = PreviewModels(regression, tree, rows, copy_rows, seed, None, None)
     return replace(
         asked,
         regression_known=_regression_score(before, before, asked),
@@ -100,7 +100,7 @@ def questions(before: Side, target: str | None, copy_rows: int, seed: int) -> Qu
 
 
 def measured_utility(
-    before: Side, after: Side, columns: dict[str, Column], asked: Questions
+    before: NamedTable, after: NamedTable, columns: dict[str, Column], asked: PreviewModels
 ) -> Utility:
     """The utility of a copy beside its original."""
     original, copy = before.cells, after.cells
@@ -110,7 +110,7 @@ def measured_utility(
         quality=found if math.isfinite(found) else None,
         means=_means(before, after, columns, asked.copy_rows),
         correlations=_pairs(correlation_gaps(original, copy), before.numbers),
-        tables=tuple(map(TableMoved, before.categories, distances)),
+        tables=tuple(map(TableChange, before.categories, distances)),
         pairs_of_tables=_pairs(pair_distances(original, copy), before.categories),
         regression=_regression(before, after, asked),
         tree=_tree(before, after, asked),
@@ -118,8 +118,8 @@ def measured_utility(
 
 
 def _means(
-    before: Side, after: Side, columns: dict[str, Column], copy_rows: int
-) -> tuple[ColumnMoved, ...]:
+    before: NamedTable, after: NamedTable, columns: dict[str, Column], copy_rows: int
+) -> tuple[ColumnChange, ...]:
     found = []
     for place, name in enumerate(before.numbers):
         X, Y = (side.cells.numeric[:, place] for side in (before, after))
@@ -133,11 +133,11 @@ def _means(
 
 
 def _column_moved(
-    name: str, change: Moved, rows: int, copy_rows: int, *, by_deviation: bool
-) -> ColumnMoved:
+    name: str, change: MomentChange, rows: int, copy_rows: int, *, by_deviation: bool
+) -> ColumnChange:
     largest = change.largest_bias(round(copy_rows * change.values / rows))
     unit = change.deviation if by_deviation else abs(change.mean)
-    return ColumnMoved(
+    return ColumnChange(
         column=name,
         mean=change.mean,
         bias=change.bias,
@@ -148,14 +148,14 @@ def _column_moved(
     )
 
 
-def _regression(before: Side, after: Side, asked: Questions) -> Model | None:
+def _regression(before: NamedTable, after: NamedTable, asked: PreviewModels) -> Model | None:
     if asked.regression is None:
         return None
     target = before.numbers[asked.regression]
     return _model(target, asked.regression_known, _regression_score(before, after, asked))
 
 
-def _tree(before: Side, after: Side, asked: Questions) -> Model | None:
+def _tree(before: NamedTable, after: NamedTable, asked: PreviewModels) -> Model | None:
     if asked.tree is None:
         return None
     names = before.numbers if asked.tree.kind == "numeric" else before.categories
@@ -163,29 +163,35 @@ def _tree(before: Side, after: Side, asked: Questions) -> Model | None:
     return _model(target, asked.tree_known, _tree_score(before, after, asked))
 
 
-def _regression_score(before: Side, learnt: Side, asked: Questions) -> Score | None:
+def _regression_score(
+    before: NamedTable, learnt: NamedTable, asked: PreviewModels
+) -> PredictionScore | None:
     if asked.regression is None:
         return None
     return regression_score(before.cells, learnt.cells, asked.regression, asked.rows)
 
 
-def _tree_score(before: Side, learnt: Side, asked: Questions) -> Score | None:
+def _tree_score(
+    before: NamedTable, learnt: NamedTable, asked: PreviewModels
+) -> PredictionScore | None:
     if asked.tree is None:
         return None
     return tree_score(before.cells, learnt.cells, asked.tree, asked.rows, asked.seed % 2**31)
 
 
-def _model(target: str, known: Score | None, found: Score | None) -> Model | None:
+def _model(
+    target: str, known: PredictionScore | None, found: PredictionScore | None
+) -> Model | None:
     if known is None or found is None:
         return None
     return Model(target, known.measure, known.score, found.score, known.constant, known.tested)
 
 
-def _pairs(gaps: Gaps | None, names: tuple[str, ...]) -> Pairs | None:
+def _pairs(gaps: PairDistances | None, names: tuple[str, ...]) -> PairChange | None:
     if gaps is None:
         return None
     i, j = gaps.between
-    return Pairs(gaps.mean, gaps.largest, (names[i], names[j]), gaps.pairs)
+    return PairChange(gaps.mean, gaps.largest, (names[i], names[j]), gaps.pairs)
 
 
 def _first(table: MixedTable) -> MixedTable:

@@ -47,7 +47,7 @@ NOTHING = Sketches(Sketch.none(), None)
 
 
 @dataclass(frozen=True)
-class Shared:
+class OwnOverlap:
     """The share of rows that a data set has in common with another of its owner."""
 
     share: float
@@ -179,7 +179,7 @@ def _compared(
     allow_overlap: bool,
 ) -> tuple[Notice, ...]:
     sketches.lock(connection)  # of two that grow alike one sees the other
-    told: list[Shared] = []
+    told: list[OwnOverlap] = []
     for other, other_owner, sealed in sketches.others(connection, dataset_id):
         known = _opened(resources, other, sealed)
         old, new = _share(before, known), _share(after, known)
@@ -190,7 +190,7 @@ def _compared(
             said = {"dataset": dataset_id, "other": other, "share": round(new, 1)}
             log.warning("overlap across owners", extra=said)
             continue
-        shared = Shared(new, other)
+        shared = OwnOverlap(new, other)
         if new > REFUSED >= old and not allow_overlap:
             raise RowsOverlap(
                 f"{_sentence(shared)} Copies of both would have noise of their own, which averages"
@@ -212,7 +212,7 @@ def _compared(
     )
 
 
-def _sentence(shared: Shared) -> str:
+def _sentence(shared: OwnOverlap) -> str:
     return (
         f"About {shared.share:.0%} of the rows are also in your data set {shared.dataset}, or the"
         " other way round."

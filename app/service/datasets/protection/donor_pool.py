@@ -31,7 +31,7 @@ LONGEST = 64
 
 
 @dataclass(frozen=True, repr=False)
-class Spelling:
+class CategoryTexts:
     """The texts that codes stand for.
 
     where:
@@ -148,7 +148,7 @@ DONORS_PER_ROW = 32
 
 
 @dataclass(frozen=True, repr=False)
-class Pool:
+class DonorPool:
     """Synthetic records that a part's are replaced by.
 
     where:
@@ -239,8 +239,8 @@ class Pool:
         return {}
 
     @cached_property
-    def _spellings(self) -> dict[str, Spelling | None]:
-        return {name: Spelling.of(values) for name, values in self.donors.values.items()}
+    def _spellings(self) -> dict[str, CategoryTexts | None]:
+        return {name: CategoryTexts.of(values) for name, values in self.donors.values.items()}
 
 
 def _shown_places(values: pa.Array, listed: pa.Array, shown: Flags) -> Codes:

@@ -54,7 +54,7 @@ from app.store.database.engine import reading
 
 
 @dataclass(frozen=True, repr=False)
-class Rows:
+class FreezeInput:
     """Which rows and columns are measured; rows never change."""
 
     columns: tuple[Column, ...]
@@ -63,7 +63,7 @@ class Rows:
 
 
 @dataclass(frozen=True, repr=False)
-class Records:
+class RecordModel:
     """Donors, and how much numbers and categories tell of each other, as far as these may be shown."""
 
     donors: Donors | None
@@ -81,7 +81,7 @@ class Records:
 
 
 @dataclass(frozen=True, repr=False)
-class Measurement:
+class PartMeasurement:
     """What rows tell.
 
     where:
@@ -91,23 +91,23 @@ class Measurement:
         records    what follows for the records, were these the first rows
     """
 
-    of: Rows
+    of: FreezeInput
     numeric: tuple[str, ...]
     moments: RowMoments
     sample: Sample | None
-    records: Records
+    records: RecordModel
 
 
-def rows_to_freeze(connection: Connection, dataset: Dataset) -> Rows:
+def rows_to_freeze(connection: Connection, dataset: Dataset) -> FreezeInput:
     """The rows that a first copy would be made of now."""
-    return Rows(
+    return FreezeInput(
         columns=dataset.columns,
         parts=tuple(datasets.parts(connection, dataset.id)),
         retired=tuple(datasets.retired(connection, dataset.id, 0, dataset.rows)),
     )
 
 
-def measure_ahead(resources: Resources, dataset_id: str) -> Measurement | None:
+def measure_ahead(resources: Resources, dataset_id: str) -> PartMeasurement | None:
     """A measurement of the rows of a data set that is not frozen yet, for `freeze_dataset` to use.
 
     No connection is held while the rows are read. NotReleasable when nothing is to be perturbed in them.
@@ -122,7 +122,7 @@ def measure_ahead(resources: Resources, dataset_id: str) -> Measurement | None:
     return measure_rows(resources, rows, secret)
 
 
-def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement:
+def measure_rows(resources: Resources, rows: FreezeInput, secret: bytes) -> PartMeasurement:
     """Read the rows once.
 
     Where there is a cluster the sample is taken here, and moments are counted there.
@@ -131,20 +131,20 @@ def measure_rows(resources: Resources, rows: Rows, secret: bytes) -> Measurement
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     if not categories:
         moments = _part_moments(resources, rows, numbers, retired)
-        return Measurement(rows, numbers, moments, None, Records.of(None))
+        return PartMeasurement(rows, numbers, moments, None, RecordModel.of(None))
     count = sum(part.rows for part in rows.parts) - len(rows.retired)
     here = bool(numbers) and not resources.executor.elsewhere
     with ThreadPoolExecutor(1, thread_name_prefix="moments") as beside:
         taken = _MomentsBeside(len(numbers), beside)
         batches = _batches_seen(resources, rows, taken if here else None)
         sample = sample_of(batches, rows.columns, sample_key(secret), count)
-        records = Records.of(sample)
+        records = RecordModel.of(sample)
         moments = taken.result() if here else _part_moments(resources, rows, numbers, retired)
-    return Measurement(rows, numbers, moments, sample, records)
+    return PartMeasurement(rows, numbers, moments, sample, records)
 
 
 def _part_moments(
-    resources: Resources, rows: Rows, numbers: Sequence[str], retired: IntArray
+    resources: Resources, rows: FreezeInput, numbers: Sequence[str], retired: IntArray
 ) -> RowMoments:
     each = (part_moments(resources, part, numbers, retired) for part in rows.parts)
     return reduce(RowMoments.merged, each, RowMoments.none(len(numbers)))
@@ -180,7 +180,7 @@ class _MomentsBeside:
 
 
 def _batches_seen(
-    resources: Resources, rows: Rows, moments: _MomentsBeside | None
+    resources: Resources, rows: FreezeInput, moments: _MomentsBeside | None
 ) -> Iterator[Batch]:
     """The numbers and records of all rows; where moments are taken here, of these numbers."""
     numbers, records = sampled_columns(rows.columns)
@@ -200,7 +200,7 @@ def freeze_dataset(
     connection: Connection,
     dataset: Dataset,
     now: datetime,
-    measurement: Measurement | None,
+    measurement: PartMeasurement | None,
 ) -> PartProtection:
     """The protection of the first part, made now if there was none; the principal holds the data set's lock.
 
@@ -225,7 +225,7 @@ def freeze_dataset(
     return kept
 
 
-def first_part(measurement: Measurement, largest: Mapping[str, float]) -> PartProtection:
+def first_part(measurement: PartMeasurement, largest: Mapping[str, float]) -> PartProtection:
     """The protection of all rows that are there at the first copy; NotReleasable where a column has no spread."""
     _check_releasable(measurement.numeric, measurement.moments)
     return PartProtection(
@@ -243,7 +243,7 @@ def protect_part(
     resources: Resources,
     connection: Connection,
     dataset_id: str,
-    measurement: Measurement,
+    measurement: PartMeasurement,
     largest: Mapping[str, float],
 ) -> PartProtection:
     """Keep the protection of a part that comes after the first copy; the principal holds the data set's lock."""
@@ -258,7 +258,7 @@ def protect_part(
 def later_part(
     first: PartProtection,
     newest: PartProtection,
-    measurement: Measurement,
+    measurement: PartMeasurement,
     largest: Mapping[str, float],
     noise_variance: float,
 ) -> PartProtection:
@@ -271,7 +271,7 @@ def later_part(
     S = dominate(first.matrix, covariance_shape(measurement.moments))
     needed = _carried_variances(magnitudes, noise_variance)
     S += np.diag(np.maximum(needed - np.diag(S), 0.0))
-    records = Records.of(measurement.sample, newest.donors)
+    records = RecordModel.of(measurement.sample, newest.donors)
     return PartProtection(
         numeric=first.numeric,
         rows=measurement.moments.rows,
@@ -316,7 +316,7 @@ def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
     _check_categories(dataset, statistics)
 
 
-def _check_extent(rows: Rows) -> None:
+def _check_extent(rows: FreezeInput) -> None:
     _check_columns(rows.columns, sum(part.rows for part in rows.parts) - len(rows.retired))
 
 

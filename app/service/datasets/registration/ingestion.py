@@ -38,7 +38,7 @@ BLOCK_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True)
-class NumbersSeen:
+class NumberStatistics:
     """What was seen of d number columns; arrays of length d, in their order.
 
     where:
@@ -83,7 +83,7 @@ class NumberBlocks:
             if stop == self._block.shape[1]:
                 self._look()
 
-    def seen(self) -> NumbersSeen:
+    def seen(self) -> NumberStatistics:
         """What all rows taken in tell; InvalidTable when a variance exceeds the doubles."""
         self._look()
         finite = np.isfinite(np.diag(self._moments.comoment))
@@ -94,7 +94,7 @@ class NumberBlocks:
                 "computed",
                 column=name,
             )
-        return NumbersSeen(
+        return NumberStatistics(
             rows=self._rows,
             missing=self._missing,
             integer=self._integer & (self._missing < self._rows),
@@ -127,7 +127,7 @@ class RowSink(Protocol):
 
 
 @dataclass(frozen=True)
-class Ingested:
+class IngestedTable:
     """What a pass found.
 
     where:
@@ -155,7 +155,7 @@ def ingest(
     sink: RowSink,
     limits: Limits,
     progress: Progress = NO_PROGRESS,
-) -> Ingested:
+) -> IngestedTable:
     """Pass all rows of `stream` on to `sink` and say what they are.
 
     InvalidParameter for an override of a column that is not there or that its values do not allow,
@@ -207,7 +207,7 @@ def ingest(
         and (column.storage is Storage.TEXT or column.kind is Kind.CATEGORICAL)
     }
     refuse_too_many(columns, categories, limits.categories)
-    return Ingested(
+    return IngestedTable(
         rows=rows,
         columns=columns,
         numbers=names,

@@ -167,7 +167,7 @@ def try_table(
     """All that a registration would find in the table, with nothing stored: the data set has no id."""
     require(context, Role.OWNER)
     stream = infer_columns(stream, overrides)
-    ingested = ingest(stream, overrides, Nowhere(), resources.limits, progress)
+    ingested = ingest(stream, overrides, NullSink(), resources.limits, progress)
     _check_key_column(ingested.columns, key_column)
     dataset = Dataset(
         id="",
@@ -182,7 +182,7 @@ def try_table(
     return dataset, table_report(ingested, stream.read_as), tuple(stream.notices)
 
 
-class Nowhere:
+class NullSink:
     """A sink that keeps nothing."""
 
     def write(self, batch: pa.RecordBatch, /) -> None:

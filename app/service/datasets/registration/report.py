@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from app.model import Column, Kind, Storage
-from app.service.datasets.registration.ingestion import Ingested
+from app.service.datasets.registration.ingestion import IngestedTable
 from app.tables.columns import ColumnProfile
 from app.tables.detection.personal import personal_within, warnings_about
 from app.tables.stream import DetectedFormat
@@ -59,7 +59,7 @@ class TableReport:
     columns: Mapping[str, ColumnReport] = field(default_factory=dict)
 
 
-def table_report(ingested: Ingested, read_as: DetectedFormat) -> TableReport:
+def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableReport:
     """The report on a table that passed."""
     means = dict(zip(ingested.numbers, ingested.moments.mean.diagonal().tolist(), strict=True))
     return TableReport(

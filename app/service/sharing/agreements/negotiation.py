@@ -15,7 +15,7 @@ from app.agreement import Agreement, Party, State, Terms
 from app.errors import InvalidParameter, Refusal, WrongState
 from app.model import Role
 from app.service.context import RequestContext, new_id
-from app.service.datasets.protection.freeze import Measurement, freeze_dataset, measure_ahead
+from app.service.datasets.protection.freeze import PartMeasurement, freeze_dataset, measure_ahead
 from app.service.events import publish
 from app.service.resources import Resources
 from app.service.sharing.agreements import states
@@ -205,7 +205,7 @@ def _conclude(
 
 def _measured_ahead(
     resources: Resources, context: RequestContext, agreement_id: str
-) -> dict[str, Measurement | None]:
+) -> dict[str, PartMeasurement | None]:
     """Measure the data sets that finalizing the agreement would freeze, outside its transaction."""
     with reading(resources.engine) as connection:
         agreement = known_agreement(connection, context, agreement_id)
@@ -219,7 +219,7 @@ def _freeze_items(
     resources: Resources,
     connection: Connection,
     terms: Terms,
-    measured: Mapping[str, Measurement | None],
+    measured: Mapping[str, PartMeasurement | None],
 ) -> None:
     """Freeze the agreed data sets: from here on the recipient may have their copies."""
     now = moment(connection)

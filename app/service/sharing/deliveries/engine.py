@@ -15,7 +15,7 @@ from app.agreement import Agreement, is_in_force
 from app.errors import Busy, DomainError, Unavailable
 from app.model import Principal
 from app.service.context import RequestContext
-from app.service.copies.issue import Wanted, issue_copy
+from app.service.copies.issue import CopyRequest, issue_copy
 from app.service.jobs.job_types import Outcome, TryAgain
 from app.service.progress import Progress
 from app.service.resources import Resources
@@ -66,7 +66,7 @@ def execute(resources: Resources, job: Job, progress: Progress, delivery: Delive
             principal = _bound_principal(connection, work)
         check()
         context = RequestContext(principal, job.id)
-        copy = issue_copy(resources, context, work.dataset, Wanted(level=work.level)).copy
+        copy = issue_copy(resources, context, work.dataset, CopyRequest(level=work.level)).copy
         progress.raise_if_cancelled()
         receipt = work.channel(Execution(resources, context, work, copy, progress, check))
         with writing(resources.engine) as connection:

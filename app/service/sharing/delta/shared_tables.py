@@ -19,7 +19,7 @@ from app.service.context import RequestContext, released_columns
 from app.service.copies.files.copy_files import released_files
 from app.service.copies.files.signed_urls import SignedFiles, sign_files
 from app.service.copies.generation.release import Selection
-from app.service.copies.issue import Wanted, issue_copy
+from app.service.copies.issue import CopyRequest, issue_copy
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.delta.shares import (
@@ -79,7 +79,7 @@ def query_table(
     state, limited = table_state(resources, context, share, schema, table)
     require_present(state, version)
     item = state.table.item
-    copy = issue_copy(resources, limited, item.dataset, Wanted(level=item.level)).copy
+    copy = issue_copy(resources, limited, item.dataset, CopyRequest(level=item.level)).copy
     signed = sign_files(
         resources,
         limited,

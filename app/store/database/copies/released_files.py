@@ -48,7 +48,7 @@ class ReleasedFile:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WrittenFileFacts:
     """What is known of a file once it was written."""
 
     size: int
@@ -83,7 +83,9 @@ def announce(connection: Connection, object_name: str, dataset_id: str, now: dat
     connection.execute(insert(OBJECTS).values(object=object_name, dataset=dataset_id, since=now))
 
 
-def now_holds(connection: Connection, file_id: str, object_name: str, whole: Whole) -> bool:
+def now_holds(
+    connection: Connection, file_id: str, object_name: str, whole: WrittenFileFacts
+) -> bool:
     """Let this object be the file's; False when another became so first, or the file is gone."""
     changed = connection.execute(
         update(FILES)

@@ -25,7 +25,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class LooseBlob:
+class OrphanedBlob:
     """A blob that is nobody's; `set_aside_at` says since when it waits in quarantine."""
 
     name: str
@@ -64,7 +64,7 @@ def set_aside(connection: Connection, name: str, now: datetime) -> None:
     )
 
 
-def all_of_them(connection: Connection) -> list[LooseBlob]:
+def all_of_them(connection: Connection) -> list[OrphanedBlob]:
     """Every loose blob, the oldest first."""
     query = select(tables.orphaned_blobs).order_by(
         tables.orphaned_blobs.c.since, tables.orphaned_blobs.c.blob
@@ -72,13 +72,13 @@ def all_of_them(connection: Connection) -> list[LooseBlob]:
     return [_loose(row) for row in connection.execute(query)]
 
 
-def locked(connection: Connection, name: str) -> LooseBlob | None:
+def locked(connection: Connection, name: str) -> OrphanedBlob | None:
     """The loose blob of that name, no other transaction's to decide on; None when it is loose no more."""
     query = select(tables.orphaned_blobs).where(tables.orphaned_blobs.c.blob == name)
     row = connection.execute(query.with_for_update()).one_or_none()
     return None if row is None else _loose(row)
 
 
-def _loose(row: Row[tuple[object, ...]]) -> LooseBlob:
+def _loose(row: Row[tuple[object, ...]]) -> OrphanedBlob:
     kept = row._mapping
-    return LooseBlob(kept["blob"], Reason(kept["reason"]), kept["since"], kept["set_aside_at"])
+    return OrphanedBlob(kept["blob"], Reason(kept["reason"]), kept["since"], kept["set_aside_at"])

@@ -10,7 +10,7 @@ import pytest
 
 from app.numerics.attacks.releases.attack import attacked_release
 from app.numerics.attacks.releases.findings import Attacker, Finding, Risk, Verdict
-from app.numerics.attacks.releases.posterior_mean import NoiseLaw
+from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from tests.numerics.attacks.schemes import released
 
@@ -97,7 +97,7 @@ def test_findings_do_not_hang_on_the_units_of_columns(unit: float) -> None:
     numbers = rng.normal(size=(300, 3))
     rows = released(numbers, None, 1.0, rng)
     units = np.array([1.0, 4.0, unit])
-    law = NoiseLaw(1.0, rows.laws[0].shape * units * units[:, None], rows.laws[0].donors)
+    law = PartNoiseLaw(1.0, rows.laws[0].shape * units * units[:, None], rows.laws[0].donors)
     scaled = replace(rows, numbers=numbers * units, released=rows.released * units, laws={0: law})
     for one, other in zip(found_in(rows), found_in(scaled), strict=True):
         assert (one.target, one.verdict) == (other.target, other.verdict)

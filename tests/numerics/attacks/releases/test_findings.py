@@ -8,7 +8,7 @@ import pytest
 from app.numerics.attacks.releases.findings import (
     Attacker,
     Finding,
-    Left,
+    RemainingVariance,
     Risk,
     Verdict,
     answers_left,
@@ -20,7 +20,9 @@ from app.numerics.attacks.releases.findings import (
 
 
 def one(attacker: Attacker, left: float, error: float = 0.01, target: str = "age") -> Finding:
-    return finding(Risk.INFERENCE, attacker, target, [target], 0.5, Left(left, error), "Do so.")
+    return finding(
+        Risk.INFERENCE, attacker, target, [target], 0.5, RemainingVariance(left, error), "Do so."
+    )
 
 
 def test_what_lines_find_breaks_the_promise_and_what_others_find_asks_for_attention() -> None:
@@ -61,7 +63,7 @@ def test_the_share_left_has_its_standard_error_over_draws_of_noise() -> None:
     assert np.mean([each.share for each in shares]) == pytest.approx(exact, rel=0.02)
     spread = float(np.std([each.share for each in shares]))
     assert np.mean([each.standard_error for each in shares]) == pytest.approx(spread, rel=0.1)
-    assert measured_left(np.ones(5), np.zeros(5)) == Left(1.0, 0.0)
+    assert measured_left(np.ones(5), np.zeros(5)) == RemainingVariance(1.0, 0.0)
     assert measured_left(np.full(5, 3.0), np.arange(5.0)).share == 1.0
 
 

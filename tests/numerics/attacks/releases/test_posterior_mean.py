@@ -9,14 +9,14 @@ import pytest
 
 from app.numerics.attacks.releases.attack import posterior_means
 from app.numerics.attacks.releases.findings import Finding, Verdict
-from app.numerics.attacks.releases.posterior_mean import Channel, NoiseLaw, posterior_mean
+from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw, RecordChannel, posterior_mean
 from app.numerics.attacks.releases.released_rows import targets
 from tests.numerics.attacks.schemes import Codes, Matrix, released
 
 KAPPA_NODES, KAPPA_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
-def chance(law: NoiseLaw, own: Codes, shown: Codes) -> float:
+def chance(law: PartNoiseLaw, own: Codes, shown: Codes) -> float:
     """P(c | c_i) of one record, by integration over the time of the latest record event."""
     q = 1 / (1 + law.applied_variance)
     shares = [(law.donors[:, j] == shown[j]).mean() for j in range(len(shown))]
@@ -42,7 +42,7 @@ def chance(law: NoiseLaw, own: Codes, shown: Codes) -> float:
     return found
 
 
-def small(rng: np.random.Generator) -> tuple[NoiseLaw, Matrix, Matrix, Codes, Codes]:
+def small(rng: np.random.Generator) -> tuple[PartNoiseLaw, Matrix, Matrix, Codes, Codes]:
     numbers = rng.normal(size=(16, 3))
     numbers[rng.random(numbers.shape) < 0.15] = np.nan
     shape = np.array([[1.0, 0.4, 0.0], [0.4, 1.0, 0.3], [0.0, 0.3, 2.0]])
@@ -52,14 +52,14 @@ def small(rng: np.random.Generator) -> tuple[NoiseLaw, Matrix, Matrix, Codes, Co
     donors = np.array(pairs, np.int32)
     shown = donors[rng.integers(12, size=16)]
     noise = rng.multivariate_normal(np.zeros(3), 0.7 * shape, 16)
-    return NoiseLaw(0.7, shape, donors), numbers, numbers + noise, codes, shown
+    return PartNoiseLaw(0.7, shape, donors), numbers, numbers + noise, codes, shown
 
 
 def test_it_is_the_mean_over_all_other_rows_weighted_by_their_likelihood() -> None:
     rng = np.random.default_rng(1)
     law, numbers, copy, codes, shown = small(rng)
     wanted = np.column_stack([numbers, codes[:, 0] == 1])
-    channel = Channel.of(law, codes, shown)
+    channel = RecordChannel.of(law, codes, shown)
     found = posterior_mean(
         law, numbers, copy, np.arange(16), wanted, wanted * np.nan, [0, 1, 2], channel
     )
@@ -85,7 +85,7 @@ def test_chances_of_all_records_that_can_be_shown_sum_to_one() -> None:
     every = np.array(list(product(range(3), repeat=2)), np.int32)
     for own in codes[:4]:
         assert sum(chance(law, own, shown) for shown in every) == pytest.approx(1)
-    channel = Channel.of(law, codes, every)
+    channel = RecordChannel.of(law, codes, every)
     factors = channel.factors(np.arange(9), np.arange(16)).astype(float)
     ratios = factors[:, 1:] / factors[:, :1]
     for r, shown in enumerate(every):
@@ -96,7 +96,7 @@ def test_chances_of_all_records_that_can_be_shown_sum_to_one() -> None:
 def test_a_row_is_not_known_by_itself() -> None:
     """Rows in pairs, far apart under hardly any noise: each is taken for its neighbour, never for itself."""
     numbers: Matrix = np.arange(20.0)[:, None] // 2 * 99 + np.arange(20.0)[:, None] % 2
-    law = NoiseLaw(1.0, np.eye(1), np.empty((0, 0), np.int32))
+    law = PartNoiseLaw(1.0, np.eye(1), np.empty((0, 0), np.int32))
     shown = numbers + 0.1
     found = posterior_mean(law, numbers, shown, np.arange(20), numbers, shown, [0], None)
     assert found[::2] == pytest.approx(numbers[1::2], abs=0.02)
@@ -105,7 +105,7 @@ def test_a_row_is_not_known_by_itself() -> None:
 
 def test_a_value_that_no_other_row_has_is_guessed_as_it_is_shown() -> None:
     numbers: Matrix = np.append(np.random.default_rng(1).normal(size=99), 500.0)[:, None]
-    law = NoiseLaw(1.0, np.eye(1), np.empty((0, 0), np.int32))
+    law = PartNoiseLaw(1.0, np.eye(1), np.empty((0, 0), np.int32))
     shown = numbers + 2.0
     found = posterior_mean(law, numbers, shown, np.arange(100), numbers, shown, [0], None)
     assert found[-1, 0] == pytest.approx(502)

@@ -16,7 +16,7 @@ import pytest
 from app.numerics.copies.noise import definition, kernels, steps
 from app.numerics.copies.noise.keystream import keystream_words
 from app.numerics.copies.noise.steps import (
-    Compiled,
+    CompiledSteps,
     KernelsDiffer,
     agree,
     border_words,
@@ -47,7 +47,7 @@ def test_many_words_come_out_the_same() -> None:
 
 def assert_same(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> None:
     made, defined = np.empty(words.shape), np.empty(words.shape)
-    Compiled().path_tile(words, 1.0, None, 0.0, None, 0.0, made)
+    CompiledSteps().path_tile(words, 1.0, None, 0.0, None, 0.0, made)
     definition.path_tile(words, 1.0, None, 0.0, None, 0.0, defined)
     np.testing.assert_array_equal(made.view(np.uint64), defined.view(np.uint64))
 
@@ -59,7 +59,7 @@ def test_any_number_of_rows_comes_out_the_same(rows: int) -> None:
     original = np.random.default_rng(3).normal(size=rows) * 1e5
     original[::5] = np.nan
     results = []
-    for each in (Compiled(), definition):
+    for each in (CompiledSteps(), definition):
         path, released = np.empty((3, rows)), np.empty(rows)
         each.path_tile(words, 0.7, lower, 0.4, upper, 0.6, path)
         each.released_tile(path, np.array([3.0, -0.1, 0.07]), original, 2.0**-17, released)
@@ -72,9 +72,9 @@ def test_arrays_that_may_not_be_written_to_are_read() -> None:
     original, path, out = np.ones(10), np.empty((1, 10)), np.empty(10)
     words.setflags(write=False)
     original.setflags(write=False)
-    Compiled().path_tile(words, 1.0, None, 0.0, None, 0.0, path)
+    CompiledSteps().path_tile(words, 1.0, None, 0.0, None, 0.0, path)
     path.setflags(write=False)
-    Compiled().released_tile(path, np.ones(1), original, 0.5, out)
+    CompiledSteps().released_tile(path, np.ones(1), original, 0.5, out)
     assert out.any()
 
 
@@ -87,7 +87,7 @@ def test_no_product_is_fused_with_a_sum() -> None:
 
 
 def test_functions_that_differ_in_one_bit_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert agree(Compiled(), definition)
+    assert agree(CompiledSteps(), definition)
     exact = kernels.path_tile
 
     def off_by_one_bit(*arguments: Any) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model import BLOCK_ROWS, Part
-from app.service.copies.generation.row_ranges import Piece, batches, within
+from app.service.copies.generation.row_ranges import RowGroupRange, batches, within
 
 SIZES = st.lists(
     st.one_of(st.integers(0, 50), st.integers(BLOCK_ROWS - 2, 2 * BLOCK_ROWS + 5)), max_size=12
@@ -23,7 +23,7 @@ def parts_of(sizes: list[int]) -> list[Part]:
     return made
 
 
-def ordinals(found: list[tuple[Piece, ...]]) -> list[tuple[int, int]]:
+def ordinals(found: list[tuple[RowGroupRange, ...]]) -> list[tuple[int, int]]:
     return [(piece.ordinal, piece.ordinal + piece.rows) for batch in found for piece in batch]
 
 

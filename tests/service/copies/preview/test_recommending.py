@@ -5,11 +5,11 @@ from __future__ import annotations
 from app.numerics.attacks.releases.findings import Verdict
 from app.service.copies.advice import Advice
 from app.service.copies.preview.report import (
-    ColumnMoved,
+    ColumnChange,
     LevelPreview,
     LevelRisk,
     Model,
-    Pairs,
+    PairChange,
     Recommendation,
     Utility,
     recommendations,
@@ -25,8 +25,8 @@ def level(privacy: float, *, within: float, gap: float, tree: float) -> LevelPre
         risk=LevelRisk(Verdict.OK, "", 0.5, ()),
         utility=Utility(
             quality=0.9,
-            means=(ColumnMoved("age", 40.0, 0.1, 0.2, "mean", within, 1.0),),
-            correlations=Pairs(gap / 2, gap, ("age", "income"), 3),
+            means=(ColumnChange("age", 40.0, 0.1, 0.2, "mean", within, 1.0),),
+            correlations=PairChange(gap / 2, gap, ("age", "income"), 3),
             tables=(),
             pairs_of_tables=None,
             regression=None,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from app.model import Column, Kind, Storage
 from app.numerics.copies.association import squared_canonical_correlation
 from app.service.datasets.protection import row_sample as samples
-from app.service.datasets.protection.donor_pool import Donors, Pool
+from app.service.datasets.protection.donor_pool import DonorPool, Donors
 from app.service.datasets.protection.row_sample import Batch, coded_values, sample_of
 
 CITIES = pa.array(["Linz", None, "Graz", "Linz", "Wien", "Steyr"], pa.large_string())
@@ -47,8 +47,8 @@ def texts_of(sample: samples.Sample) -> list[str | None]:
 HASHES = count()
 
 
-def pool_of(donors: Donors) -> Pool:
-    return Pool.of(donors, bytes(32), f"{next(HASHES):064x}", 100)
+def pool_of(donors: Donors) -> DonorPool:
+    return DonorPool.of(donors, bytes(32), f"{next(HASHES):064x}", 100)
 
 
 @pytest.mark.parametrize("listed", [["Graz", None, "Linz", "Wien"], ["Wien", "Graz", "Linz"]])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.service.datasets.protection import freeze
-from app.service.datasets.protection.freeze import Rows, measure_rows
+from app.service.datasets.protection.freeze import FreezeInput, measure_rows
 from app.service.datasets.protection.row_sample import part_batches
 from app.service.executor import Threads
 from app.service.resources import Resources
@@ -58,7 +58,7 @@ def test_every_row_group_of_every_part_is_counted(tmp_path: Path) -> None:
         first += rows
     retired = (5, BLOCK_ROWS + 3, sizes[0] + 1)
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
-    found = measure_rows(resources, Rows(COLUMNS, tuple(parts), retired), bytes(32))
+    found = measure_rows(resources, FreezeInput(COLUMNS, tuple(parts), retired), bytes(32))
     assert found.numeric == ("x", "y")
     expected = row_moments(np.delete(np.concatenate(tables), retired, axis=0))
     assert found.moments.rows == expected.rows
@@ -87,7 +87,7 @@ def test_moments_that_fail_are_never_left_out(
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
     parts = (Part(0, 0, rows, "part-0", ""),)
     with pytest.raises(MemoryError):
-        measure_rows(resources, Rows(COLUMNS, parts, ()), bytes(32))
+        measure_rows(resources, FreezeInput(COLUMNS, parts, ()), bytes(32))
     assert len(asked) == 3
 
 
@@ -116,6 +116,6 @@ def test_few_batches_are_held_however_many_parts_they_are_of(
     monkeypatch.setattr(freeze, "row_moments", counted)
     monkeypatch.setattr(freeze, "part_batches", reading)
     resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
-    found = measure_rows(resources, Rows(COLUMNS, parts, ()), bytes(32))
+    found = measure_rows(resources, FreezeInput(COLUMNS, parts, ()), bytes(32))
     assert found.moments.rows == 20 * 50
     assert max(held) <= freeze.BEHIND + 2

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from app.numerics.copies.noise import definition, steps
-from app.service.datasets.protection.donor_pool import LONGEST, Spelling
+from app.service.datasets.protection.donor_pool import LONGEST, CategoryTexts
 
 TEXTS = ["", "a", "sieben.", "achtacht", "neunneun.", "Straße in Österreich", "x" * LONGEST, None]
 
@@ -18,10 +18,10 @@ TEXTS = ["", "a", "sieben.", "achtacht", "neunneun.", "Straße in Österreich", 
 def test_the_bytes_are_those_that_arrow_writes(
     texts: list[str | None], rows: int, *, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "_in_use", [steps.Compiled() if compiled else definition])
+    monkeypatch.setattr(steps, "_in_use", [steps.CompiledSteps() if compiled else definition])
     listed = pa.array(texts, pa.large_string())
     codes = np.random.default_rng(rows).integers(len(texts), size=rows).astype(np.int32)
-    spelling = Spelling.of(listed)
+    spelling = CategoryTexts.of(listed)
     assert spelling is not None
     found, wanted = spelling.spelled(codes), listed.take(pa.array(codes))
     found.validate(full=True)
@@ -31,5 +31,5 @@ def test_the_bytes_are_those_that_arrow_writes(
 
 
 def test_long_texts_and_numbers_are_left_to_arrow() -> None:
-    assert Spelling.of(pa.array(["x" * (LONGEST + 1)], pa.large_string())) is None
-    assert Spelling.of(pa.array([1.0, None])) is None
+    assert CategoryTexts.of(pa.array(["x" * (LONGEST + 1)], pa.large_string())) is None
+    assert CategoryTexts.of(pa.array([1.0, None])) is None

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
-from app.numerics.copies.path import Rows as BlockRows
+from app.numerics.copies.path import RowRange as BlockRows
 from app.numerics.copies.path import standard_normals
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import rows_for_a_shape
-from app.service.datasets.protection.donor_pool import Pool
+from app.service.datasets.protection.donor_pool import DonorPool
 from app.service.datasets.protection.freeze import (
-    Measurement,
-    Records,
-    Rows,
+    FreezeInput,
+    PartMeasurement,
+    RecordModel,
     first_part,
     later_part,
 )
@@ -34,16 +34,16 @@ Table = tuple[Matrix, list[str] | None]
 
 LEVELS = (0.25, 1.0, 4.0)
 AT_ONCE = 15
-NOWHERE = Rows((), (), ())
+NOWHERE = FreezeInput((), (), ())
 
 
-def measured(table: Table) -> Measurement:
+def measured(table: Table) -> PartMeasurement:
     X, texts = table
     names = tuple(f"x{j}" for j in range(X.shape[1]))
     sample = None
     if texts is not None:
         sample = Sample.of(X, pa.table({"city": pa.array(texts, pa.large_string())}))
-    return Measurement(NOWHERE, names, row_moments(X), sample, Records.of(sample))
+    return PartMeasurement(NOWHERE, names, row_moments(X), sample, RecordModel.of(sample))
 
 
 def parts_of(stream: Iterator[Table]) -> Iterator[Table]:
@@ -162,7 +162,7 @@ def left_beside_records(table: Table, protection: PartProtection, v: float) -> t
     path = standard_normals(bytes(32), BlockRows(0, 0, n), X.shape[1])
     a = protection.applied(v)
     Y = many + np.sqrt(a) * path.T @ protection.factor.T
-    pool = Pool.of(protection.donors, bytes(32), f"{int(v * 4):064x}"[:-2] + "a1", 1_000)
+    pool = DonorPool.of(protection.donors, bytes(32), f"{int(v * 4):064x}"[:-2] + "a1", 1_000)
     city = pa.array(texts * REPLICATES, pa.large_string())
     shown = pool.shown({"city": city}, ["city"], a, key=b"k" * 32, start=0)["city"].to_pylist()
     indicators = np.array([[one == name for name in sorted(set(texts))] for one in shown], float)

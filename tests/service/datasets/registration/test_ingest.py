@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import InvalidParameter, InvalidTable
 from app.model import ColumnOverrides, Kind, Limits, Storage
-from app.service.datasets.registration.ingestion import Ingested, ingest
+from app.service.datasets.registration.ingestion import IngestedTable, ingest
 from app.tables.columns import storage_overrides
 from app.tables.stream import ARROW_TYPE, TableColumn, TableStream
 
@@ -51,7 +51,7 @@ def ingested(
     columns: dict[str, Cells],
     wishes: dict[str, ColumnOverrides] | None = None,
     limits: Limits | None = None,
-) -> Ingested:
+) -> IngestedTable:
     return ingest(stream_of(columns), wishes or {}, Kept(), limits or Limits())
 
 
