@@ -714,6 +714,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         ),
     )
     op.create_index(op.f("ix_transfers_agreement"), "transfers", ["agreement"], unique=False)
+    op.execute(f"INSERT INTO audit_head (id, sequence, hash) VALUES (1, 0, '{'0' * 64}')")
     for log in LOGS:
         protect(log)
 
