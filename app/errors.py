@@ -25,10 +25,10 @@ def sentence(text: str) -> str:
 
 
 class DomainError(Exception):
-    """An answer to the principal other than the one it hoped for."""
+    """Base of every error that is answered as a problem document."""
 
     slug: ClassVar[str] = "error"
-    title: ClassVar[str] = "The request could not be carried out"
+    title: ClassVar[str] = "Request failed"
     remedy: ClassVar[str] = "Read the detail of the answer."
 
     def __init__(self, detail: str, **fields: Field) -> None:
@@ -41,7 +41,7 @@ class InvalidParameter(DomainError):
     """A parameter's value is outside what the method is defined for."""
 
     slug = "invalid-parameter"
-    title = "A parameter has a value that cannot be used"
+    title = "Invalid parameter"
     remedy = "The detail names the parameter and the values it may have."
 
 
@@ -49,15 +49,15 @@ class InvalidTable(DomainError):
     """The table itself is malformed, or not of the shape that the method needs."""
 
     slug = "invalid-table"
-    title = "The table cannot be used"
+    title = "Invalid table"
     remedy = "The detail names the column and, where it can, the row. Nothing was stored."
 
 
 class NotFound(DomainError):
-    """There is no such thing, or it is not for this principal: the two cannot be told apart."""
+    """Absent, or hidden from this principal; the two answers are the same."""
 
     slug = "not-found"
-    title = "There is no such thing for this principal"
+    title = "Not found"
     remedy = "Check the id, and whether the key's holder owns it or has a grant for it."
 
 
@@ -65,15 +65,15 @@ class Conflict(DomainError):
     """The request contradicts what is already kept."""
 
     slug = "conflict"
-    title = "The request contradicts what is kept"
-    remedy = "The detail says what stands in the way."
+    title = "Conflict"
+    remedy = "Read the detail: it names the conflict."
 
 
 class NameTaken(Conflict):
     """Names are unique among an owner's data sets, and among principals."""
 
     slug = "name-taken"
-    title = "The name is taken"
+    title = "Name taken"
     remedy = "Choose another name."
 
 
@@ -81,7 +81,7 @@ class LevelIssued(Conflict):
     """A copy of the level was issued, so the level's variance stays as it is for ever."""
 
     slug = "level-issued"
-    title = "The level's variance can no longer change"
+    title = "Level already issued"
     remedy = "Define a new level with the variance wanted."
 
 
@@ -89,7 +89,7 @@ class DatasetFrozen(Conflict):
     """A copy of the data set was issued, so its columns and statistics stay as they are."""
 
     slug = "dataset-frozen"
-    title = "The data set's columns can no longer change"
+    title = "Data set frozen"
     remedy = "Register the table anew under another name."
 
 
@@ -97,7 +97,7 @@ class NotReleasable(Conflict):
     """No noise can be shaped for the data set as it is, so nothing of it is released."""
 
     slug = "not-releasable"
-    title = "The data set cannot be perturbed as it is"
+    title = "Not releasable"
     remedy = "The detail names what is missing; PUT the columns, or register another table."
 
 
@@ -105,45 +105,45 @@ class SourceChanged(Conflict):
     """A file changed, or vanished, while it was imported. Nothing was stored."""
 
     slug = "source-changed"
-    title = "A file of the source did not stay what it was"
+    title = "Source changed"
     remedy = "Import again when nobody writes to the source."
 
 
-class KeyRepeated(Conflict):
+class DuplicateKey(Conflict):
     """A key has a row already, in the data set or in the table itself; retired rows count too."""
 
-    slug = "key-repeated"
-    title = "A key occurs again"
+    slug = "duplicate-key"
+    title = "Duplicate key"
     remedy = (
-        "Leave out the rows whose keys the data set has, or say `allow_versions=true` to accept what"
-        " versions of a row cost: k of them leave v/k of a level's variance."
+        "Leave out the rows whose keys the data set has, or set `allow_versions=true`: k versions of a row"
+        " leave v/k of a level's variance."
     )
 
 
-class RowsAgain(Conflict):
+class DuplicateRows(Conflict):
     """Most of the rows are in the data set already, with all their values; retired rows count too."""
 
-    slug = "rows-again"
-    title = "Most of these rows are in the data set already"
+    slug = "duplicate-rows"
+    title = "Duplicate rows"
     remedy = (
-        "Append only rows that are new, or say `allow_versions=true` where other people have the same values, or to"
-        " accept what rows that come again cost: k times leave v/k of a level's variance."
+        "Append new rows only, or set `allow_versions=true`: where other people have the same values nothing is lost;"
+        " a row that is repeated k times keeps v/k of a level's variance."
     )
 
 
-class WrongState(Conflict):
+class InvalidState(Conflict):
     """The agreement is not in a state in which this party may say this, or has just changed."""
 
-    slug = "wrong-state"
-    title = "The agreement is not at the point where this can be said"
-    remedy = "Look at the agreement: `open_to_you` lists what this principal may say now."
+    slug = "invalid-state"
+    title = "Invalid state"
+    remedy = "Get the agreement: `open_to_you` lists the actions that are possible now."
 
 
 class IdempotencyConflict(Conflict):
     """The Idempotency-Key was used for another request, or its answer is not known any more."""
 
     slug = "idempotency-conflict"
-    title = "The idempotency key was used before"
+    title = "Idempotency key reused"
     remedy = "Use a new key for a new request; look at the subject named to see what was done."
 
 
@@ -155,7 +155,7 @@ class Refusal(DomainError):
     """The principal may not do this; the audit log keeps that it was tried."""
 
     slug = "forbidden"
-    title = "This is not for this principal"
+    title = "Forbidden"
     remedy = "Ask an administrator for a key with the role that the detail names."
 
 
@@ -163,7 +163,7 @@ class Unauthenticated(Refusal):
     """The request carries no key, or one that is unknown or revoked."""
 
     slug = "unauthenticated"
-    title = "A valid key is needed"
+    title = "Unauthenticated"
     remedy = "Send `Authorization: Bearer <key>`; an administrator issues keys."
 
 
@@ -171,24 +171,24 @@ class SourceNotAllowed(Refusal):
     """Tables are imported only from where the operator allows it."""
 
     slug = "source-not-allowed"
-    title = "Nothing may be imported from there"
+    title = "Source not allowed"
     remedy = "Have the operator add a root to CORNERWAVE_IMPORT_ROOTS, or send the table itself."
 
 
-class ForeignForm(Refusal):
+class CsrfFailed(Refusal):
     """A form of the portal came from somewhere else than a page of this session."""
 
-    slug = "foreign-form"
-    title = "This form was not sent from here"
+    slug = "csrf-failed"
+    title = "Invalid form token"
     remedy = "Open the page again, and send the form from there."
 
 
-class LinkRefused(Refusal):
+class InvalidSignedUrl(Refusal):
     """The address of a file is not one that was given out, or its time is over."""
 
-    slug = "link-refused"
-    title = "The address of the file does not hold, or holds no more"
-    remedy = "Ask for the copy's files again: POST /v1/copies/{id}/files gives new addresses."
+    slug = "invalid-signed-url"
+    title = "Invalid file address"
+    remedy = "Request new addresses: POST /v1/copies/{id}/files."
 
 
 class RateLimited(Refusal):
@@ -213,10 +213,10 @@ class RowsOverlap(Conflict, Refusal):
     """More than half of the rows are in another data set of the service too."""
 
     slug = "rows-overlap"
-    title = "Most of these rows are in another data set"
+    title = "Overlapping data set"
     remedy = (
-        "Append to the data set that has them, or say `allow_overlap=true` to accept that copies of"
-        " both can be averaged. The audit log keeps that this was refused."
+        "Append to the data set that has them, or set `allow_overlap=true` and accept that copies of"
+        " both can be averaged. The audit log records this refusal."
     )
 
 
@@ -232,7 +232,7 @@ class UnsupportedMediaType(DomainError):
     """The body is in a format or an encoding that is not read here."""
 
     slug = "unsupported-media-type"
-    title = "The body is in a format that is not read"
+    title = "Unsupported media type"
     remedy = (
         "Send CSV, Parquet, Arrow, JSON columns or a workbook of Excel, plain or as gzip or zstd."
     )
@@ -242,7 +242,7 @@ class NotAcceptable(DomainError):
     """The principal accepts none of the formats that can be written."""
 
     slug = "not-acceptable"
-    title = "None of the accepted formats can be written"
+    title = "Not acceptable"
     remedy = "Send an `Accept` header with one of the formats that the detail lists."
 
 
@@ -250,33 +250,33 @@ class TooLarge(DomainError):
     """The body, or what it unpacks to, is above a limit."""
 
     slug = "too-large"
-    title = "The body is larger than allowed"
+    title = "Content too large"
     remedy = "Send less at once, or have the operator raise the limit that the detail names."
 
 
-class BodyTooSlow(DomainError):
+class RequestTimeout(DomainError):
     """The body came too slowly, or stopped coming."""
 
-    slug = "body-too-slow"
-    title = "The body came too slowly"
+    slug = "request-timeout"
+    title = "Request timeout"
     remedy = (
         "Send the request again, without pauses; send rows that come slowly in several requests."
     )
 
 
 class Busy(DomainError):
-    """The service has as much to do as it can bear, or is about to stop."""
+    """The service is at its capacity, or is shutting down."""
 
     slug = "busy"
-    title = "The service cannot take this now"
+    title = "Service overloaded"
     remedy = "Wait for the number of seconds in `Retry-After`, and send the request again."
 
 
 class Unavailable(DomainError):
-    """Something that the service stands on does not work at present. Nothing was changed."""
+    """A dependency of the service fails at present. Nothing was changed."""
 
     slug = "unavailable"
-    title = "The service cannot do this at present"
+    title = "Service unavailable"
     remedy = "Send the request again after the number of seconds in `Retry-After`."
 
 
@@ -284,31 +284,29 @@ class JobUnfinished(Conflict):
     """The job has no result: it is not done yet, or ended without one."""
 
     slug = "job-unfinished"
-    title = "The job has no result"
-    remedy = "Look at the job: it says how far it is, or why it ended without a result."
+    title = "Job unfinished"
+    remedy = "Get the job: it shows its progress, or why it ended without a result."
 
 
 class JobLost(DomainError):
-    """The work was begun as often as it may be, and every worker that did it was lost."""
+    """Every attempt of the job lost its worker."""
 
     slug = "job-lost"
-    title = "The work never came to its end"
-    remedy = "Ask for it again; if that ends the same way, whoever runs the service must look."
+    title = "Job lost"
+    remedy = "Send the request again; if it is lost again, the operator must read the logs."
 
 
 class ClusterUnavailable(Unavailable):
     """The machines that share long work cannot be reached. Nothing was changed."""
 
     slug = "cluster-unavailable"
-    title = "The cluster for long work cannot be reached"
-    remedy = (
-        "Whoever runs the service must start its scheduler and workers; all else works meanwhile."
-    )
+    title = "Cluster unavailable"
+    remedy = "The operator must start the cluster's scheduler and workers; everything else works meanwhile."
 
 
 class StorageFull(Unavailable):
     """The disk of the database or of the blob store is full. Nothing was changed."""
 
     slug = "storage-full"
-    title = "There is no room left"
-    remedy = "Whoever runs the service must make room; reading goes on meanwhile."
+    title = "Storage full"
+    remedy = "The operator must free disk space; reading still works."

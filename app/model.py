@@ -42,7 +42,7 @@ class Column:
     """One column of a data set.
 
     where:
-        because  why the column got its kind, for the owner to read
+        reason   why the column got its kind, for the owner to read
         missing  how many cells are missing
         integer  whether every value so far is an integer; to a recipient both are None, since they tell
                  of rows that no copy has
@@ -54,7 +54,7 @@ class Column:
     name: str
     kind: Kind
     storage: Storage
-    because: str
+    reason: str
     missing: int | None = 0
     integer: bool | None = False
     round_to_integer: bool = False

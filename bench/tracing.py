@@ -204,10 +204,10 @@ def _residual_variance(known: Matrix, truth: Matrix, half: NDArray[np.bool_]) ->
 
 
 def _register(client: TestClient, truth: Matrix) -> str:
-    wishes = "{" + ", ".join(f'"{name}": "numeric"' for name in NAMES) + "}"
+    params = "{" + ", ".join(f'"{name}": "numeric"' for name in NAMES) + "}"
     made = client.post(
         "/v1/datasets",
-        params={"name": "adult", "columns": wishes},
+        params={"name": "adult", "columns": params},
         content=_parquet(truth),
         headers={"content-type": PARQUET},
     )

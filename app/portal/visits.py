@@ -19,7 +19,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.dependencies import request_id_of
-from app.errors import ForeignForm, TooLarge, Unauthenticated
+from app.errors import CsrfFailed, TooLarge, Unauthenticated
 from app.model import Session
 from app.service.authentication import count_request
 from app.service.context import RequestContext
@@ -101,7 +101,7 @@ def require_own_origin(request: Request) -> None:
     own = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
     site = request.headers.get("sec-fetch-site", "same-origin")
     if not own or site not in ("same-origin", "none"):
-        raise ForeignForm("The form was sent from another site, or from a page without an address.")
+        raise CsrfFailed("The form was sent from another site, or from a page without an address.")
 
 
 async def _require_token(request: Request, visit: Visit) -> None:
@@ -111,7 +111,7 @@ async def _require_token(request: Request, visit: Visit) -> None:
         await read_form(request)
         said = str((await request.form()).get(TOKEN_FIELD, ""))
     if not hmac.compare_digest(said.encode(), visit.form_token.encode()):
-        raise ForeignForm("The form does not carry the token of your session.")
+        raise CsrfFailed("The form does not carry the token of your session.")
 
 
 async def read_form(request: Request) -> None:

@@ -207,7 +207,7 @@ def inferred_column(
     integer: bool,
 ) -> Column:
     """Return the column with its kind, inferred unless overridden; `integer` where all its numbers are integers."""
-    kind, because = _inferred(column, profile, categories, integer=integer)
+    kind, reason = _inferred(column, profile, categories, integer=integer)
     number = column.storage is Storage.NUMBER
     if kind is Kind.CATEGORICAL and number and overrides is not None:
         kind = Kind.NUMERIC  # bounds and rounding are for numbers
@@ -217,7 +217,7 @@ def inferred_column(
         column.name,
         kind,
         column.storage,
-        because,
+        reason,
         missing=profile.missing,
         integer=integer,
         unit=(column.unit or PLAIN) if has_unit else None,
@@ -253,11 +253,11 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
     elif rounded and len(bounds) == 2 and math.ceil(low) > math.floor(high):
         wrong = f"No integer lies within the bounds of column {name!r}"
     else:
-        because = column.because if overrides.kind is None else "The owner said so."
+        reason = column.reason if overrides.kind is None else "The owner said so."
         return replace(
             column,
             kind=kind,
-            because=because,
+            reason=reason,
             round_to_integer=rounded,
             lower=lower,
             upper=upper,
@@ -334,9 +334,9 @@ def _inferred_of_texts(profile: ColumnProfile, categories: int, note: str) -> tu
     distinct = profile.distinct
     times = f" {TIMES_NOTE}" if are_times(profile.sample) else ""
     if distinct is None:
-        different = f"It has more than {categories} different values, so it tells people apart."
+        different = f"It has more than {categories} different values, so it is an identifier."
         return Kind.IDENTIFIER, f"{different}{times}"
     if profile.values >= FEWEST and distinct >= NEARLY_UNIQUE_SHARE * profile.values:
-        different = "Nearly all its values are different, so it tells people apart."
+        different = "Nearly all its values are different, so it is an identifier."
         return Kind.IDENTIFIER, f"{different}{times}"
     return Kind.CATEGORICAL, f"It holds text with {distinct} different values.{note}{times}"

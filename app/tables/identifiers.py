@@ -32,7 +32,7 @@ def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
             column, profiler.profile(), None, limits.categories, integer=whole
         )
         if inferred.kind is Kind.IDENTIFIER and values.null_count < len(values):
-            found[field.name] = inferred.because
+            found[field.name] = inferred.reason
     return found
 
 
@@ -49,11 +49,11 @@ def without_identifiers(
                 f"The table has no column {name!r}.", parameter="keep", column=name
             )
     left_out = {
-        name: because for name, because in identifiers(table, limits).items() if name not in keep
+        name: reason for name, reason in identifiers(table, limits).items() if name not in keep
     }
     return table.drop_columns(list(left_out)), left_out
 
 
 def left_out_note(left_out: Collection[str]) -> str:
     """Note on columns that were left out."""
-    return f"Left out because they tell people apart: {', '.join(left_out)}."
+    return f"Identifiers, left out: {', '.join(left_out)}."

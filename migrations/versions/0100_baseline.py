@@ -434,7 +434,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("kind", sa.String(length=20), nullable=False),
         sa.Column("storage", sa.String(length=20), nullable=False),
-        sa.Column("because", sa.Text(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("missing", sa.BigInteger(), nullable=False),
         sa.Column("integer", sa.Boolean(), nullable=False),
         sa.Column("round_to_integer", sa.Boolean(), nullable=False),

@@ -87,7 +87,7 @@ def worked(visitor: Visitor) -> None:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the API makes of the same wishes, asked once."""
+    """What the API makes of the same params, asked once."""
 
     swapped: bytes
     compared: bytes

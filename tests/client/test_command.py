@@ -111,7 +111,7 @@ def test_people_get_tables_and_names_are_not_markup(config: Path, tmp_path: Path
     frame.to_csv(tmp_path / "people.csv", index=False)
     shown = cornerwave_command(config, "register", str(tmp_path / "people.csv"))
     assert "[red]city" in shown.stdout
-    assert "because" in shown.stdout
+    assert "reason" in shown.stdout
     listed = cornerwave_command(config, "datasets")
     assert "people" in listed.stdout
 

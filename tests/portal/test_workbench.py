@@ -56,7 +56,7 @@ def test_identifiers_are_left_out_and_named_unless_they_are_kept(service: Servic
                 finished(client, work)
                 named = b"email" in client.get(f"{work}/content?format=csv").content.split(b"\n")[0]
                 assert named == bool(keep)
-                said = "Left out because they tell people apart: email." in client.get(work).text
+                said = "Identifiers, left out: email." in client.get(work).text
                 assert said != named
     finally:
         runner.stop(0.0)

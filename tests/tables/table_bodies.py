@@ -105,12 +105,12 @@ def read(
     encoding: str | None = None,
     limits: Limits = LIMITS,
     wished: dict[str, Storage] | None = None,
-    wishes: ReadOptions = AUTOMATIC,
+    params: ReadOptions = AUTOMATIC,
 ) -> pa.Table:
     """All of a body, read as the service reads it."""
     with open_table(
         TableSource(io.BytesIO(body), media_type, encoding),
-        replace(wishes, storage=wished or {}),
+        replace(params, storage=wished or {}),
         limits,
         folder,
     ) as stream:

@@ -66,7 +66,7 @@ def field(cell: str, *, quoted: bool) -> str:
 
 def read(
     body: bytes | Dripping,
-    wishes: ReadOptions = SAID,
+    params: ReadOptions = SAID,
     *,
     packed: str | None = None,
     texts: int = 0,
@@ -75,7 +75,7 @@ def read(
     source = io.BytesIO(body) if isinstance(body, bytes) else body
     wished = {f"c{place}": Storage.TEXT for place in range(texts)}
     with open_table(
-        TableSource(source, "text/csv", packed), replace(wishes, storage=wished), LIMITS, Path()
+        TableSource(source, "text/csv", packed), replace(params, storage=wished), LIMITS, Path()
     ) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema)
 

@@ -107,7 +107,7 @@ def test_a_table_in_a_dialect_that_is_told_is_read_back_equal(
     columns: dict[str, list[float | str | None]], dialect: Dialect
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        got = read(written(columns, dialect), "text/csv", Path(folder), wishes=dialect.told())
+        got = read(written(columns, dialect), "text/csv", Path(folder), params=dialect.told())
     assert cells_of(got) == expected(columns, dialect)
 
 

@@ -66,7 +66,7 @@ def test_without_its_header_it_is_refused_until_told(name: str, tmp_path: Path) 
     body = body_of(name).split(b"\n", 1)[1]
     with pytest.raises(InvalidTable, match="header=absent"):
         read(body, "text/csv", tmp_path)
-    told = read(body, "text/csv", tmp_path, wishes=ReadOptions(header=Header.ABSENT))
+    told = read(body, "text/csv", tmp_path, params=ReadOptions(header=Header.ABSENT))
     assert cells_of(told) == right_reading(name)
 
 

@@ -49,10 +49,10 @@ def assert_linear(work: Callable[[int], object], times: int = SHORT) -> None:
     assert twice <= LINEAR * once + NOTHING_SECONDS, (once, twice)
 
 
-def read(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> None:
+def read(body: bytes, folder: Path, params: ReadOptions = AUTOMATIC) -> None:
     """Read a table to its end, or to where it is refused."""
     try:
-        with open_table(TableSource(io.BytesIO(body)), wishes, Limits(), folder) as stream:
+        with open_table(TableSource(io.BytesIO(body)), params, Limits(), folder) as stream:
             for _ in stream.batches:
                 pass
     except DomainError:

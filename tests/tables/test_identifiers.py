@@ -1,4 +1,4 @@
-"""Columns that tell people apart are found in a whole table as they are at a registration."""
+"""Identifiers are found in a whole table as they are at a registration."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ BODIES = {
 }
 
 
-def whole(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> pa.Table:
-    return read_table(TableSource(io.BytesIO(body)), wishes, LIMITS, folder)
+def whole(body: bytes, folder: Path, params: ReadOptions = AUTOMATIC) -> pa.Table:
+    return read_table(TableSource(io.BytesIO(body)), params, LIMITS, folder)
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
@@ -50,7 +50,7 @@ def test_a_tool_and_a_registration_find_the_same(
     with open_table(TableSource(io.BytesIO(body)), AUTOMATIC, limits, tmp_path) as stream:
         registered = ingest(infer_columns(stream, {}), {}, NullSink(), limits)
     expected = {
-        column.name: column.because
+        column.name: column.reason
         for column in registered.columns
         if column.kind is Kind.IDENTIFIER and column.name != "nothing"
     }

@@ -23,8 +23,8 @@ def read_messy(file: Messy, folder: Path) -> tuple[pa.Table, DetectedFormat]:
         said["decimal"] = Decimal(str(said["decimal"]))
     if "header" in said:
         said["header"] = Header(str(said["header"]))
-    wishes = ReadOptions(**said)  # type: ignore[arg-type]
-    with open_table(TableSource(io.BytesIO(file.body)), wishes, LIMITS, folder) as stream:
+    params = ReadOptions(**said)  # type: ignore[arg-type]
+    with open_table(TableSource(io.BytesIO(file.body)), params, LIMITS, folder) as stream:
         return pa.Table.from_batches(list(stream.batches), stream.schema), stream.read_as
 
 

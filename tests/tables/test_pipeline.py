@@ -46,7 +46,7 @@ TOLD = ReadOptions(delimiter=",", decimal=Decimal.POINT, encoding="utf-8", heade
 @given(table=tables())
 def test_every_format_reads_as_the_same_table(media_type: MediaType, table: pa.Table) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        got = read(BODIES[media_type](table), media_type, Path(folder), wishes=TOLD)
+        got = read(BODIES[media_type](table), media_type, Path(folder), params=TOLD)
         assert got.equals(table)
 
 

@@ -35,7 +35,7 @@ def batches_of(table: pa.Table, rows: int) -> BatchMap:
 def test_what_is_written_reads_as_the_same_table(media_type: MediaType, table: pa.Table) -> None:
     body = b"".join(write_batches(batches_of(table, 7), table.schema, media_type))
     with tempfile.TemporaryDirectory() as folder:
-        assert read(body, media_type, Path(folder), wishes=AS_WRITTEN).equals(table)
+        assert read(body, media_type, Path(folder), params=AS_WRITTEN).equals(table)
 
 
 @pytest.mark.parametrize("media_type", MediaType)

@@ -189,7 +189,7 @@ def randomize_table(
     column: Annotated[
         list[str] | None,
         Query(
-            description="A column to disguise, repeated; by default all that do not tell people apart, which must be"
+            description="A column to disguise, repeated; by default all but identifiers, which must be"
             " numeric."
         ),
     ] = None,
@@ -198,7 +198,7 @@ def randomize_table(
     """Add noise to a table once; columns that are not disguised do not leave.
 
     Two answers with different seeds are independent copies, which together reveal more than either:
-    for several recipients register a data set instead. Columns that tell people apart are left out unless they are
+    for several recipients register a data set instead. Identifiers are left out unless they are
     named; `X-Cornerwave-Left-Out` names them, percent-encoded, with commas between. The seed used is in `X-Cornerwave-Seed`;
     whoever has it can take the noise away again.
     """

@@ -31,7 +31,7 @@ from app.api.transport.forms import Form
 from app.api.transport.incoming.tables import BYTES, OCTETS
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.api.transport.route import CopyRoute
-from app.errors import LinkRefused
+from app.errors import InvalidSignedUrl
 from app.service.authentication import count_file_request, refuse_address
 from app.service.context import RequestContext
 from app.service.copies.files.copy_files import open_file
@@ -171,7 +171,7 @@ def download_file(
     """Read a file by an address that `list_files` gave; ranges are served, and no key is needed."""
     try:
         link = link_of(resources, file_id, by, se, sp, sig)
-    except LinkRefused:
+    except InvalidSignedUrl:
         refuse_address(resources, request.client.host if request.client else "unknown")
         raise
     request.state.principal = link.principal

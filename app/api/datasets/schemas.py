@@ -64,7 +64,7 @@ class ColumnView(View):
 
     name: str
     kind: Kind
-    because: str
+    reason: str
     missing: int | None
     integer: bool | None
     round_to_integer: bool
@@ -143,7 +143,7 @@ class ProposalView(BaseModel):
 
     parameter: str
     value: str | dict[str, dict[str, bool | float | str]] | None
-    because: str
+    reason: str
 
 
 class ColumnSeenView(ColumnView):

@@ -14,7 +14,7 @@ from app.api.dsp.schemas import (
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.route import Route
-from app.errors import InvalidParameter, WrongState
+from app.errors import InvalidParameter, InvalidState
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.states import Message
@@ -64,7 +64,7 @@ def accept_offer_in_dataspace(
     if form.event_type != "ACCEPTED":
         require_same(provider_pid, form.provider_pid)
         negotiations.show_negotiation(resources, context, provider_pid)
-        raise WrongState("A consumer accepts; it is the provider who finalizes.")
+        raise InvalidState("A consumer accepts; it is the provider who finalizes.")
     return _send(resources, context, provider_pid, form, Message.ACCEPT)
 
 

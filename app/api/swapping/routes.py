@@ -87,7 +87,7 @@ def identify_records(
 ) -> IdentifiabilityReport:
     """Count the records whose confidential values their other columns give away.
 
-    Columns that tell people apart are left out of "all other columns", and named.
+    Identifiers are left out of "all other columns", and named.
     """
     return count_identifiable(
         table,
@@ -146,7 +146,7 @@ def swap_values(
 ) -> Response:
     """Swap confidential values so that identification breaks and the distribution stays.
 
-    Columns that tell people apart are left out, unless they are named in a parameter; the report names them.
+    Identifiers are left out, unless they are named in a parameter; the report names them.
     """
     swapped, report = swap_table(
         table,

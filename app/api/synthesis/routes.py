@@ -129,7 +129,7 @@ def _page(report: UtilityReport, tables: AlignedTables) -> HTMLResponse:
 router = APIRouter(prefix="/v1/synthesis", tags=["synthesis"], route_class=Route)
 
 
-def get_wishes(
+def synthesis_params(
     rows: Annotated[
         int | None, Query(ge=1, description="Records of the answer; as many as came when not said.")
     ] = None,
@@ -176,7 +176,7 @@ def get_wishes(
     )
 
 
-WishesDep = Annotated[SynthesisParams, Depends(get_wishes)]
+SynthesisParamsDep = Annotated[SynthesisParams, Depends(synthesis_params)]
 
 
 @router.post(
@@ -189,13 +189,13 @@ WishesDep = Annotated[SynthesisParams, Depends(get_wishes)]
 @can_be_long()
 def compare(
     resources: ResourcesDep,
-    wishes: WishesDep,
+    params: SynthesisParamsDep,
     kind: AnswerTypeDep,
     table: TableDep,
     progress: ProgressDep,
 ) -> Response:
     """Synthesise a table by every method, compare them, and say which to take, as JSON or as a picture."""
-    found = compare_methods(table, wishes, resources.limits, progress)
+    found = compare_methods(table, params, resources.limits, progress)
     if kind is not AnswerType.JSON:
         return picture_response(draw_comparison(_points(found)), kind)
     return Response(orjson.dumps(found), media_type=kind.value)
@@ -231,17 +231,17 @@ def synthesise_table(
     method: MethodName,
     resources: ResourcesDep,
     context: ContextDep,
-    wishes: WishesDep,
+    params: SynthesisParamsDep,
     kind: TableTypeDep,
     table: TableDep,
     progress: ProgressDep,
 ) -> Response:
     """Answer a table with a synthetic one, and keep the report on it.
 
-    Columns that tell people apart are left out unless `keep` names them, columns without values come back without, and the
+    Identifiers are left out unless `keep` names them, columns without values come back without, and the
     report names every fallback that was taken.
     """
-    made = synthesise(table, method, wishes, resources.limits, progress)
+    made = synthesise(table, method, params, resources.limits, progress)
     return table_with_report(resources, context, made.first, made.report, kind, made.rest)
 
 

@@ -38,7 +38,7 @@ SeedDep = Annotated[
 
 KeepDep = Annotated[
     list[str] | None,
-    Query(description="A column that leaves although it tells people apart; repeated."),
+    Query(description="A column that leaves although it is an identifier; repeated."),
 ]
 """Identifiers to keep, in the address."""
 

@@ -43,7 +43,7 @@ STATUS: dict[type[DomainError], int] = {
     errors.UnsupportedMediaType: 415,
     errors.NotAcceptable: 406,
     errors.TooLarge: 413,
-    errors.BodyTooSlow: 408,
+    errors.RequestTimeout: 408,
     errors.Busy: 503,
     errors.Unavailable: 503,
     errors.StorageFull: 507,

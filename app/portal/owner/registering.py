@@ -137,7 +137,7 @@ def look_at_file(
         found=found,
         report=report,
         notices=notices,
-        wishes=reading,
+        params=reading,
         kinds=list(Kind),
     )
 

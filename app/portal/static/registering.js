@@ -7,7 +7,7 @@ import { Sender, takeFiles } from "./uploading.js";
 const upload = document.getElementById("upload");
 const looked = document.getElementById("looked");
 const sender = new Sender(upload);
-const ALLOWED = { "key-repeated": "allow_versions", "rows-overlap": "allow_overlap" };
+const ALLOWED = { "duplicate-key": "allow_versions", "rows-overlap": "allow_overlap" };
 let file;
 // Under which name the file waits at the service; null while it does not.
 let waits = null;
@@ -16,7 +16,7 @@ function field(row, name) {
   return row.querySelector(`[name="${name}-${row.dataset.place}"]`);
 }
 
-// What the owner changed, as the service takes it: column → wishes.
+// What the owner changed, as the service takes it: column → params.
 function wishes() {
   const said = {};
   for (const row of looked.querySelectorAll("[data-column]")) {

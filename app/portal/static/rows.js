@@ -5,8 +5,8 @@ import { Sender, takeFiles } from "./uploading.js";
 const place = document.getElementById("append");
 const sender = new Sender(place);
 const ALLOWED = {
-  "key-repeated": "allow_versions",
-  "rows-again": "allow_versions",
+  "duplicate-key": "allow_versions",
+  "duplicate-rows": "allow_versions",
   "rows-overlap": "allow_overlap",
 };
 

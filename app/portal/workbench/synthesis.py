@@ -84,7 +84,7 @@ def run_comparison(
     rows = [(method, *_standing(report)) for method, report in judged]
     columns = ("method", "told from originals", "points at members", "quality", "model utility")
     verdict = (
-        found.because if found.recommended is None else f"Take {found.recommended}. {found.because}"
+        found.reason if found.recommended is None else f"Take {found.recommended}. {found.reason}"
     )
     shown = Shown(
         verdict=verdict,

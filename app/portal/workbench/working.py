@@ -129,8 +129,8 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
                 progress.report("reading", READING * number // len(given["parts"]), SCALE)
                 sent = io.BytesIO(body.read(part["start"], part["end"] - part["start"]))
                 limits, spool = resources.limits, resources.spool_dir
-                wishes = WISHES.validate_python(part.get("reading", {}))
-                table = read_table(TableSource(sent, part["type"]), wishes, limits, spool)
+                params = WISHES.validate_python(part.get("reading", {}))
+                table = read_table(TableSource(sent, part["type"]), params, limits, spool)
                 tables.setdefault(part["part"], []).append(table)
     except FileNotFoundError:
         raise NotFound("What was sent is not there any more.") from None

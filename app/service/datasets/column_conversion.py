@@ -165,7 +165,7 @@ def _planned(column: Column, override: ColumnOverrides | None) -> Column:
     if override is None or storage is None:
         return column
     kind = override.kind or (Kind.NUMERIC if storage is Storage.NUMBER else Kind.CATEGORICAL)
-    return replace(column, storage=storage, kind=kind, because="The owner said so.")
+    return replace(column, storage=storage, kind=kind, reason="The owner said so.")
 
 
 def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:

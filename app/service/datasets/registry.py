@@ -120,7 +120,7 @@ def _as_granted(connection: Connection, context: RequestContext, dataset: Datase
         rows=dataset.released_rows,
         retired=0,
         columns=tuple(
-            replace(column, because="", missing=None, integer=None)
+            replace(column, reason="", missing=None, integer=None)
             for column in dataset.columns
             if column.name in names
         ),

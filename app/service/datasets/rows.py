@@ -110,7 +110,7 @@ def append_rows(
 
     Until the first copy they are a part and the statistics take them in. After it they are a part once they, or all
     pending rows together, are enough to measure noise on (`pending`). InvalidTable for other columns than the data
-    set's, or numbers in another unit; KeyRepeated when a key has a row already, RowsAgain when without keys
+    set's, or numbers in another unit; DuplicateKey when a key has a row already, DuplicateRows when without keys
     most rows are there already, RowsOverlap when the data set comes to share most rows with another, unless
     the owner allows it.
     """

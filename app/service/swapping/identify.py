@@ -68,7 +68,7 @@ class ColumnRoles:
     """The columns of a table as codes, by the part they play.
 
     where:
-        table     without the columns that tell people apart and that nobody named
+        table     without identifiers that nobody named
         left_out  those columns, with the reason
         others    columns of the table that play no part
     """
@@ -90,7 +90,7 @@ def roles_of(
 ) -> ColumnRoles:
     """The columns that the principal named; without `non_confidential` all the rest is that.
 
-    Columns that tell people apart are left out, unless they are named here, or in `keep`.
+    Identifiers are left out, unless they are named here, or in `keep`.
 
     InvalidParameter for a name that is no column, is named twice, or has bins and no part to play;
     InvalidTable for a confidential column that is constant, has a value of its own in every row, or

@@ -84,7 +84,7 @@ class SwapReport:
     """What a swap did.
 
     where:
-        left_out   columns that tell people apart and are not in the answer, with the reason
+        left_out   identifiers and are not in the answer, with the reason
         unchecked  columns that left as they came and nobody looked at
     """
 

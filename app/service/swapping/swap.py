@@ -31,7 +31,7 @@ class SwapParams:
         smoothing           Laplace pseudo-count of the posterior; 0 is the paper
         allowed_deviation   by how much the optimum may move the marginal to lower the objective
         tree                whether to fit decision trees for the report
-        keep                columns that leave although they tell people apart; those named elsewhere do, too
+        keep                columns that leave although they are identifiers; those named elsewhere do, too
     """
 
     confidential: Sequence[str]
@@ -49,20 +49,20 @@ class SwapParams:
 
 
 def swap_table(
-    table: pa.Table, wishes: SwapParams, limits: Limits, progress: Progress = NO_PROGRESS
+    table: pa.Table, params: SwapParams, limits: Limits, progress: Progress = NO_PROGRESS
 ) -> tuple[pa.Table, SwapReport]:
     """The table with its confidential columns swapped and without identifiers, and the report.
 
     A column with bins leaves as its bins: exact values would identify more finely than the counts
     say. Fails as `roles_of`, and with InvalidParameter for a policy that cannot be met.
     """
-    policy = _policy(wishes)
+    policy = _policy(params)
     roles = roles_of(
-        table, wishes.confidential, wishes.non_confidential, wishes.bins, limits, wishes.keep
+        table, params.confidential, params.non_confidential, params.bins, limits, params.keep
     )
     table = roles.table
     _require_not_all_flipped(roles.confidential, policy)
-    seed = seed_or_new(wishes.seed)
+    seed = seed_or_new(params.seed)
     rng = np.random.default_rng(seed)
     known = [column.codes for column in roles.non_confidential]
     with cancellable(progress.raise_if_cancelled):
@@ -70,14 +70,14 @@ def swap_table(
         swaps = swapped_in_turn([column.codes for column in roles.confidential], known, policy, rng)
 
     for column in roles.non_confidential:
-        if column.name in wishes.bins:
+        if column.name in params.bins:
             table = _replaced(table, column, column.codes)
     for column, swap in zip(roles.confidential, swaps, strict=True):
         table = _replaced(table, column, swap.values)
     with cancellable(progress.raise_if_cancelled):
         progress.report("comparing before and after", 1, 2)
         attributes = [
-            attribute_report(roles, swaps, index, policy if wishes.tree else None, rng)
+            attribute_report(roles, swaps, index, policy if params.tree else None, rng)
             for index in range(len(swaps))
         ]
     report = SwapReport(
@@ -88,22 +88,22 @@ def swap_table(
         left_out=roles.left_out,
         unchecked=roles.others,
         attributes=attributes,
-        notes=notes_of(roles, swaps, attributes, tree=wishes.tree),
+        notes=notes_of(roles, swaps, attributes, tree=params.tree),
     )
     return as_it_came(table), report
 
 
-def _policy(wishes: SwapParams) -> SwapPolicy:
-    if wishes.group_number is not None and wishes.group_proportion is not None:
+def _policy(params: SwapParams) -> SwapPolicy:
+    if params.group_number is not None and params.group_proportion is not None:
         raise InvalidParameter(
             "give either group_number or group_proportion", parameter="group_number"
         )
-    if wishes.group_proportion is not None:
-        quota = GroupQuota(None, wishes.group_proportion)
+    if params.group_proportion is not None:
+        quota = GroupQuota(None, params.group_proportion)
     else:
-        quota = GroupQuota(wishes.group_number or 1)
+        quota = GroupQuota(params.group_number or 1)
     return SwapPolicy(
-        wishes.proportion, wishes.method, quota, wishes.smoothing, wishes.allowed_deviation
+        params.proportion, params.method, quota, params.smoothing, params.allowed_deviation
     )
 
 

@@ -49,21 +49,21 @@ class GeneratedRows:
 def make(
     original: EncodedTable,
     method: MethodName,
-    wishes: SynthesisParams,
+    params: SynthesisParams,
     rows: int,
     rng: np.random.Generator,
 ) -> GeneratedRows:
     """`rows` synthetic records. Fails as the method does; InvalidParameter for strata that are too small."""
     cells = original.cells
     if method is MethodName.STRATIFIED:
-        return _stratified(original, wishes, rows, rng)
+        return _stratified(original, params, rows, rng)
     made = synthesised(
         cells,
         METHODS[method],
         rng,
         rows=rows,
-        components=wishes.components,
-        enforce=wishes.enforce_types,
+        components=params.components,
+        enforce=params.enforce_types,
     )
     permuted = made.permuted
     return GeneratedRows(
@@ -78,18 +78,18 @@ def make(
 
 
 def _stratified(
-    original: EncodedTable, wishes: SynthesisParams, rows: int, rng: np.random.Generator
+    original: EncodedTable, params: SynthesisParams, rows: int, rng: np.random.Generator
 ) -> GeneratedRows:
     cells = original.cells
-    least = wishes.stratum_records or default_least(len(original.names))
-    if least < 2 or (least < LEAST_WITHOUT_WORD and not wishes.accept_risk):
+    least = params.stratum_records or default_least(len(original.names))
+    if least < 2 or (least < LEAST_WITHOUT_WORD and not params.accept_risk):
         raise InvalidParameter(
             f"Strata of fewer than {LEAST_WITHOUT_WORD} records give them away; say accept_risk=true "
             "to have them all the same. Two records are the least.",
             parameter="stratum_records",
             least=LEAST_WITHOUT_WORD,
         )
-    made = recipe(cells, INNER[wishes.inner], rng, least=least, enforce=wishes.enforce_types)
+    made = recipe(cells, INNER[params.inner], rng, least=least, enforce=params.enforce_types)
     tables = drawn(made, rows, rng)
     return GeneratedRows(
         next(tables),
@@ -97,7 +97,7 @@ def _stratified(
         made.directions,
         len(made.table.patterns),
         None,
-        _strata_report(made, original, wishes.inner, least),
+        _strata_report(made, original, params.inner, least),
         _permuted_parts(made, rows),
     )
 
@@ -141,7 +141,7 @@ def fallbacks(
     original: EncodedTable,
     made: GeneratedRows,
     method: MethodName,
-    wishes: SynthesisParams,
+    params: SynthesisParams,
     left_out: dict[str, str],
     empty: list[str],
 ) -> list[str]:
@@ -169,9 +169,9 @@ def fallbacks(
                 f"The search for independent components did not converge in {separation.iterations} "
                 "passes; the components are uncorrelated but perhaps not independent."
             )
-        if wishes.components is not None and wishes.components > separation.components:
+        if params.components is not None and params.components > separation.components:
             notes.append(
-                f"{wishes.components} components were asked for; there are {separation.components} "
+                f"{params.components} components were asked for; there are {separation.components} "
                 "directions, so as many were used."
             )
         if separation.variance_kept < 1 - 1e-9:
@@ -179,9 +179,9 @@ def fallbacks(
                 f"{separation.components} components hold {separation.variance_kept:.1%} of the variance; "
                 "the rest is not in the synthetic table."
             )
-    elif wishes.components is not None:
+    elif params.components is not None:
         notes.append(f"{method.value} has no components; the parameter was not used.")
-    if wishes.enforce_types and method in (MethodName.HYBRID, MethodName.CHOLESKY):
+    if params.enforce_types and method in (MethodName.HYBRID, MethodName.CHOLESKY):
         notes.append(
             "Bounds and rounding were enforced, which moves the covariance from the exact one; "
             "enforce_types=false keeps it."

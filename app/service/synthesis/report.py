@@ -33,7 +33,7 @@ class SynthesisParams:
     """What a principal may say about a synthesis.
 
     where:
-        keep  columns that are synthesised although they tell people apart
+        keep  columns that are synthesised although they are identifiers
     """
 
     rows: int | None = None
@@ -120,7 +120,7 @@ class SynthesisReport:
     """How a synthetic table came about and what it is worth.
 
     where:
-        left_out      columns that tell people apart and are not in the answer, with the reason
+        left_out      identifiers and are not in the answer, with the reason
         rank          directions in which the columns vary
         control       the same method on half of the records, judged against the other half
         standing      the same control by what trees and models make of it
@@ -163,5 +163,5 @@ class SynthesisComparison:
     """All methods on one table, and which of them to take, with the reason."""
 
     recommended: str | None
-    because: str
+    reason: str
     methods: list[MethodComparison]

@@ -65,29 +65,29 @@ class Synthetic:
 def synthesise(
     table: pa.Table,
     method: MethodName,
-    wishes: SynthesisParams,
+    params: SynthesisParams,
     limits: Limits,
     progress: Progress = NO_PROGRESS,
 ) -> Synthetic:
-    """A synthetic table with the columns of `table`, but for those that tell people apart.
+    """A synthetic table with the columns of `table`, without its identifiers.
 
     Columns without values come back without values. InvalidTable where no column is left or the
-    method cannot use the table, InvalidParameter for wishes it cannot fulfil.
+    method cannot use the table, InvalidParameter for params it cannot fulfil.
     """
-    seed = seed_or_new(wishes.seed)
+    seed = seed_or_new(params.seed)
     rng = np.random.default_rng(seed)
-    rows = _rows(wishes.rows, table.num_rows, method, limits)
-    table, left_out = without_identifiers(table, limits, wishes.keep)
+    rows = _rows(params.rows, table.num_rows, method, limits)
+    table, left_out = without_identifiers(table, limits, params.keep)
     empty = empty_columns(table)
     used = [name for name in table.column_names if name not in empty]
     if not used:
         raise InvalidTable(
-            "No column can be synthesised: each one tells people apart or has no values; name those in `keep`"
+            "No column can be synthesised: each one is an identifier or has no values; name those in `keep`"
             " that shall be synthesised all the same",
             left_out=sorted(left_out),
             empty=empty,
         )
-    if wishes.components is not None and not 2 <= wishes.components <= len(used):
+    if params.components is not None and not 2 <= params.components <= len(used):
         raise InvalidParameter(
             "The number of components must be at least 2 and at most the number of columns.",
             parameter="components",
@@ -98,14 +98,14 @@ def synthesise(
     original = encoded(table, used)
     with cancellable(progress.raise_if_cancelled):
         progress.report(f"{method.value}: making rows", 50, SCALE)
-        made = make(original, method, wishes, rows, rng)
+        made = make(original, method, params, rows, rng)
         released = replace(original, cells=made.first)
         progress.report(f"{method.value}: judging by records not seen", 450, SCALE)
-        control, standing = judged(original, method, wishes, rng)
+        control, standing = judged(original, method, params, rng)
         utility = measure_utility(
             AlignedTables(original, released, None, [*left_out, *empty], []),
-            target=wishes.target,
-            distance=wishes.distance,
+            target=params.target,
+            distance=params.distance,
             seed=seed,
             progress=progress.subrange(700, 950),
         )
@@ -119,7 +119,7 @@ def synthesise(
         constant=_constant_columns(original),
         empty=empty,
         left_out=left_out,
-        enforce_types=wishes.enforce_types,
+        enforce_types=params.enforce_types,
         missing_patterns=made.missing_patterns,
         rank=made.rank,
         separation=made.separation,
@@ -128,17 +128,17 @@ def synthesise(
         standing=standing,
         strata=made.strata,
         utility=utility,
-        notes=fallbacks(original, made, method, wishes, left_out, empty),
+        notes=fallbacks(original, made, method, params, left_out, empty),
     )
     progress.report(f"{method.value}: writing rows", 950, SCALE)
-    return _synthetic(made, original, table.column_names, wishes, report)
+    return _synthetic(made, original, table.column_names, params, report)
 
 
 def _synthetic(
     made: GeneratedRows,
     original: EncodedTable,
     names: Sequence[str],
-    wishes: SynthesisParams,
+    params: SynthesisParams,
     report: SynthesisReport,
 ) -> Synthetic:
     first = decoded(made.first, original, names)
@@ -146,7 +146,7 @@ def _synthetic(
         return Synthetic(first, iter(()), report)
     # Tables that follow one another have one schema: that of the original, or doubles throughout.
     schema = decoded(original.cells, original, names).schema
-    if not wishes.enforce_types:
+    if not params.enforce_types:
         for place, name in enumerate(names):
             if name in original.numbers and name not in original.dates:
                 schema = schema.set(place, pa.field(name, pa.float64()))
@@ -227,11 +227,11 @@ MOST_MEMBERSHIP = 0.56
 
 
 def compare_methods(
-    table: pa.Table, wishes: SynthesisParams, limits: Limits, progress: Progress = NO_PROGRESS
+    table: pa.Table, params: SynthesisParams, limits: Limits, progress: Progress = NO_PROGRESS
 ) -> SynthesisComparison:
     """Every method on one table, from the same seed; a method that refuses says why."""
-    seed = seed_or_new(wishes.seed)
-    same = replace(wishes, seed=seed)
+    seed = seed_or_new(params.seed)
+    same = replace(params, seed=seed)
     found = []
     for number, method in enumerate(MethodName):
         first, last = (SCALE * at // len(MethodName) for at in (number, number + 1))
@@ -272,7 +272,7 @@ def _membership(one: MethodStanding) -> float:
 
 
 def judged(
-    original: EncodedTable, method: MethodName, wishes: SynthesisParams, rng: np.random.Generator
+    original: EncodedTable, method: MethodName, params: SynthesisParams, rng: np.random.Generator
 ) -> tuple[MeasuredLeakage | None, MethodStanding | None]:
     """What reappears of either half, and where the method stands.
 
@@ -286,11 +286,11 @@ def judged(
     if used.cells.missing.all(axis=0).any():
         return None, None
     try:
-        made = replace(used, cells=make(used, method, wishes, used.cells.records, rng).first)
+        made = replace(used, cells=make(used, method, params, used.cells.records, rng).first)
     except DomainError:
         return None, None
-    found = measured_leakage(AlignedTables(used, made, held_out, [], []), wishes.distance, rng)
-    return found, _standing(used, made, held_out, found, wishes, rng)
+    found = measured_leakage(AlignedTables(used, made, held_out, [], []), params.distance, rng)
+    return found, _standing(used, made, held_out, found, params, rng)
 
 
 def _standing(
@@ -298,11 +298,11 @@ def _standing(
     made: EncodedTable,
     held_out: EncodedTable,
     found: MeasuredLeakage,
-    wishes: SynthesisParams,
+    params: SynthesisParams,
     rng: np.random.Generator,
 ) -> MethodStanding:
     _, _, area = told_apart(_matrix(held_out.cells), _matrix(made.cells), np.empty((0, 0)), rng)
-    target = wishes.target if wishes.target in used.names else used.names[-1]
+    target = params.target if params.target in used.names else used.names[-1]
     return MethodStanding(
         area,
         found.membership_area,

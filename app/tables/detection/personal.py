@@ -108,14 +108,14 @@ def reason_by_name(name: str) -> str | None:
     """Return why the name says that the column is an identifier."""
     word = identifying_word(name)
     return (
-        None if word is None else f"Its name, with {word!r} in it, says that it tells people apart."
+        None if word is None else f"Its name, with {word!r} in it, says that it is an identifier."
     )
 
 
 def reason_by_values(sample: Sequence[str]) -> str | None:
     """Return why the texts say that the column is an identifier."""
     what = _recognised(sample)
-    return None if what is None else f"It holds {what}, so it tells people apart."
+    return None if what is None else f"It holds {what}, so it is an identifier."
 
 
 def reason_by_integers(
@@ -129,7 +129,7 @@ def reason_by_integers(
     if len(codes) < FEWEST or not all(text.isdecimal() for text in codes):
         return None
     if (what := national_numbers(codes, FEWEST)) is not None:
-        return f"It holds {what}, so it tells people apart."
+        return f"It holds {what}, so it is an identifier."
     if len(set(codes)) < len(codes):
         return None
     lengths = {len(text) for text in codes}

@@ -45,7 +45,7 @@ FEW = 20
 MIXED = r"^[<>≤≥~≈]?\s*[+-]?\d{1,6}(?:[.,]\d+)?(?:\s*[^\d\s.,:;/\\()+*_#-][^\d\s]{0,5})?$"
 """A number, perhaps with a sign of inexactness before it, perhaps with a unit.
 
-Of few digits: a long number with a letter behind it tells people apart."""
+Of few digits: a long number with a letter behind it is an identifier."""
 
 UNIT = "with a unit"
 STARS = "with marks behind them"

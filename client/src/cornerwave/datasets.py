@@ -366,9 +366,9 @@ class _Dataset:
         )
 
     def _repr_html_(self) -> str:
-        rows = [(c.name, c.kind, c.because, c.missing) for c in self.columns]
+        rows = [(c.name, c.kind, c.reason, c.missing) for c in self.columns]
         said = f" {self.rows} rows"
-        return html_table(self.name, rows, ("column", "kind", "because", "missing"), said)
+        return html_table(self.name, rows, ("column", "kind", "reason", "missing"), said)
 
 
 class Dataset(_Dataset, Blocking):

@@ -118,7 +118,7 @@ class Forbidden(Problem):
 
 
 class NotFound(Problem):
-    """There is no such thing, or it is not for the holder of this key."""
+    """Not found, or hidden from the holder of this key."""
 
     statuses = (404,)
 

@@ -97,7 +97,7 @@ class Column(Shown):
 
     name: str
     kind: str
-    because: str = ""
+    reason: str = ""
     missing: int | None = 0
     integer: bool | None = False
     round_to_integer: bool = False

@@ -212,7 +212,7 @@ def test_an_address_that_was_not_given_out_is_refused(admin: TestClient, service
     ]
     for address in wrong:
         answer = stranger.get(address)
-        assert (answer.status_code, answer.json()["type"]) == (403, "/problems/link-refused")
+        assert (answer.status_code, answer.json()["type"]) == (403, "/problems/invalid-signed-url")
     for address in (one.partition("?")[0], changed(one, se="soon")):
         assert stranger.get(address).status_code == 422
     assert stranger.get(one).status_code == 200
@@ -235,7 +235,7 @@ def test_an_address_ends(
     url = path(listed["files"][0]["url"])
     assert admin.get(url).status_code == 200
     monkeypatch.setattr(signed_urls, "datetime", later_by(timedelta(seconds=61)))
-    assert admin.get(url).json()["type"] == "/problems/link-refused"
+    assert admin.get(url).json()["type"] == "/problems/invalid-signed-url"
 
 
 def test_no_address_holds_longer_than_the_operator_allows(admin: TestClient) -> None:

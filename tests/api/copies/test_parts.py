@@ -179,7 +179,7 @@ def test_rows_in_another_unit_are_told_and_withdrawn_without_a_trace(
     told = appended(admin, keyed, wrong)
     assert [one["type"] for one in told["warnings"]] == ["other-scale"]
     again = try_append(admin, keyed, wrong)
-    assert again.json()["type"].endswith("/key-repeated")
+    assert again.json()["type"].endswith("/duplicate-key")
     gone = admin.delete(f"/v1/datasets/{keyed}/rows/pending/{told['pending']}")
     assert gone.status_code == 204, gone.text
     assert view() == before

@@ -24,8 +24,8 @@ def copy(service: Service) -> str:
     return str(admin.post(f"{path}/copies", json={"level": "a"}).json()["id"])
 
 
-def notes(admin: TestClient, copy: str, headers: dict[str, str], **wishes: str) -> list[str]:
-    answer = admin.get(f"/v1/copies/{copy}/content", headers=headers, params=wishes)
+def notes(admin: TestClient, copy: str, headers: dict[str, str], **params: str) -> list[str]:
+    answer = admin.get(f"/v1/copies/{copy}/content", headers=headers, params=params)
     assert answer.status_code == 200
     return [line.partition(",")[2] for line in answer.text.splitlines()[1:]]
 

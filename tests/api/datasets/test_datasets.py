@@ -47,7 +47,7 @@ def test_a_table_is_registered_and_its_columns_explained(service: Service) -> No
     }
     assert [column["missing"] for column in made["columns"]] == [0, 0, 1, 0]
     assert [column["integer"] for column in made["columns"]] == [False, True, False, False]
-    assert all(column["because"] for column in made["columns"])
+    assert all(column["reason"] for column in made["columns"])
     shown = client.get(f"/v1/datasets/{made['id']}").json()
     assert {name: made[name] for name in shown if name != "columns"} == {
         name: value for name, value in shown.items() if name != "columns"
@@ -100,8 +100,8 @@ def test_a_compressed_body_is_unpacked(service: Service) -> None:
 
 def test_kinds_can_be_said_at_registration_and_until_the_first_copy(service: Service) -> None:
     client = service.client()
-    wishes = {"age": "categorical", "city": {"kind": "passthrough"}}
-    made = register(client, columns=json.dumps(wishes))
+    params = {"age": "categorical", "city": {"kind": "passthrough"}}
+    made = register(client, columns=json.dumps(params))
     assert kinds(made)["age"] == "categorical"
     assert kinds(made)["city"] == "passthrough"
     form = {"income": {"round_to_integer": True, "lower": 0}, "city": "identifier"}

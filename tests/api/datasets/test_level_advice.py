@@ -83,7 +83,7 @@ def test_a_number_of_two_values_is_a_category_unless_the_owner_says_otherwise(
     dataset = register(admin, table, columns=None)
     shown = admin.get(f"/v1/datasets/{dataset}").json()["columns"]
     assert [column["kind"] for column in shown] == ["categorical", "numeric"]
-    assert "rounded away" in shown[0]["because"]
+    assert "rounded away" in shown[0]["reason"]
 
 
 def test_of_a_determined_pair_it_says_what_leaving_out_one_saves(admin: TestClient) -> None:

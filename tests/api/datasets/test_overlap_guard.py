@@ -64,7 +64,7 @@ def test_a_key_appended_again_needs_the_owners_word_even_when_it_was_retired(
     client.put(f"{url}/levels/near", json={"privacy": 0.9})
     client.request("DELETE", f"{url}/rows", json={"keys": ["p7"]})
     for again in (people(7, 8, seed=1), people(299, 340)):
-        problem = refused(send(client, f"{url}/rows", again), "key-repeated")
+        problem = refused(send(client, f"{url}/rows", again), "duplicate-key")
         assert problem["keys"] == 1
         assert "p7" not in str(problem)
     assert client.get(url).json()["rows"] == 299
@@ -75,13 +75,13 @@ def test_a_key_appended_again_needs_the_owners_word_even_when_it_was_retired(
     assert shown["versions"]["privacy_left"] == {"near": pytest.approx(9 / 11)}
     assert client.get("/v1/datasets").json()["datasets"] == [shown]
     # Once allowed is not for ever.
-    refused(send(client, f"{url}/rows", people(7, 8, seed=2)), "key-repeated")
+    refused(send(client, f"{url}/rows", people(7, 8, seed=2)), "duplicate-key")
 
 
 def test_a_key_twice_in_a_table_is_refused_and_missing_keys_are_not_keys(admin: TestClient) -> None:
     table = people(0, 30)
     twice = pa.concat_tables([table, people(3, 4, seed=1)])
-    refused(send(admin, "/v1/datasets", twice, name="twice", **KEY), "key-repeated")
+    refused(send(admin, "/v1/datasets", twice, name="twice", **KEY), "duplicate-key")
     assert registered(admin, twice, "twice", allow_versions="true", **KEY)["versions"]["most"] == 2
     unknown = pa.array([None] * 15 + [f"q{row}" for row in range(15)], pa.string())
     some = people(100, 130).set_column(0, "person", unknown)
@@ -95,7 +95,7 @@ def test_versions_leave_what_the_data_set_says(admin: TestClient) -> None:
     dataset = registered(admin, table, "people", **KEY)["id"]
     url = f"/v1/datasets/{dataset}"
     admin.put(f"{url}/levels/near", json={"privacy": 0.9})
-    refused(send(admin, f"{url}/rows", table), "key-repeated")
+    refused(send(admin, f"{url}/rows", table), "duplicate-key")
     for _ in range(versions - 1):
         assert send(admin, f"{url}/rows", table, allow_versions="true").is_success
     told = admin.get(url).json()["versions"]
@@ -187,7 +187,11 @@ def test_rows_that_are_there_already_are_told_without_a_key_column(admin: TestCl
     url = f"/v1/datasets/{dataset}/rows"
     assert send(admin, url, people(500, 600)).json()["warnings"] == []
     (warning,) = send(admin, url, people(590, 610)).json()["warnings"]
-    assert (warning["type"], warning["share"], warning["dataset"]) == ("rows-again", 0.5, dataset)
+    assert (warning["type"], warning["share"], warning["dataset"]) == (
+        "duplicate-rows",
+        0.5,
+        dataset,
+    )
     assert send(admin, url, people(605, 645)).json()["warnings"] == []
     # More rows than the data set has, and all of its among them: few of those that come.
     (warning,) = send(admin, url, people(0, 2_000)).json()["warnings"]
@@ -211,16 +215,16 @@ def test_rows_that_are_there_already_are_refused_unless_the_owner_says_so(
         people(490, 509),
         pa.concat_tables([people(7, 8)] * 20),
     ):
-        problem = refused(send(client, f"{url}/rows", again), "rows-again")
+        problem = refused(send(client, f"{url}/rows", again), "duplicate-rows")
         assert problem["parameter"] == "allow_versions"
     assert client.get(url).json() == before
     assert service.stored() == kept
     for _ in range(20):
         allowed = send(client, f"{url}/rows", people(7, 8), allow_versions="true")
-        assert [one["type"] for one in allowed.json()["warnings"]] == ["rows-again"]
+        assert [one["type"] for one in allowed.json()["warnings"]] == ["duplicate-rows"]
         # Once allowed is not for ever, and does not make rows alike.
-        refused(send(client, f"{url}/rows", people(7, 8)), "rows-again")
-        refused(send(client, f"{url}/rows", people(9, 10)), "rows-again")
+        refused(send(client, f"{url}/rows", people(7, 8)), "duplicate-rows")
+        refused(send(client, f"{url}/rows", people(9, 10)), "duplicate-rows")
     assert client.get(url).json()["rows"] == 498 + 20
 
 
@@ -229,7 +233,7 @@ def test_a_refusal_of_rows_that_come_again_uses_no_idempotency_key_up(admin: Tes
     url, body = f"/v1/datasets/{dataset}/rows", as_parquet(people(3, 9))
     headers = {"content-type": PARQUET, "idempotency-key": "once"}
     for _ in range(2):
-        refused(admin.post(url, content=body, headers=headers), "rows-again")
+        refused(admin.post(url, content=body, headers=headers), "duplicate-rows")
     allowed = [
         admin.post(url, params={"allow_versions": "true"}, content=body, headers=headers)
         for _ in range(2)
@@ -245,12 +249,12 @@ def test_pending_rows_are_known_again_until_they_are_withdrawn(admin: TestClient
     url = f"/v1/datasets/{dataset}/rows"
     few = people(600, 603)
     batch = send(admin, url, few).json()["pending"]
-    refused(send(admin, url, few), "rows-again")
+    refused(send(admin, url, few), "duplicate-rows")
     assert admin.delete(f"{url}/pending/{batch}").is_success
     batch = send(admin, url, few).json()["pending"]
     assert batch is not None
     assert admin.post(f"{url}/close").is_success
-    refused(send(admin, url, few), "rows-again")
+    refused(send(admin, url, few), "duplicate-rows")
     assert send(admin, url, few, allow_versions="true").is_success
 
 
@@ -284,8 +288,8 @@ def test_a_row_that_is_like_no_other_is_known_again_among_rows_that_are_alike(
     url = f"/v1/datasets/{dataset}/rows"
     for natural in (still[:1], still[:30], pa.concat_tables([still[:60], people(250, 290)])):
         assert send(admin, url, natural).status_code == 201
-    refused(send(admin, url, people(7, 8)), "rows-again")
-    refused(send(admin, url, pa.concat_tables([still, people(0, 250)])), "rows-again")
+    refused(send(admin, url, people(7, 8)), "duplicate-rows")
+    refused(send(admin, url, pa.concat_tables([still, people(0, 250)])), "duplicate-rows")
 
 
 def test_what_was_released_is_remembered_when_its_data_set_is_removed(

@@ -79,7 +79,7 @@ def test_a_termination_ends_key_and_files_at_once(two: Parties) -> None:
     assert two.service.client(None).get(file["url"]).status_code == 401
     assert two.recipient.get(f"{PREFIX}/{agreement}").status_code == 403
     again = two.recipient.post(f"/v1/agreements/{agreement}/profile")
-    assert (again.status_code, again.json()["type"]) == (409, "/problems/wrong-state")
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/invalid-state")
 
 
 def test_a_key_has_the_time_of_its_agreement(two: Parties) -> None:

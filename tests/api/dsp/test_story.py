@@ -183,7 +183,7 @@ def test_what_ends_the_agreement_ends_its_transfers(quick: Consumer) -> None:
             callbackAddress=quick.told.url,
         ),
     )
-    assert (refused.status_code, refused.json()["code"]) == (400, "wrong-state")
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid-state")
 
 
 def test_a_transfer_by_delta_sharing_opens_the_share_while_it_runs(quick: Consumer) -> None:

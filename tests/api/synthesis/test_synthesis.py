@@ -136,7 +136,7 @@ def test_methods_are_compared_side_by_side(admin: TestClient) -> None:
     assert [one["method"] for one in found["methods"]] == list(METHODS)
     assert all(one["report"]["seed"] == 3 for one in found["methods"])
     assert found["recommended"] in METHODS
-    assert found["because"].endswith(".")
+    assert found["reason"].endswith(".")
     for accept, start in (("image/png", b"\x89PNG"), ("image/svg+xml", b"<?xml")):
         drawn = admin.post(
             "/v1/synthesis/compare", content=as_csv(iris()), headers=CSV | {"accept": accept}

@@ -34,8 +34,8 @@ def households(n: int = 240, seed: int = 1) -> pa.Table:
     )
 
 
-def stratified(table: pa.Table, **wishes: object) -> Synthetic:
-    wished = SynthesisParams(seed=1, **wishes)  # type: ignore[arg-type]
+def stratified(table: pa.Table, **params: object) -> Synthetic:
+    wished = SynthesisParams(seed=1, **params)  # type: ignore[arg-type]
     return synthesise(table, MethodName.STRATIFIED, wished, LIMITS)
 
 

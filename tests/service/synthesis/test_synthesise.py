@@ -58,8 +58,8 @@ def test_a_table_comes_back_with_its_columns_but_for_identifiers(method: MethodN
 
 
 def test_the_same_seed_gives_the_same_table_and_report_and_none_gives_a_new_one() -> None:
-    wishes = SynthesisParams(seed=7)
-    first, again = (synthesise(people(), MethodName.PRIMP, wishes, LIMITS) for _ in range(2))
+    params = SynthesisParams(seed=7)
+    first, again = (synthesise(people(), MethodName.PRIMP, params, LIMITS) for _ in range(2))
     assert first.first.equals(again.first)
     assert first.report == again.report
     chosen = synthesise(people(), MethodName.PRIMP, SynthesisParams(), LIMITS)
@@ -256,9 +256,9 @@ def small_tables(draw: st.DrawFn) -> pa.Table:
 def test_any_small_table_is_synthesised_within_its_bounds_or_refused(
     table: pa.Table, method: MethodName, rows: int | None, components: int | None
 ) -> None:
-    wishes = SynthesisParams(rows=rows, components=components, seed=1)
+    params = SynthesisParams(rows=rows, components=components, seed=1)
     try:
-        made = synthesise(table, method, wishes, LIMITS)
+        made = synthesise(table, method, params, LIMITS)
     except (InvalidTable, InvalidParameter):
         return
     whole = pa.concat_tables([made.first, *made.rest])

@@ -43,8 +43,8 @@ def kinds_of(columns: dict[str, list[str]], folder: Path) -> dict[str, Column]:
     return registered(sink.getvalue().encode(), folder, ReadOptions(header=Header.PRESENT))
 
 
-def registered(body: bytes, folder: Path, wishes: ReadOptions) -> dict[str, Column]:
-    with open_table(TableSource(io.BytesIO(body), "text/csv"), wishes, Limits(), folder) as stream:
+def registered(body: bytes, folder: Path, params: ReadOptions) -> dict[str, Column]:
+    with open_table(TableSource(io.BytesIO(body), "text/csv"), params, Limits(), folder) as stream:
         found = ingest(infer_columns(stream, {}), {}, NullSink(), Limits())
     return {column.name: column for column in found.columns}
 
@@ -70,7 +70,7 @@ def test_what_is_not_personal_raises_no_alarm(tmp_path: Path) -> None:
         name: [rng.choice(cells) for _ in range(200)] for name, cells in NOT_PERSONAL.items()
     }
     alarms = [
-        (column.name, column.because)
+        (column.name, column.reason)
         for column in kinds_of(columns, tmp_path).values()
         if column.kind is Kind.IDENTIFIER
     ]
@@ -92,7 +92,7 @@ def require_no_alarm(body: bytes, folder: Path) -> None:
     """No column is an identifier, and no cell holds something personal."""
     columns = registered(body, folder, ReadOptions())
     alarms = [
-        (column.name, column.because)
+        (column.name, column.reason)
         for column in columns.values()
         if column.kind is Kind.IDENTIFIER
     ]
@@ -128,8 +128,8 @@ def times(form: str, rows: int, different: int) -> list[str]:
 def test_times_that_recur_are_categories_with_a_word_on_numbers(form: str, tmp_path: Path) -> None:
     column = kinds_of({"begins": times(form, 200, 15), "n": ["1"] * 200}, tmp_path)["begins"]
     assert column.kind is Kind.CATEGORICAL
-    assert "times of day or durations" in column.because
-    assert "such as minutes" in column.because
+    assert "times of day or durations" in column.reason
+    assert "such as minutes" in column.reason
 
 
 @pytest.mark.parametrize("form", TIMES.values(), ids=TIMES)
@@ -138,8 +138,8 @@ def test_times_that_all_differ_tell_people_apart_by_that_and_not_as_addresses(
 ) -> None:
     column = kinds_of({"begins": times(form, 40, 40), "n": ["1"] * 40}, tmp_path)["begins"]
     assert column.kind is Kind.IDENTIFIER
-    assert "Nearly all its values are different" in column.because
-    assert "such as minutes" in column.because
+    assert "Nearly all its values are different" in column.reason
+    assert "such as minutes" in column.reason
 
 
 def workbook_of_times() -> bytes:
@@ -159,7 +159,7 @@ def test_times_and_durations_of_a_workbook_are_categories(tmp_path: Path) -> Non
     found: dict[str, Column] = registered(workbook_of_times(), tmp_path, AUTOMATIC)
     for name, different in (("begins", 6), ("lasts", 5)):
         assert found[name].kind is Kind.CATEGORICAL
-        assert f"{different} different values. It holds times" in found[name].because
+        assert f"{different} different values. It holds times" in found[name].reason
 
 
 ADDRESSES = [
@@ -189,7 +189,7 @@ def test_random_addresses_are_found_and_random_times_are_not(tmp_path: Path) -> 
         assert IP6.fullmatch(one.compressed)
         assert IP6.fullmatch(one.exploded)
     column = kinds_of({"host": [one.compressed for one in addresses]}, tmp_path)["host"]
-    assert (column.kind, "IPv6" in column.because) == (Kind.IDENTIFIER, True)
+    assert (column.kind, "IPv6" in column.reason) == (Kind.IDENTIFIER, True)
 
 
 def test_a_network_card_is_called_one() -> None:

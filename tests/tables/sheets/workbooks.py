@@ -86,6 +86,6 @@ def _ods_cell(cell: object) -> str:
     return f"<table:table-cell {said}>{text}</table:table-cell>"
 
 
-def stream_of(body: bytes, folder: Path, wishes: ReadOptions = AUTOMATIC) -> TableStream:
+def stream_of(body: bytes, folder: Path, params: ReadOptions = AUTOMATIC) -> TableStream:
     """A workbook as the service reads it."""
-    return open_table(TableSource(io.BytesIO(body)), wishes, LIMITS, folder)
+    return open_table(TableSource(io.BytesIO(body)), params, LIMITS, folder)

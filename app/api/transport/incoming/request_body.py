@@ -23,7 +23,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import BodyTooSlow, TooLarge
+from app.errors import RequestTimeout, TooLarge
 
 PACE_BYTES = 2**14
 """What must come in the time given, unless the body ends."""
@@ -57,7 +57,7 @@ class IncomingBody:
         self._turn = anyio.Lock()
 
     async def receive(self) -> Message:
-        """The next message of ASGI; BodyTooSlow when it does not come in time."""
+        """The next message of ASGI; RequestTimeout when it does not come in time."""
         if not self.ended:
             async with self._turn:
                 if not self.ended:
@@ -113,7 +113,7 @@ class IncomingBody:
             with anyio.fail_after(max(self._seconds_left, 0.0)):
                 message = await self._receive()
         except TimeoutError:
-            raise BodyTooSlow(
+            raise RequestTimeout(
                 f"Less than {PACE_BYTES} bytes of the body came in {self._seconds:g} seconds.",
                 limit_bytes=PACE_BYTES,
                 limit_seconds=self._seconds,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
-from app.errors import LinkRefused, NotFound, Refusal, Unauthenticated
+from app.errors import InvalidSignedUrl, NotFound, Refusal, Unauthenticated
 from app.model import Principal
 from app.service import logs
 from app.service.authentication import NOT_RUNNING, is_running
@@ -177,13 +177,13 @@ def signed_url(
 def link_of(
     resources: Resources, file: str, by: str, expires: int, permission: str, signature: str
 ) -> FileToken:
-    """The link behind an address; LinkRefused when we did not sign it, or its time is over."""
+    """The link behind an address; InvalidSignedUrl when we did not sign it, or its time is over."""
     principal, _, key = by.partition(".")
     link = FileToken(file, principal, None if key == NO_KEY else key, expires)
     if permission != READ or not link.is_signed(resources, signature):
-        raise LinkRefused("this is not an address that the service gave out")
+        raise InvalidSignedUrl("this is not an address that the service gave out")
     if datetime.now(UTC).timestamp() >= expires:
-        raise LinkRefused("the time of this address is over")
+        raise InvalidSignedUrl("the time of this address is over")
     return link
 
 
@@ -195,7 +195,7 @@ def linked_file(resources: Resources, link: FileToken) -> tuple[Principal, Relea
     """
     now = datetime.now(UTC)
     if now.timestamp() >= link.expires:
-        raise LinkRefused("the time of this address is over")
+        raise InvalidSignedUrl("the time of this address is over")
     with reading(resources.engine) as connection:
         principal = principals.holder_of(connection, link.principal, link.key)
         if principal is None:

@@ -23,7 +23,7 @@ from functools import reduce
 import numpy as np
 from sqlalchemy import Connection
 
-from app.errors import KeyRepeated, RowsAgain, RowsOverlap
+from app.errors import DuplicateKey, DuplicateRows, RowsOverlap
 from app.model import Dataset, Level, Notice, Versions
 from app.numerics.arrays import Words
 from app.numerics.fingerprints import Sketch, merged, overlap, repeats, with_new
@@ -90,7 +90,7 @@ def extend_sketches(
 
     `pending` are sealed sketches of its pending rows. With `keep` the appended rows are no pending ones.
 
-    RowsAgain where the data set has most of these rows already, unless the owner said that this is meant, and a notice
+    DuplicateRows where the data set has most of these rows already, unless the owner said that this is meant, and a notice
     where it has many; by its key column that is known exactly (`versions`), without one by all values.
     """
     kept = _opened(resources, dataset_id, sketches.one(connection, dataset_id))
@@ -135,7 +135,7 @@ def _merged(one: Sketches, other: Sketches) -> Sketches:
 def _again(
     known: Sketch, appended: Sketch, dataset_id: str, *, allow_versions: bool
 ) -> tuple[Notice, ...]:
-    """RowsAgain or a notice where more rows are there already than rows of this table are alike by nature."""
+    """DuplicateRows or a notice where more rows are there already than rows of this table are alike by nature."""
     found, again = overlap(known, appended), repeats(known, appended)
     share = max(found.share, again.share)
     common = round(found.share * found.rows)
@@ -147,14 +147,14 @@ def _again(
     )
     most = again.share > REFUSED and again.share - again.alike > TOLD
     if most and again.by_chance <= BY_CHANCE and not allow_versions:
-        raise RowsAgain(
+        raise DuplicateRows(
             f"{told} Append only rows that are new, or say allow_versions=true.",
             parameter="allow_versions",
             share=again.share,
         )
     return (
         Notice(
-            "rows-again",
+            "duplicate-rows",
             f"{told} Append only rows that are new; by a key column every one of them is known.",
             share=again.share,
             dataset=dataset_id,
@@ -269,7 +269,7 @@ def enter_keys(
 ) -> int:
     """Enter the keys of new rows in the data set's book; how many rows the most repeated one has.
 
-    KeyRepeated when a key has a row already, or two of the new rows have the same, and the owner did
+    DuplicateKey when a key has a row already, or two of the new rows have the same, and the owner did
     not say that this is meant: the transaction is then not to be committed.
     """
     book = key_books.one(connection, dataset_id) or key_books.add(connection, dataset_id)
@@ -292,7 +292,7 @@ def enter_keys(
         if allow_versions or not again:
             key_books.put_page(connection, dataset_id, number, together, counts)
     if again and not allow_versions:
-        raise KeyRepeated(
+        raise DuplicateKey(
             f"{again} of the keys have a row already, or stand in more than one row of this table."
             " A second version of a row gets noise of its own, and versions can be averaged."
             " Leave such rows out, or say allow_versions=true.",

@@ -93,7 +93,7 @@ def register_dataset(
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """Store the rows, then commit the data set; without the commit nothing of either remains.
 
-    KeyRepeated when two rows have the same key, RowsOverlap when most rows are in another data set,
+    DuplicateKey when two rows have the same key, RowsOverlap when most rows are in another data set,
     unless the owner allows it; with the data set, how it was read, and what its owner should know of the
     reading and of what it shares with others.
     """

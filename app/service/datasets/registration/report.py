@@ -34,7 +34,7 @@ class Proposal:
 
     parameter: str
     value: str | dict[str, object] | None
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True, repr=False)

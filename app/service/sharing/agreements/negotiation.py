@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from app.agreement import Agreement, Party, State, Terms
-from app.errors import InvalidParameter, Refusal, WrongState
+from app.errors import InvalidParameter, InvalidState, Refusal
 from app.model import Role
 from app.service.context import RequestContext, new_id
 from app.service.datasets.protection.freeze import PartMeasurement, freeze_dataset, measure_ahead
@@ -95,9 +95,9 @@ def send(
     version: int | None = None,
     reason: str | None = None,
 ) -> Agreement:
-    """Send a message in a negotiation; WrongState where the state table does not allow it.
+    """Send a message in a negotiation; InvalidState where the state table does not allow it.
 
-    WrongState also when the principal names a `version` that is not the present one.
+    InvalidState also when the principal names a `version` that is not the present one.
     """
     measured = (
         _measured_ahead(resources, context, agreement_id) if message is Message.FINALIZE else {}
@@ -242,16 +242,16 @@ def _opening_party(context: RequestContext, recipient: str | None) -> Party:
     return Party.PROVIDER
 
 
-def _changed(agreement: Agreement) -> WrongState:
-    return WrongState(
+def _changed(agreement: Agreement) -> InvalidState:
+    return InvalidState(
         "the agreement was changed meanwhile; look at it again", version=agreement.version
     )
 
 
-def _wrong(agreement: Agreement, party: Party, message: Message) -> WrongState:
+def _wrong(agreement: Agreement, party: Party, message: Message) -> InvalidState:
     can = states.open_to(agreement.state, party)
     could = f"it may say: {', '.join(can)}" if can else "there is nothing it may say now"
-    return WrongState(
+    return InvalidState(
         f"the {party} cannot say {message.value!r} while the agreement is {agreement.state};"
         f" {could}",
         state=agreement.state.value,

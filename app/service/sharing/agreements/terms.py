@@ -21,7 +21,7 @@ from app.agreement import (
     Party,
     Terms,
 )
-from app.errors import Hidden, InvalidParameter, WrongState
+from app.errors import Hidden, InvalidParameter, InvalidState
 from app.model import Dataset
 from app.service.context import RequestContext, owned
 from app.service.sharing.agreements.schedules import schedule_of
@@ -116,13 +116,13 @@ def checked_terms(
 
 
 def require_still_possible(connection: Connection, terms: Terms, now: datetime) -> None:
-    """WrongState when what the terms name is not any more what it was when they were written."""
+    """InvalidState when what the terms name is not any more what it was when they were written."""
     if terms.ends_at is not None and not terms.renews and terms.ends_at <= now:
-        raise WrongState("the terms have ended before they were agreed; propose others")
+        raise InvalidState("the terms have ended before they were agreed; propose others")
     for item in terms.items:
         level = levels.one(connection, item.dataset, item.level)
         if level is None or level.noise_variance != item.noise_variance:
-            raise WrongState(
+            raise InvalidState(
                 f"level {item.level!r} is not any more what the terms name; propose others",
                 level=item.level,
             )

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.agreement import Agreement, State
-from app.errors import Conflict, Hidden, InvalidParameter, Refusal, WrongState
+from app.errors import Conflict, Hidden, InvalidParameter, InvalidState, Refusal
 from app.model import Role
 from app.service.context import RequestContext
 from app.service.resources import Resources
@@ -115,7 +115,7 @@ def send_message(
         agreement, negotiation = _known(connection, context, provider_pid)
     _require_pid(negotiation, consumer_pid)
     if agreement.finalized_at is not None:
-        raise WrongState("The negotiation is finalized and accepts no more messages.")
+        raise InvalidState("The negotiation is finalized and accepts no more messages.")
     contracts.send(resources, context, agreement.id, message, reason=reason)
 
 

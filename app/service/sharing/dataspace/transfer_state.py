@@ -17,7 +17,7 @@ import orjson
 from sqlalchemy import Connection
 
 from app.agreement import Party, Transfer, TransferState
-from app.errors import WrongState
+from app.errors import InvalidState
 from app.service.jobs.enqueue import enqueue
 from app.service.resources import Resources
 from app.service.sharing.dataspace.callbacks import Process, call_back
@@ -74,15 +74,15 @@ MESSAGES = {
 
 
 def state_after(transfer: Transfer, party: Party, kind: Message) -> TransferState:
-    """Return the state that a message leads to; WrongState where the protocol does not allow it."""
+    """Return the state that a message leads to; InvalidState where the protocol does not allow it."""
     state = TRANSITIONS.get((transfer.state, party, kind))
     if state is None:
-        raise WrongState(
+        raise InvalidState(
             f"The {party} cannot send a {kind.value} while the transfer is {transfer.state}.",
             state=transfer.state.value,
         )
     if kind is Message.START and party is Party.CONSUMER and transfer.suspended_by != party:
-        raise WrongState(
+        raise InvalidState(
             "The provider has suspended this transfer, and it alone can resume it.",
             state=transfer.state.value,
         )

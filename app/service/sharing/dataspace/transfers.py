@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.agreement import Agreement, State, Transfer, TransferState
-from app.errors import Conflict, Hidden, InvalidParameter, NotFound, WrongState
+from app.errors import Conflict, Hidden, InvalidParameter, InvalidState, NotFound
 from app.model import Role
 from app.service.context import RequestContext, new_id
 from app.service.resources import Resources
@@ -116,7 +116,7 @@ def send_message(
         transfer = _known(connection, context, transfer_id)
         party = acting_party(context, agreement)
         if message is Message.START and transfer.state is TransferState.REQUESTED:
-            raise WrongState(
+            raise InvalidState(
                 "The transfer starts by itself once its agreement is in force.",
                 state=transfer.state.value,
             )
@@ -196,7 +196,7 @@ def _finalized(connection: Connection, context: RequestContext, urn: str) -> Agr
     if agreement is None or negotiated is None or agreement.consumer != context.principal.id:
         raise Hidden("There is no such agreement for this principal.")
     if agreement.state is not State.FINALIZED:
-        raise WrongState(
+        raise InvalidState(
             "Data are transferred under agreements that are finalized and were not ended.",
             state=agreement.state.value,
         )

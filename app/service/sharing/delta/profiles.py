@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from app.agreement import Party, State, is_in_force
-from app.errors import Refusal, WrongState
+from app.errors import InvalidState, Refusal
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import locked_agreement, party_of
@@ -41,7 +41,7 @@ def give_profile(resources: Resources, context: RequestContext, agreement_id: st
         now, terms = moment(connection), agreement.terms
         begins_later = agreement.state is State.FINALIZED and now < terms.starts_at
         if not (is_in_force(agreement, now) or begins_later):
-            raise WrongState(
+            raise InvalidState(
                 "there is a profile while the agreement is finalized and has not ended",
                 state=agreement.state.value,
             )

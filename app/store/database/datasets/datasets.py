@@ -352,7 +352,7 @@ def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, li
                 name=row.name,
                 kind=Kind(row.kind),
                 storage=Storage(row.storage),
-                because=row.because,
+                reason=row.reason,
                 missing=row.missing,
                 integer=row.integer,
                 round_to_integer=row.round_to_integer,

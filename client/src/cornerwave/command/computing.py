@@ -17,7 +17,7 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="A file; its end sa
 Seed = Annotated[int | None, typer.Option(help="The same seed gives the same answer.")]
 Keep = Annotated[
     list[str] | None,
-    typer.Option(help="A column to keep although it tells people apart; repeat it for more."),
+    typer.Option(help="A column to keep although it is an identifier; repeat it for more."),
 ]
 Options = Annotated[str | None, typer.Option("--options", help="Further options as JSON.")]
 
@@ -28,7 +28,7 @@ def _saved(held: HeldTable, output: Path, as_json: bool) -> None:
         say_json({"path": path, "seed": held.seed, "report": held.report})
     else:
         left_out = held.report.get("left_out", {}) if held.report is not None else {}
-        told = {"left out, as they tell people apart": ", ".join(left_out)} if left_out else {}
+        told = {"identifiers, left out": ", ".join(left_out)} if left_out else {}
         say({"path": path, "seed": held.seed, **told}, as_json)
 
 
@@ -48,7 +48,7 @@ def synthesise(
     reading: Reading = AS_FOUND,
     as_json: Json = False,
 ) -> None:
-    """A synthetic table like this one, without columns that tell people apart."""
+    """A synthetic table like this one, without identifiers."""
     with speaking(as_json) as cw:
         place_for_table(output)
         held = cw.synthesise(
@@ -75,7 +75,7 @@ def swap(
     reading: Reading = AS_FOUND,
     as_json: Json = False,
 ) -> None:
-    """Swap confidential values so that nobody is sure of one; columns that tell people apart are left out."""
+    """Swap confidential values so that nobody is sure of one; identifiers are left out."""
     with speaking(as_json) as cw:
         place_for_table(output)
         held = cw.swap(

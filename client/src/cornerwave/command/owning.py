@@ -60,8 +60,8 @@ def register(
 
 
 def _say_columns(columns: tuple[Column, ...], as_json: bool) -> None:
-    rows = [(c.name, c.kind, c.because, c.missing, "; ".join(c.warnings)) for c in columns]
-    say_table(("column", "kind", "because", "missing", "warnings"), rows, columns, as_json)
+    rows = [(c.name, c.kind, c.reason, c.missing, "; ".join(c.warnings)) for c in columns]
+    say_table(("column", "kind", "reason", "missing", "warnings"), rows, columns, as_json)
 
 
 def datasets(as_json: Json = False) -> None:

@@ -6,7 +6,7 @@
 | 1 | the service refused the request, or something here is wrong |
 | 2 | the command was not called as it must be, or the address is none |
 | 3 | there is no key, or it is not valid, or does not allow this |
-| 4 | there is no such thing |
+| 4 | not found |
 | 5 | the request contradicts what is kept |
 | 6 | the service cannot be reached, is overloaded or fails |
 | 7 | what arrived does not have the checksum, or the signature, that it should have |

@@ -60,7 +60,7 @@ class Swapping:
     ) -> Flow[HeldTable]:
         """The table with confidential values swapped so that nobody is sure of one, and a report.
 
-        Columns that tell people apart are left out, and named by the report, unless `keep` names them.
+        Identifiers are left out, and named by the report, unless `keep` names them.
         """
         query = {
             "confidential": names(confidential),

@@ -37,7 +37,7 @@ class Synthesis:
     ) -> Flow[HeldTable]:
         """A synthetic table like this one, with a report on how faithful and how safe it is.
 
-        Columns that tell people apart are left out, and named by the report, unless `keep` names them.
+        Identifiers are left out, and named by the report, unless `keep` names them.
         """
         query = {
             "rows": rows,

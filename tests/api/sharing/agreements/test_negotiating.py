@@ -105,7 +105,7 @@ def test_every_message_in_every_state_is_done_or_a_409(two: Parties) -> None:
                     continue
                 said = client.post(f"/v1/agreements/{agreement}/{message}", json={})
                 assert said.status_code == 409, (state, party, message)
-                assert said.json()["type"] == "/problems/wrong-state"
+                assert said.json()["type"] == "/problems/invalid-state"
                 assert said.json()["open_to_you"] == [m.value for m in can]
         assert two.owner.get(f"/v1/agreements/{agreement}").json()["state"] == state
 
@@ -150,7 +150,7 @@ def test_of_two_who_saw_the_same_version_one_wins(both: Parties) -> None:
             answers = [one.result() for one in said]
         assert sorted(one.status_code for one in answers) == [200, 409]
         lost = next(one for one in answers if one.status_code == 409)
-        assert lost.json()["type"] == "/problems/wrong-state"
+        assert lost.json()["type"] == "/problems/invalid-state"
         assert both.owner.get(f"/v1/agreements/{agreement}").json()["version"] == 2
 
 

@@ -76,7 +76,7 @@ def test_a_body_that_stops_coming_is_told_so(
     service = start_service(sqlite_database, BODY_SECONDS="1")
     answered = spoken(service.app, "POST", path, [b"a,b\n1,2\n"], headers, stalls=True)
     assert answered.status == 408
-    assert b"body-too-slow" in answered.sent[1]["body"]
+    assert b"request-timeout" in answered.sent[1]["body"]
     assert service.client().get("/v1/datasets").json()["datasets"] == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from app.errors import KeyRepeated
+from app.errors import DuplicateKey
 from app.model import Column, Dataset, Kind, Level, Principal, Role, Storage
 from app.service.datasets.overlap import comparison, row_fingerprints
 from app.service.datasets.overlap.comparison import enter_keys, privacy_left
@@ -92,13 +92,13 @@ def test_a_key_that_comes_again_is_refused_and_counted(
 ) -> None:
     keys = some_keys(np.random.default_rng(4), 5_000)
     assert entered(connection, tmp_path, keys) == 1
-    with pytest.raises(KeyRepeated, match="2 of the keys") as refused:
+    with pytest.raises(DuplicateKey, match="2 of the keys") as refused:
         entered(connection, tmp_path, np.array([keys[7], 1, keys[4_999]], np.uint64))
     assert refused.value.fields["keys"] == 2
 
 
 def test_the_same_key_twice_in_one_table_is_refused(connection: Connection, tmp_path: Path) -> None:
-    with pytest.raises(KeyRepeated):
+    with pytest.raises(DuplicateKey):
         entered(connection, tmp_path, np.array([5, 6, 5], np.uint64))
 
 

@@ -49,10 +49,10 @@ def stream_of(columns: dict[str, Cells], batch_rows: int = 7) -> TableStream:
 
 def ingested(
     columns: dict[str, Cells],
-    wishes: dict[str, ColumnOverrides] | None = None,
+    params: dict[str, ColumnOverrides] | None = None,
     limits: Limits | None = None,
 ) -> IngestedTable:
-    return ingest(stream_of(columns), wishes or {}, Kept(), limits or Limits())
+    return ingest(stream_of(columns), params or {}, Kept(), limits or Limits())
 
 
 def kind_of(name: str, cells: Cells, limits: Limits | None = None) -> Kind:
@@ -151,7 +151,7 @@ def test_texts_of_too_many_sorts_tell_people_apart() -> None:
     assert kind_of("t", cells, Limits(categories=30)) is Kind.CATEGORICAL
     found = ingested({"t": cells}, limits=Limits(categories=29))
     assert found.columns[0].kind is Kind.IDENTIFIER
-    assert "29" in found.columns[0].because
+    assert "29" in found.columns[0].reason
     assert found.categories == {}
 
 
@@ -165,20 +165,20 @@ def test_a_column_without_values_is_not_released() -> None:
 def test_nothing_is_passed_through_by_inference_and_every_kind_has_its_reason() -> None:
     found = ingested({"id": ["a", "b"], "x": [1.0, 2.0], "t": ["a", "b"], "e": [None, None]})
     assert Kind.PASSTHROUGH not in {column.kind for column in found.columns}
-    assert all(column.because.endswith(".") for column in found.columns)
+    assert all(column.reason.endswith(".") for column in found.columns)
 
 
 @pytest.mark.parametrize("kind", [Kind.CATEGORICAL, Kind.IDENTIFIER, Kind.PASSTHROUGH])
 def test_a_wish_goes_before_inference(kind: Kind) -> None:
     found = ingested({"name": ["a", "b"], "x": [1.0, 2.0]}, {"name": ColumnOverrides(kind)})
     assert found.columns[0].kind is kind
-    assert found.columns[0].because == "The owner said so."
+    assert found.columns[0].reason == "The owner said so."
 
 
 def test_bounds_and_rounding_are_taken_over() -> None:
     wish = ColumnOverrides(round_to_integer=True, lower=0.0, upper=9.0)
     column = ingested({"x": [1.0, 2.0]}, {"x": wish}).columns[0]
-    assert (column.kind, column.because) == (Kind.NUMERIC, "It holds numbers.")
+    assert (column.kind, column.reason) == (Kind.NUMERIC, "It holds numbers.")
     assert (column.round_to_integer, column.lower, column.upper) == (True, 0.0, 9.0)
 
 
@@ -205,14 +205,14 @@ def test_a_wish_that_cannot_be_granted_names_its_column(column: str, wish: Colum
 
 
 def test_wishes_settle_how_columns_are_read() -> None:
-    wishes = {
+    params = {
         "n": ColumnOverrides(Kind.NUMERIC),
         "c": ColumnOverrides(Kind.CATEGORICAL),
         "i": ColumnOverrides(Kind.IDENTIFIER),
         "p": ColumnOverrides(Kind.PASSTHROUGH),
         "b": ColumnOverrides(lower=0.0),
     }
-    assert storage_overrides(wishes) == {
+    assert storage_overrides(params) == {
         "n": Storage.NUMBER,
         "c": Storage.TEXT,
         "i": Storage.TEXT,
@@ -259,7 +259,7 @@ def test_few_different_numbers_are_proposed_as_categories(cells: Cells, kind: Ki
     (column,) = found.columns
     assert column.kind is kind
     assert column.storage is Storage.NUMBER
-    assert ("rounded away" in column.because) == (kind is Kind.CATEGORICAL)
+    assert ("rounded away" in column.reason) == (kind is Kind.CATEGORICAL)
     counts = found.categories.get("x", {})
     present = [cell for cell in cells if cell is not None]
     assert sum(counts.values()) == (len(present) if kind is Kind.CATEGORICAL else 0)
