@@ -101,7 +101,7 @@ class DatasetView(BaseModel):
     retired_rows: int
     pending_rows: int
     part_rows: int = Field(
-        description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
+        description="Rows that a part appended after the first copy has at least; 0 where none is set."
     )
     publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
     key_column: str | None
@@ -183,7 +183,7 @@ class RegisteredView(BaseModel):
     retired_rows: int
     pending_rows: int
     part_rows: int = Field(
-        description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
+        description="Rows that a part appended after the first copy has at least; 0 where none is set."
     )
     publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
     key_column: str | None
