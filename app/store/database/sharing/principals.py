@@ -192,7 +192,12 @@ def page(
         live[key.principal].append(key.id)
     return [
         PrincipalRecord(
-            _principal(row), row.created_at, row.revoked_at, tuple(live[row.id]), row.participant_id
+            _principal(row),
+            row.created_at,
+            row.revoked_at,
+            tuple(live[row.id]),
+            row.participant_id,
+            row.email,
         )
         for row in rows
     ]
