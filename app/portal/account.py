@@ -28,7 +28,7 @@ from app.portal.route import (
     set_cookie,
 )
 from app.service.logs import NOBODY, record_refusal
-from app.service.sharing import identity, inbox, principals, sessions
+from app.service.sharing import email_notifications, identity, inbox, principals, sessions
 from app.service.sharing.agreements.lookup import names_in, party_of
 
 account_router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
@@ -70,6 +70,7 @@ def show_account(request: Request, resources: ResourcesDep, context: ContextDep)
         request,
         "account.html",
         title="Account",
+        sends_email=resources.outside.mail is not None,
         record=principals.show_principal(resources, context, context.principal.id),
         sessions=sessions.list_sessions(resources, context, context.principal.id),
     )
@@ -84,6 +85,17 @@ def end_session(
     if session_id == visit.session.id:
         return forget(request, RedirectResponse("/portal/sign-in?done=signed-out", 303))
     return RedirectResponse("/portal/account?done=session-ended", 303)
+
+
+@account_router.post("/account/email")
+def set_email(
+    resources: ResourcesDep,
+    context: ContextDep,
+    email: Annotated[str, Form(max_length=300)] = "",
+) -> Response:
+    """Set where one is notified."""
+    email_notifications.set_email(resources, context, email.strip() or None)
+    return RedirectResponse("/portal/account?done=email-saved", 303)
 
 
 @account_router.post("/account/keys")

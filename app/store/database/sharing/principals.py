@@ -203,6 +203,14 @@ def page(
     ]
 
 
+def set_email(connection: Connection, principal_id: str, email: str | None) -> None:
+    """Set where a principal is notified."""
+    principals = tables.principals
+    connection.execute(
+        update(principals).where(principals.c.id == principal_id).values(email=email)
+    )
+
+
 def _visible_to(owner: str) -> ColumnElement[bool]:
     """Principals that an owner created, or has a grant or an agreement with, or is."""
     own = select(tables.datasets.c.id).where(tables.datasets.c.owner == owner)
