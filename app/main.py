@@ -69,7 +69,8 @@ from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
-from app.service.resources import Outside, Resources
+from app.service.resources import MailServer, Outside, Resources
+from app.service.sharing import email_notifications
 from app.service.sharing.dataspace import callbacks, transfer_jobs
 from app.service.sharing.dataspace.notifications import call_back_after_change
 from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
@@ -158,7 +159,9 @@ ROUTERS = (
 )
 
 JOBS: dict[str, JobType] = {
-    outbox.SEND: outbox.job_type(notifications.FORMAT, callbacks.FORMAT),
+    outbox.SEND: outbox.job_type(
+        notifications.FORMAT, callbacks.FORMAT, email_notifications.FORMAT
+    ),
     plans.PLAN: plans.PLAN_JOB,
     plans.DELIVER: agreed_deliveries.DELIVERY_JOB,
     plans.ROUND: plans.ROUND_JOB,
@@ -176,6 +179,7 @@ SUBSCRIBERS: Subscribers = {
         plans.plan_after_change,
         revoke_after_change,
         notifications.notify_of_change,
+        email_notifications.email_after_change,
         call_back_after_change,
     ),
     AgreementExpiring: (notifications.notify_of_end,),
@@ -340,7 +344,10 @@ def open_resources(settings: Settings) -> Resources:
         summaries=HotBlocks(SUMMARY_BYTES),
         downloads=Downloads(settings.limits.download_bytes),
         outside=Outside(
-            settings.webhook_networks, settings.delivery_targets, settings.participant_id
+            settings.webhook_networks,
+            settings.delivery_targets,
+            settings.participant_id,
+            _mail_server(settings),
         ),
         limits=settings.limits,
         spool_dir=spool_dir,
@@ -360,6 +367,13 @@ def _identity_provider(settings: Settings) -> IdentityProvider | None:
         settings.oidc_role_claim,
         settings.oidc_roles,
     )
+
+
+def _mail_server(settings: Settings) -> MailServer | None:
+    """The mail server, where one is configured."""
+    if settings.smtp_url is None or settings.mail_from is None:
+        return None
+    return MailServer(settings.smtp_url, settings.mail_from, settings.public_url)
 
 
 def _checked_vault(settings: Settings, engine: Engine, place: Place) -> Vault:

@@ -103,6 +103,10 @@ class Column(HtmlRepr):
     round_to_integer: bool = False
     lower: float | None = None
     upper: float | None = None
+    categories: tuple[str, ...] | None = None
+    other: str | None = None
+    missing_as: str | None = None
+    weight: float = 1.0
     distinct: int | None = None
     smallest: float | str | None = None
     largest: float | str | None = None
@@ -130,6 +134,9 @@ class DatasetInfo(HtmlRepr):
     columns: tuple[Column, ...]
     description: str = ""
     listed: bool = False
+    protection: str = "measured"
+    least_variance: float | None = None
+    person_rows: int = 1
     versions: Report | None = None
     read_as: Report | None = None
     warnings: tuple[Notice, ...] = ()
