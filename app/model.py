@@ -313,6 +313,7 @@ class PrincipalRecord:
     keys: tuple[str, ...]
     participant_id: str | None = None
     proposed_participant_id: str | None = None
+    email: str | None = None
 
 
 @dataclass(frozen=True)
@@ -322,6 +323,7 @@ class Session:
     where:
         key      the public id of the key that it was begun with, None for other ways in
         ends_at  when it ends unless it is used before; each use moves that on
+        since    when the principal was last here before this session
     """
 
     id: str
@@ -331,6 +333,7 @@ class Session:
     begun_at: datetime
     seen_at: datetime
     ends_at: datetime
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)
