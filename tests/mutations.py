@@ -17,10 +17,13 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.durations import BUDGET, recorded
 
 ROOT = Path(__file__).resolve().parents[1]
 IN_PROCESS = [
@@ -60,7 +63,7 @@ def mutations(fresh: bool = False) -> list[Mutation]:
 
 
 def covering(file: str) -> list[str]:
-    """Test modules that import the mutated module or have its name, then the folders that mirror it."""
+    """Test modules that import the mutated module or have its name, quick ones first, then the folders that mirror it."""
     module = "app." + file.removesuffix(".py").replace("/", ".")
     package, _, name = module.rpartition(".")
     imports = re.compile(
@@ -73,7 +76,11 @@ def covering(file: str) -> list[str]:
         for path in (ROOT / top).rglob("test_*.py")
         if path.stem == f"test_{name}" or imports.search(path.read_text(encoding="utf-8"))
     }
-    return [*sorted(importing), *sorted(str(folder) for folder in mirrors(file))]
+    seconds = Counter[str]()
+    for nodeid, spent in recorded().items():
+        seconds[nodeid.partition("::")[0]] += spent
+    quick_first = sorted(importing, key=lambda module: (seconds.get(module, BUDGET), module))
+    return [*quick_first, *sorted(str(folder) for folder in mirrors(file))]
 
 
 def mirrors(file: str) -> set[Path]:
