@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def covering(file: str) -> list[str]:
         for path in (ROOT / top).rglob("test_*.py")
         if path.stem == f"test_{name}" or imports.search(path.read_text(encoding="utf-8"))
     }
-    seconds = Counter[str]()
+    seconds: defaultdict[str, float] = defaultdict(float)
     for nodeid, spent in recorded().items():
         seconds[nodeid.partition("::")[0]] += spent
     quick_first = sorted(importing, key=lambda module: (seconds.get(module, BUDGET), module))
