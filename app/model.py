@@ -30,6 +30,13 @@ class Kind(StrEnum):
         return self in (Kind.NUMERIC, Kind.DATE)
 
 
+class Scale(StrEnum):
+    """What a column is measured, perturbed and attacked on (app/numerics/copies/scales.py)."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
 class Storage(StrEnum):
     """How a column's values are kept: every number is a double, everything else is text."""
 
@@ -49,6 +56,7 @@ class Column:
         round_to_integer, lower, upper  what a release enforces, only where the owner asked
         unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
                  where nobody knows
+        scale_unit  of its log scale, which is linear below it; None on the linear scale
     """
 
     name: str
@@ -61,6 +69,11 @@ class Column:
     lower: float | None = None
     upper: float | None = None
     unit: str | None = None
+    scale_unit: float | None = None
+
+    @property
+    def scale(self) -> Scale:
+        return Scale.LINEAR if self.scale_unit is None else Scale.LOG
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,7 @@ class ColumnOverrides:
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set
+        scale_unit    of the log scale, 1 where it is not said
     """
 
     kind: Kind | None = None
@@ -76,6 +90,8 @@ class ColumnOverrides:
     lower: float | None = None
     upper: float | None = None
     storage: Storage | None = None
+    scale: Scale | None = None
+    scale_unit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -213,7 +229,7 @@ class Copy:
     where:
         rows     how many rows a download has now
         columns  those that leave, in the data set's order
-        grid     column with noise → e: its released numbers are multiples of 2^e
+        grid     column with noise → e: on the column's scale its numbers are multiples of 2^e
         records  columns whose values are kept or replaced by those of donors
         levels   the owner's names for this variance that this principal may know
         applied_variance  a(v) of the level in the first part; None where the owner withholds the noise law

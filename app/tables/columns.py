@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidParameter
-from app.model import Column, ColumnOverrides, Kind, Storage
+from app.model import Column, ColumnOverrides, Kind, Scale, Storage
 from app.tables.detection.personal import (
     FEWEST,
     TIMES_NOTE,
@@ -234,15 +234,20 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             f"Column {name!r} holds text and cannot be {kind.value}.", column=name
         )
     if kind is not Kind.NUMERIC:
-        column = replace(column, round_to_integer=False, lower=None, upper=None)
+        column = replace(column, round_to_integer=False, lower=None, upper=None, scale_unit=None)
     rounded = _chosen(overrides.round_to_integer, column.round_to_integer)
     lower = _bound(overrides.lower, column.lower, -math.inf)
     upper = _bound(overrides.upper, column.upper, math.inf)
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     bounds = [bound for bound in (lower, upper) if bound is not None]
+    scale_unit = _scale_unit(column, overrides)
     if (rounded or bounds) and kind is not Kind.NUMERIC:
         wrong = f"Column {name!r} is not numeric: it has no bounds and is not rounded"
+    elif scale_unit is not None and kind is not Kind.NUMERIC:
+        wrong = f"Column {name!r} is not numeric and has no log scale."
+    elif scale_unit is not None and not 0 < scale_unit < math.inf:
+        wrong = f"The unit of the log scale of column {name!r} must be a positive, finite number."
     elif not all(map(math.isfinite, bounds)):
         wrong = (
             f"The bounds of column {name!r} must be finite numbers; leave out the one that is not"
@@ -261,8 +266,19 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             round_to_integer=rounded,
             lower=lower,
             upper=upper,
+            scale_unit=scale_unit,
         )
     raise InvalidParameter(wrong, column=name)
+
+
+def _scale_unit(column: Column, overrides: ColumnOverrides) -> float | None:
+    """The unit of its log scale; None on the linear scale."""
+    scale = _chosen(overrides.scale, column.scale)
+    if overrides.scale is None and overrides.scale_unit is not None:
+        scale = Scale.LOG
+    if scale is Scale.LINEAR:
+        return None
+    return _chosen(overrides.scale_unit, _chosen(column.scale_unit, 1.0))
 
 
 def _bound(override: float | None, present: float | None, free: float) -> float | None:

@@ -441,6 +441,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("lower", sa.Float(precision=53), nullable=True),
         sa.Column("upper", sa.Float(precision=53), nullable=True),
         sa.Column("unit", sa.String(length=20), nullable=True),
+        sa.Column("scale_unit", sa.Float(precision=53), nullable=True),
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_columns_dataset"), ondelete="CASCADE"
         ),

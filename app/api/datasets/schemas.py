@@ -12,7 +12,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.api.transport.forms import DataForm, Form, View
-from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Scale, Storage
 from app.service.copies.advice import Advice
 from app.service.datasets.pending_rows import PendingRows
 from app.service.datasets.registration.report import ColumnReport, TableReport
@@ -52,11 +52,29 @@ class ColumnForm(Form):
         None, description="How its values are kept: number or text, exactly as written."
     )
 
+    scale: Scale | None = Field(
+        None,
+        description="log: noise in octaves, for skewed numeric columns; linear: noise in the column's unit.",
+    )
+    scale_unit: float | None = Field(
+        None,
+        description="Of the log scale, 1 by default: below it the scale is linear.",
+        allow_inf_nan=False,
+    )
+
     def overrides(self) -> ColumnOverrides:
         said = self.model_fields_set
         lower = -math.inf if self.lower is None and "lower" in said else self.lower
         upper = math.inf if self.upper is None and "upper" in said else self.upper
-        return ColumnOverrides(self.kind, self.round_to_integer, lower, upper, self.storage)
+        return ColumnOverrides(
+            self.kind,
+            self.round_to_integer,
+            lower,
+            upper,
+            self.storage,
+            self.scale,
+            self.scale_unit,
+        )
 
 
 class ColumnView(View):
@@ -70,6 +88,8 @@ class ColumnView(View):
     round_to_integer: bool
     lower: float | None
     upper: float | None
+    scale: Scale
+    scale_unit: float | None
 
 
 class VersionsView(View):

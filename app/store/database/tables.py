@@ -129,6 +129,8 @@ columns = _table(
     Column("upper", Float(53)),
     # The sign that its numbers came with, empty for plain ones, null where nobody knows.
     Column("unit", String(20)),
+    # Of its log scale; null on the linear scale.
+    Column("scale_unit", Float(53)),
 )
 
 parts = _table(

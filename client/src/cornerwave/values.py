@@ -103,6 +103,8 @@ class Column(Shown):
     round_to_integer: bool = False
     lower: float | None = None
     upper: float | None = None
+    scale: str = "linear"
+    scale_unit: float | None = None
     distinct: int | None = None
     smallest: float | str | None = None
     largest: float | str | None = None
@@ -189,11 +191,15 @@ class PartNoise(Shown):
 
 @dataclass(frozen=True)
 class NoiseLaw(Shown):
-    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`."""
+    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`.
+
+    `scale_units` of log scales, on which noise was added; None on the linear scale.
+    """
 
     copy: str
     noise_variance: float
     columns: tuple[str, ...]
+    scale_units: tuple[float | None, ...]
     records: tuple[str, ...]
     column_event_rate: float
     parts: tuple[PartNoise, ...]

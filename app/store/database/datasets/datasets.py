@@ -359,6 +359,7 @@ def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, li
                 lower=row.lower,
                 upper=row.upper,
                 unit=row.unit,
+                scale_unit=row.scale_unit,
             )
         )
     return found
