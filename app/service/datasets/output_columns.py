@@ -43,7 +43,9 @@ def numbers_shown(column: Column, values: FloatArray, exponent: int | None) -> p
     if column.scale_unit is not None:
         values, exponent = off_scale(values, column.scale_unit), None
     if column.kind is Kind.DATE:
-        return as_dates(_integers(within_bounds(np.rint(values), FIRST_DAY, LAST_DAY)))
+        first = FIRST_DAY if column.lower is None else max(FIRST_DAY, math.ceil(column.lower))
+        last = LAST_DAY if column.upper is None else min(LAST_DAY, math.floor(column.upper))
+        return as_dates(_integers(within_bounds(np.rint(values), first, last)))
     if not column.round_to_integer:
         bounds = (column.lower, column.upper)
         if exponent is not None:
