@@ -23,6 +23,7 @@ def some_records(n: int = 3_000) -> tuple[np.ndarray, np.ndarray]:
 def test_a_forest_is_that_of_one_fit(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.get_num_threads", lambda: cores)
     monkeypatch.setattr(forests, "PREDICTED_RECORDS", 700)
+    monkeypatch.setattr(forests, "GROWN_RECORDS", 700)
     points, radius = some_records()
     settings = {"min_samples_leaf": 3, "max_features": "sqrt"}
     seed = int(np.random.default_rng(1).integers(2**31))
@@ -51,6 +52,7 @@ def test_trees_that_have_seen_a_record_do_not_judge_it() -> None:
 def test_growing_and_predicting_pass_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.get_num_threads", lambda: 4)
     monkeypatch.setattr(forests, "PREDICTED_RECORDS", 100)
+    monkeypatch.setattr(forests, "GROWN_RECORDS", 100)
     points, radius = some_records(300)
     passed: list[None] = []
     with cancellable(lambda: passed.append(None)):

@@ -131,18 +131,16 @@ def test_types_are_enforced_unless_the_principal_says_otherwise(admin: TestClien
 
 
 def test_methods_are_compared_side_by_side(admin: TestClient) -> None:
-    response = post(admin, "compare", as_csv(iris()), seed=3)
-    found = response.json()
+    body = as_csv(iris().take(list(range(0, 150, 3))))
+    found = post(admin, "compare", body, seed=3).json()
     assert [one["method"] for one in found["methods"]] == list(METHODS)
     assert all(one["report"]["seed"] == 3 for one in found["methods"])
     assert found["recommended"] in METHODS
     assert found["reason"].endswith(".")
-    for accept, start in (("image/png", b"\x89PNG"), ("image/svg+xml", b"<?xml")):
-        drawn = admin.post(
-            "/v1/synthesis/compare", content=as_csv(iris()), headers=CSV | {"accept": accept}
-        )
-        assert drawn.headers["content-type"] == accept
-        assert drawn.content.startswith(start)
+    headers = CSV | {"accept": "image/png"}
+    drawn = admin.post("/v1/synthesis/compare", content=body, headers=headers)
+    assert drawn.headers["content-type"] == "image/png"
+    assert drawn.content.startswith(b"\x89PNG")
 
 
 def test_leakage_is_answered_for_any_size(admin: TestClient) -> None:
