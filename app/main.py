@@ -66,8 +66,8 @@ from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
+from app.service.jobs.retention import REQUEST, WORKBENCH, tidy
 from app.service.jobs.runner import Runner
-from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import Outside, Resources
 from app.service.sharing.dataspace import callbacks, transfer_jobs
 from app.service.sharing.dataspace.notifications import call_back_after_change

@@ -37,8 +37,8 @@ from app.errors import (
 from app.service.context import IdempotentRequest, RequestContext
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.job_types import Failed, JobType, Outcome
-from app.service.jobs.tidying import answer_file, files_of, request_file
-from app.service.jobs.watching import Watched
+from app.service.jobs.retention import answer_file, files_of, request_file
+from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.blobs.job_files import read_all
@@ -220,12 +220,14 @@ def _clean_up(resources: Resources, job: Job) -> None:
 ANSWER_CHUNK_BYTES = 256 * 2**10
 
 
-def answer_of(resources: Resources, watched: Watched, status: int | None = None) -> Response:
+def answer_of(resources: Resources, job_status: JobStatus, status: int | None = None) -> Response:
     """The job's answer, with its own status or another; JobUnfinished where there is none."""
-    kept = watched.outcome.get("value")
-    if watched.job.state is not JobState.DONE or not kept or "file" not in kept:
+    kept = job_status.outcome.get("value")
+    if job_status.job.state is not JobState.DONE or not kept or "file" not in kept:
         raise JobUnfinished(
-            "The job has no result to read.", state=watched.job.state.value, job=watched.job.id
+            "The job has no result to read.",
+            state=job_status.job.state.value,
+            job=job_status.job.id,
         )
     chunks = _chunks(resources, kept["file"])
     try:

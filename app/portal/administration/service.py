@@ -16,7 +16,7 @@ from app.portal.rendering import page
 from app.portal.visits import Page
 from app.service.context import require
 from app.service.health import Condition, Probe, Probes
-from app.service.jobs.watching import cancel_job, list_jobs
+from app.service.jobs.status import cancel_job, list_jobs
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
 

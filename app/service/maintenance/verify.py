@@ -17,8 +17,8 @@ from app.model import Dataset, Part
 from app.service.copies.history_chain import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
-from app.service.jobs.running import outcome_of
-from app.service.jobs.tidying import jobs_with_files, request_file
+from app.service.jobs.execution import outcome_of
+from app.service.jobs.retention import jobs_with_files, request_file
 from app.service.resources import Resources
 from app.store.blobs.job_files import read_all
 from app.store.database import audit_log, jobs, tables

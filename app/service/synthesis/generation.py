@@ -133,7 +133,7 @@ def _strata_report(
         [f"{names[each.by]} → {names[each.determined]}" for each in made.table.dependencies],
         [[original.names[column] for column in each.columns] for each in made.bundled.bundles],
         [[names[made.table.kept[column]] for column in pair] for pair in made.equalities],
-        [names[made.table.kept[column]] for column in made.mended],
+        [names[made.table.kept[column]] for column in made.repaired],
     )
 
 
