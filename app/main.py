@@ -1,4 +1,4 @@
-"""The only wiring: settings in, an app with everything opened out."""
+"""Application factory and wiring: settings in, FastAPI app with opened resources out."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ from app.service.startup.installation import (
     known_installation,
     opened_vault,
 )
-from app.service.startup.orphaned_blobs import sweep
+from app.service.startup.orphaned_blobs import quarantine_orphaned_blobs
 from app.service.swapping.report import SwapReport
 from app.service.synthesis.report import SynthesisReport
 from app.settings import Settings, WrongSetting
@@ -194,7 +194,7 @@ RESULT_TYPES: dict[type, str] = {
 def create_app(settings: Settings) -> FastAPI:
     """The service, ready to answer. A new administrator's key is at `app.state.new_admin_key`."""
     resources = open_resources(settings)
-    sweep(resources, datetime.now(UTC))
+    quarantine_orphaned_blobs(resources, datetime.now(UTC))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

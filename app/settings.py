@@ -1,4 +1,4 @@
-"""Settings from the environment; the defaults run embedded, on one machine, with no other server.
+"""Settings from environment variables; defaults run embedded on one machine.
 
 Every name starts with CORNERWAVE_. A secret may come from a file instead, whose path the variable
 of the same name with _FILE at its end has. A value that cannot be used stops the start with one

@@ -1,4 +1,4 @@
-"""Which version runs: said by the command, by /health and by the metrics."""
+"""Version of the service."""
 
 from __future__ import annotations
 

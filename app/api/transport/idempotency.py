@@ -22,7 +22,7 @@ from app.service.context import IdempotentRequest, RequestContext
 from app.service.sharing.access_hash import right_to
 from app.store.database import receipts
 from app.store.database.engine import reading, writing
-from app.store.database.receipts import Receipt
+from app.store.database.receipts import IdempotencyReceipt
 
 LONGEST_KEY = 200
 REPEATED_HEADERS = ("location", "preference-applied")
@@ -58,7 +58,7 @@ def idempotent_request(request: Request, token: EventLoopToken) -> IdempotentReq
 
 def wait_for_receipt(
     request: Request, context: RequestContext, idempotency: IdempotentRequest
-) -> Receipt | None:
+) -> IdempotencyReceipt | None:
     """The receipt for this key; its answer is kept a moment after it, and waited for."""
     for _ in range(LOOKS):
         with reading(get_resources(request).engine) as connection:
@@ -70,7 +70,10 @@ def wait_for_receipt(
 
 
 def replay_answer(
-    request: Request, context: RequestContext, idempotency: IdempotentRequest, receipt: Receipt
+    request: Request,
+    context: RequestContext,
+    idempotency: IdempotentRequest,
+    receipt: IdempotencyReceipt,
 ) -> Response:
     """The answer that this key got before, if the request is the same and so is the right to it."""
     if receipt.fingerprint != idempotency.fingerprint():

@@ -1,4 +1,4 @@
-"""One job, from taking it to its end.
+"""Execution of one job: claim by lease, handler, retry or outcome.
 
 It is taken by a lease and ended by the same token (store/database/jobs.py). Whatever happens in
 between (a failure, a stop, SIGKILL), the row says what there is to do next.

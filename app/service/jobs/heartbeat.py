@@ -1,4 +1,4 @@
-"""The pulse of a process: a thread that says of every job under way that its worker lives.
+"""Heartbeat of a worker process: a thread that renews the leases of its running jobs.
 
 With each beat it also writes how far the job is, and learns whether it was cancelled or lost.
 """

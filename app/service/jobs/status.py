@@ -1,4 +1,4 @@
-"""Jobs as their principals see them: shown, listed, waited for, cancelled."""
+"""Job status for principals: show, list, cancel, take back."""
 
 from __future__ import annotations
 

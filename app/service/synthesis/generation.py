@@ -1,4 +1,4 @@
-"""Synthetic records by any method, in tables that follow one another, with what the report needs to know of them.
+"""Generation of synthetic records by any method, in consecutive tables, with figures for the report.
 
 What was done otherwise than a principal may expect is said in words.
 """

@@ -1,4 +1,4 @@
-"""What a principal may ask of a synthesis, and the report that the answer comes with."""
+"""Options and report of a synthesis."""
 
 from __future__ import annotations
 

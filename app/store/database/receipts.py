@@ -1,4 +1,4 @@
-"""Receipts of writes that carried an Idempotency-Key: such a write happens once.
+"""Idempotency receipts: a write with an Idempotency-Key happens once.
 
 The receipt is inserted in the transaction of the write, so a second request with the same key
 either finds it or fails to commit. The answer is added afterwards, sealed, to be repeated.
@@ -15,7 +15,7 @@ from app.store.database import tables
 
 
 @dataclass(frozen=True)
-class Receipt:
+class IdempotencyReceipt:
     """That a write was done, for which request, and what was answered (if that is known)."""
 
     fingerprint: str
@@ -24,10 +24,10 @@ class Receipt:
     answer: bytes | None
 
 
-def find(connection: Connection, principal: str, key: str) -> Receipt | None:
+def find(connection: Connection, principal: str, key: str) -> IdempotencyReceipt | None:
     """The receipt for a principal's key, if the write was done."""
     row = connection.execute(select(tables.receipts).where(*_is(principal, key))).one_or_none()
-    return Receipt(row.fingerprint, row.subject, row.status, row.answer) if row else None
+    return IdempotencyReceipt(row.fingerprint, row.subject, row.status, row.answer) if row else None
 
 
 def add(

@@ -1,4 +1,4 @@
-"""Numeric columns put right against the others: their ranks are repaired in the leaves of trees.
+"""Repair of numeric columns against the others: ranks are reassigned in the leaves of trees.
 
 Mixing inside strata keeps what is linear there. What is left is found column by column: a tree over the
 originals predicts a column from all others, and inside each of its leaves the synthetic records get values of

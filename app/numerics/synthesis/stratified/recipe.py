@@ -1,4 +1,4 @@
-"""The stratified synthesis: decouple, permute and couple normal scores of ranks, inside strata.
+"""Stratified synthesis: decouple, permute and couple normal scores of ranks, per stratum.
 
 [hsu2008] mixes values, which keeps covariances and loses what is not linear; heavy tails leave the
 range. Here a published method works on normal scores (`scores`), first on the whole table, then inside
@@ -101,7 +101,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that rows are drawn from, as often as wished.
+    """Everything that rows are drawn from, any number of times.
 
     where:
         bundled     the original, columns that repeat together tied up as one category
