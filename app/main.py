@@ -54,9 +54,9 @@ from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.request_body import SlowClientMiddleware
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.errors import ClusterUnavailable
-from app.portal import answers as portal_answers
-from app.portal import rooms
-from app.portal.workbench import working as workbench
+from app.portal import middleware as portal_middleware
+from app.portal import routes as portal_routes
+from app.portal.workbench.job import WORKBENCH_JOB
 from app.service.attacks import audit
 from app.service.attacks.findings import Audit, ReconstructionReport
 from app.service.copies.compilation import compile_ahead, compile_now
@@ -163,7 +163,7 @@ JOBS: dict[str, JobType] = {
     plans.ROUND: plans.ROUND_JOB,
     TRANSFER_JOB_KIND: transfer_jobs.TRANSFER_JOB,
     audit.AUDIT: audit.AUDITING,
-    WORKBENCH: workbench.WORKING,
+    WORKBENCH: WORKBENCH_JOB,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
@@ -233,7 +233,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(LoadSheddingMiddleware)
     app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
     app.add_middleware(
-        Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
+        Observing,
+        metrics=app.state.metrics,
+        shown={portal_middleware.PREFIX: portal_middleware.shown},
     )
     return app
 
@@ -286,7 +288,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
     for router in ROUTERS:
         whole.include_router(router)
     pages.install(whole)
-    rooms.install(whole)
+    portal_routes.install(whole)
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in whole.routes:
         route.matches(dict(nowhere))

@@ -362,7 +362,7 @@ OUTSIDE = [
     ),
     Mutation("api/transport/problems.py", "errors.StorageFull: 507,", "errors.StorageFull: 503,"),
     Mutation("api/transport/problems.py", "errors.RateLimited: 429,", "errors.RateLimited: 403,"),
-    Mutation("portal/rendering.py", "    autoescape=True,", "    autoescape=False,"),
+    Mutation("portal/pages.py", "    autoescape=True,", "    autoescape=False,"),
 ]
 
 

@@ -171,7 +171,7 @@ def test_a_file_is_looked_at_corrected_and_registered(
     assert stop.name.endswith(" age")
     keys.to("combobox", "What it is : home")
     keys.press("ArrowDown")
-    keys.to("combobox", "Rows are known again by")
+    keys.to("combobox", "Key column")
     keys.page.keyboard.type("household")
     keys.to("button", "Check my corrections first")
     keys.press("Enter")

@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import NotFound
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.context import RequestContext
 from app.service.copies import levels
 from app.service.datasets import registry
 from app.service.resources import Resources
 from app.service.sharing.catalogue import list_catalogue
 
-router = APIRouter(prefix="/portal/catalogue", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/catalogue", route_class=PortalRoute, include_in_schema=False)
 
 AT_ONCE = 24
 

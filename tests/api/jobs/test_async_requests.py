@@ -219,7 +219,7 @@ def test_progress_never_goes_back_and_ends_at_its_total(
         tell(progress, step, done, total)
         told.append((step, progress.current[1] / max(1, progress.current[2])))
 
-    monkeypatch.setattr(Progress, "tell", noted)
+    monkeypatch.setattr(Progress, "report", noted)
     with service.client() as running:
         dataset = register(running, mixed_table(250))
         copy = issue(running, dataset, level="b")["id"]

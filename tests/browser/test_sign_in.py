@@ -149,7 +149,7 @@ def test_a_form_from_another_origin_is_refused(visit: Visit) -> None:
     )
     visitor.page.goto(f"{other}/health")
     visitor.page.evaluate("document.getElementById('evil').submit()")
-    visitor.page.get_by_text("This form was not sent from here").wait_for()
+    visitor.page.get_by_text("Invalid form token").wait_for()
     visitor.complaints.clear()  # another host was asked, on purpose
     visitor.go("/portal")
     assert visitor.path() == "/portal"

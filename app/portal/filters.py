@@ -1,10 +1,44 @@
-"""The words that templates use: what a level means, what becomes of a column, what an audit found."""
+"""Filters of templates: moments, figures, and words for kinds of columns, levels and verdicts."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from app.model import Column, Kind, Level
 from app.numerics.attacks.releases.findings import Verdict
-from app.portal.rendering import PAGES, percent
+
+
+def moment(value: datetime | None) -> str:
+    """A moment as a person reads it."""
+    return "–" if value is None else value.astimezone(UTC).strftime("%-d %b %Y, %H:%M UTC")
+
+
+def day(value: datetime) -> str:
+    """The day of a moment."""
+    return value.astimezone(UTC).strftime("%-d %b %Y")
+
+
+def count(value: int) -> str:
+    """A number with a thin space between thousands."""
+    return f"{value:,}".replace(",", "\u202f")
+
+
+def percent(value: float) -> str:
+    """A share as a percentage, with one digit where that says more."""
+    return f"{100 * value:.3g}\u202f%"
+
+
+def thousandths(value: float) -> str:
+    """A figure to three places; what rounds to nothing has no sign."""
+    return f"{round(value, 3) + 0.0:.3f}"
+
+
+def chance(value: float) -> str:
+    """A chance: small ones in powers of ten, and one too small for a number of ours is said to be small."""
+    if value >= 0.001:
+        return f"{value:.3f}"
+    return f"{value:.1e}" if value >= 1e-12 else "below 1e-12"
+
 
 KINDS = {
     Kind.NUMERIC: "number",
@@ -84,7 +118,13 @@ def standing(verdict: Verdict) -> tuple[str, str]:
     return STANDINGS[verdict]
 
 
-PAGES.filters |= {
+FILTERS = {
+    "moment": moment,
+    "day": day,
+    "count": count,
+    "percent": percent,
+    "thousandths": thousandths,
+    "chance": chance,
     "standing": standing,
     "meaning": meaning,
     "kinds": kinds,

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Limits
-from app.portal.workbench import attacks, estimating, swapping, synthesis
-from app.portal.workbench.finished import Finished
+from app.portal.workbench import attacks, distributions, swapping, synthesis
+from app.portal.workbench.results import ToolResult
 from app.service.progress import Progress
 
 Tables = Mapping[str, list[pa.Table]]
@@ -34,7 +34,7 @@ class Tool:
     guide: str
     gives: str
     form: type[BaseModel]
-    run: Callable[[Tables, Any, Limits, Progress], Finished]
+    run: Callable[[Tables, Any, Limits, Progress], ToolResult]
     tables: Mapping[str, bool]
 
     def options(self, given: Mapping[str, Any]) -> BaseModel:
@@ -98,8 +98,8 @@ TOOLS = {
             "What the values were distributed like before noise was added to them.",
             "distributions",
             "The table lists the bins with their band. The estimate is that of the API for the same values and noise.",
-            estimating.EstimateForm,
-            estimating.run_estimate,
+            distributions.EstimateForm,
+            distributions.run_estimate,
             ONE_TABLE,
         ),
     )

@@ -1,7 +1,7 @@
 // Tracing a found table.
-import { stopWhereTablesScroll } from "./scrolling.js";
-import { nameCells } from "./stacking.js";
-import { Sender, takeFiles } from "./uploading.js";
+import { stopWhereTablesScroll } from "./scroll_areas.js";
+import { nameCells } from "./stacked_tables.js";
+import { Sender, takeFiles } from "./upload.js";
 
 const place = document.getElementById("upload");
 const traced = document.getElementById("traced");

@@ -18,7 +18,7 @@ Picture = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Listed:
+class ReportTable:
     """A table of the report: its heading, the names of its columns, and rows of texts and figures."""
 
     title: str
@@ -27,7 +27,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ResultPage:
     """The page of a result.
 
     where:
@@ -40,17 +40,17 @@ class Shown:
     verdict: str
     figures: Sequence[tuple[str, str | float | None]] = ()
     notes: Sequence[str] = ()
-    listed: Sequence[Listed] = ()
+    listed: Sequence[ReportTable] = ()
     pictures: Sequence[Picture] = ()
 
 
 @dataclass(frozen=True)
-class Finished:
+class ToolResult:
     """All of it; rows of `rest` follow those of `table`, and are made as they are written."""
 
     table: pa.Table
     report: bytes
-    shown: Shown
+    shown: ResultPage
     rest: Iterable[pa.Table] = field(default=())
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -1,8 +1,8 @@
 // Registering a table: the file is sent once, looked at, corrected in a form, and kept.
-import { ask } from "./asking.js";
+import { ask } from "./http.js";
 import { notice } from "./forms.js";
-import { decides, readOtherwise, said as saidOfReading } from "./reading.js";
-import { Sender, takeFiles } from "./uploading.js";
+import { decides, readOtherwise, said as saidOfReading } from "./read_options.js";
+import { Sender, takeFiles } from "./upload.js";
 
 const upload = document.getElementById("upload");
 const looked = document.getElementById("looked");

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -21,7 +20,8 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from app.portal.navigation import rooms_for
+from app.portal.filters import FILTERS
+from app.portal.menu import menu_for
 from app.version import VERSION
 
 FOLDER = Path(__file__).parent / "static"
@@ -74,38 +74,6 @@ THEME_COOKIE = "cornerwave_theme"
 THEMES = ("light", "dark")
 
 
-def moment(value: datetime | None) -> str:
-    """A moment as a person reads it."""
-    return "–" if value is None else value.astimezone(UTC).strftime("%-d %b %Y, %H:%M UTC")
-
-
-def day(value: datetime) -> str:
-    """The day of a moment."""
-    return value.astimezone(UTC).strftime("%-d %b %Y")
-
-
-def count(value: int) -> str:
-    """A number with a thin space between thousands."""
-    return f"{value:,}".replace(",", "\u202f")
-
-
-def percent(value: float) -> str:
-    """A share as a percentage, with one digit where that says more."""
-    return f"{100 * value:.3g}\u202f%"
-
-
-def thousandths(value: float) -> str:
-    """A figure to three places; what rounds to nothing has no sign."""
-    return f"{round(value, 3) + 0.0:.3f}"
-
-
-def chance(value: float) -> str:
-    """A chance: small ones in powers of ten, and one too small for a number of ours is said to be small."""
-    if value >= 0.001:
-        return f"{value:.3f}"
-    return f"{value:.1e}" if value >= 1e-12 else "below 1e-12"
-
-
 PAGES = Environment(
     loader=PackageLoader("app.portal"),
     autoescape=True,
@@ -113,8 +81,7 @@ PAGES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-PAGES.filters |= {"moment": moment, "day": day, "count": count, "percent": percent}
-PAGES.filters |= {"thousandths": thousandths, "chance": chance}
+PAGES.filters |= FILTERS
 PAGES.globals |= {
     "static": STATIC,
     "plotly": PLOTLY,
@@ -130,7 +97,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: object
     frame = {
         "path": request.url.path,
         "visit": visit,
-        "rooms": rooms_for(visit.context.principal.role) if visit else [],
+        "menu": menu_for(visit.context.principal.role) if visit else [],
         "theme": theme if theme in THEMES else None,
         "done": request.query_params.get("done"),
     }

@@ -1,6 +1,6 @@
 // A job that runs: its progress, until it leads to what came of it.
-import { ask } from "./asking.js";
-import { say } from "./saying.js";
+import { ask } from "./http.js";
+import { say } from "./announcements.js";
 
 const place = document.getElementById("waiting");
 const bar = place.querySelector("progress");

@@ -1,8 +1,8 @@
 // Files that are dropped or chosen, and sent with progress and a way to cancel.
-import { Problem, token } from "./asking.js";
+import { Problem, token } from "./http.js";
 import { notice } from "./forms.js";
-import { whichSheet } from "./reading.js";
-import { byQuarters, say } from "./saying.js";
+import { whichSheet } from "./read_options.js";
+import { byQuarters, say } from "./announcements.js";
 
 export function size(bytes) {
   const units = ["bytes", "KB", "MB", "GB"];

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Dataset, Role
-from app.portal.visits import read_form
+from app.portal.route import read_form
 from app.service.context import require
 from app.service.datasets.registry import show_owned
 

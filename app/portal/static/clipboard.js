@@ -1,6 +1,6 @@
 // A button with data-copies="id" copies the text of that element; where the browser keeps the clipboard
 // to itself, as without HTTPS, the text is marked instead, so that the keys copy it.
-import { say } from "./saying.js";
+import { say } from "./announcements.js";
 
 function marked(place) {
   getSelection().selectAllChildren(place);

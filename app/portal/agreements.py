@@ -1,40 +1,45 @@
-"""Asking for access: what is listed, a request for a level of it, and what became of the request."""
+"""Agreements: listings, requests for access, offers, and the messages of a negotiation."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.agreement import Agreement, Party, State, is_in_force
+from app.agreement import Agreement, Item, Party, State, is_in_force
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.errors import InvalidParameter
-from app.model import Role
-from app.portal.owner.offering import end_of, offerable
-from app.portal.rendering import PAGES, page
-from app.portal.visits import Page
+from app.errors import InvalidParameter, NotFound
+from app.model import Level, Role
+from app.portal.owner.dependencies import ONE, FieldsDep, OwnDep
+from app.portal.pages import PAGES, page
+from app.portal.route import PortalRoute
+from app.service.context import RequestContext
+from app.service.copies.levels import list_levels
+from app.service.resources import Resources
 from app.service.sharing import catalogue
 from app.service.sharing.agreements import lookup, negotiation, states
 from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
 
-router = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
 AT_ONCE = 50
 
-STANDS = {
-    State.REQUESTED: ("asked for", "warn", "The owner decides."),
+STATES = {
+    State.REQUESTED: ("requested", "warn", "The owner decides."),
     State.OFFERED: ("offered", "warn", "The analyst decides."),
     State.ACCEPTED: ("accepted", "accent", "The owner confirms the offer."),
     State.AGREED: ("agreed", "accent", "The analyst confirms what was agreed."),
-    State.VERIFIED: ("confirmed", "accent", "The owner puts it into force."),
+    State.VERIFIED: ("verified", "accent", "The owner puts it into force."),
     State.FINALIZED: ("in force", "good", "The copies can be had."),
     State.TERMINATED: ("ended", "", "Nothing follows from it any more."),
 }
-SAID = {
+LABELS = {
     Message.ACCEPT: "Accept the offer",
     Message.AGREE: "Agree",
     Message.VERIFY: "Confirm what was agreed",
@@ -43,7 +48,7 @@ SAID = {
 }
 """What a button says."""
 
-PAGES.filters |= {"stands": lambda agreement: STANDS[agreement.state]}
+PAGES.filters |= {"stands": lambda agreement: STATES[agreement.state]}
 
 
 @router.get("/listings/{dataset_id}")
@@ -54,7 +59,7 @@ def show_listing(
     listing = catalogue.show_listing(resources, context, dataset_id)
     may_ask = context.principal.role is Role.RECIPIENT
     return page(
-        request, "analyst/listing.html", title=listing.name, listing=listing, may_ask=may_ask
+        request, "agreements/listing.html", title=listing.name, listing=listing, may_ask=may_ask
     )
 
 
@@ -87,7 +92,7 @@ def list_agreements(
     shown = found[:AT_ONCE]
     return page(
         request,
-        "analyst/agreements.html",
+        "agreements/list.html",
         title="Agreements",
         agreements=shown,
         names=lookup.names_in(resources, shown),
@@ -105,12 +110,12 @@ def show_agreement(
     party = party_of(context, agreement)
     return page(
         request,
-        "analyst/agreement.html",
+        "agreements/agreement.html",
         title="Agreement",
         agreement=agreement,
         names=lookup.names_in(resources, [agreement]),
         entries=lookup.read_agreement_log(resources, context, agreement_id, after=0, limit=200),
-        sayable=[(one, SAID[one]) for one in _open_to(party, agreement)],
+        sayable=[(one, LABELS[one]) for one in _open_to(party, agreement)],
         may_end=party is not None
         and states.after(agreement.state, party, Message.TERMINATE) is not None,
         offerable=offerable(resources, context, agreement),
@@ -128,7 +133,7 @@ def say(
     reason: Annotated[str, Form(max_length=2_000)] = "",
 ) -> Response:
     """Say one thing in a negotiation, of the version that was looked at."""
-    if message not in SAID:
+    if message not in LABELS:
         raise InvalidParameter(
             "The provider offers other terms by the form, and the consumer by the API.",
             parameter="message",
@@ -143,4 +148,101 @@ def _open_to(party: Party | None, agreement: Agreement) -> list[Message]:
     if party is None:
         return []
     said = states.open_to(agreement.state, party)
-    return [one for one in said if one in SAID and one is not Message.TERMINATE]
+    return [one for one in said if one in LABELS and one is not Message.TERMINATE]
+
+
+LONGEST_PURPOSE = 2_000
+offers_router = APIRouter(prefix=f"{ONE}/offers", route_class=PortalRoute, include_in_schema=False)
+
+
+@dataclass(frozen=True)
+class Offerable:
+    """What was asked for of a data set, and the levels that may be offered instead."""
+
+    item: Item
+    levels: list[Level]
+
+
+def offerable(
+    resources: Resources, context: RequestContext, agreement: Agreement
+) -> list[Offerable]:
+    """What the provider may offer instead; nothing where it is not its turn to offer."""
+    provides = party_of(context, agreement) is Party.PROVIDER
+    if not provides or states.after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
+        return []
+    try:
+        return [
+            Offerable(item, list_levels(resources, context, item.dataset))
+            for item in agreement.terms.items
+        ]
+    except NotFound:  # a data set was removed since it was asked for
+        return []
+
+
+@router.post("/agreements/{agreement_id}/offer")
+def offer_other_terms(
+    agreement_id: str, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
+) -> Response:
+    """Answer a request with other levels, or another end."""
+    terms = lookup.show_agreement(resources, context, agreement_id).terms
+    items = tuple(
+        DraftItem(item.dataset, fields.get(f"level-{place}", item.level), item.columns)
+        for place, item in enumerate(terms.items)
+    )
+    draft = Draft(
+        items,
+        terms.purpose,
+        terms.legal_basis,
+        terms.text,
+        ends_at=end_of(fields.get("until", "")),
+        refresh=terms.refresh,
+        deliveries=terms.deliveries,
+        traceable="traceable" in fields,
+    )
+    negotiation.send(
+        resources,
+        context,
+        agreement_id,
+        Message.OFFER,
+        draft=draft,
+        version=_version(fields),
+        reason=fields.get("reason", "").strip() or None,
+    )
+    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
+
+
+@offers_router.post("")
+def offer(
+    dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
+) -> Response:
+    """Offer somebody an agreement."""
+    purpose = fields.get("purpose", "").strip()
+    if not purpose:
+        raise InvalidParameter("Say what the copy is for.", parameter="purpose")
+    draft = Draft(
+        (DraftItem(dataset.id, fields.get("level", "")),),
+        purpose[:LONGEST_PURPOSE],
+        ends_at=end_of(fields.get("until", "")),
+        traceable="traceable" in fields,
+    )
+    made = negotiation.open_agreement(resources, context, draft, fields.get("recipient", ""))
+    return RedirectResponse(f"/portal/agreements/{made.id}?done=offered", 303)
+
+
+def _version(fields: Mapping[str, str]) -> int:
+    said = fields.get("version", "")
+    if not said.isdecimal() or len(said) > 9:
+        raise InvalidParameter("The form names no version.", parameter="version")
+    return int(said)
+
+
+def end_of(day: str) -> datetime | None:
+    """The end of the day, where one was given."""
+    if not day:
+        return None
+    try:
+        return datetime.combine(datetime.fromisoformat(day).date(), time(23, 59, 59), UTC)
+    except ValueError:
+        raise InvalidParameter(
+            "until must be a day such as 2026-12-31", parameter="until"
+        ) from None

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-import app.portal.wording  # noqa: F401  # the words that the templates use
-from app.portal import demonstration, home, rendering
+from app.portal import account, agreements, demonstration, pages
 from app.portal.administration import audits as overseen
 from app.portal.administration import log, principals, service
-from app.portal.analyst import asking, catalogue, dataset
-from app.portal.owner import audits, levels, offering, overview, people, registering, rows
+from app.portal.analyst import catalogue, dataset
+from app.portal.owner import audits, levels, overview, people, registration, rows
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (
-    home.router,
-    home.signed_in,
-    home.provider_router,
-    home.account_router,
+    account.router,
+    account.signed_in,
+    account.provider_router,
+    account.account_router,
     catalogue.router,
     dataset.router,
     dataset.downloads_router,
-    offering.router,
-    asking.router,
-    registering.router,
+    agreements.offers_router,
+    agreements.router,
+    registration.router,
     overview.router,
     levels.router,
     people.router,
@@ -42,6 +41,6 @@ ROUTERS = (
 
 def install(app: FastAPI) -> None:
     """Add the pages to the app."""
-    rendering.install(app)
+    pages.install(app)
     for router in ROUTERS:
         app.include_router(router)

@@ -20,9 +20,9 @@ from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import NotFound
 from app.model import ColumnOverrides, Kind
 from app.portal.owner.column_overrides import parse_overrides
-from app.portal.owner.owning import PREFIX, require_owner
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.owner.dependencies import PREFIX, require_owner
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.context import RequestContext, new_id
 from app.service.datasets.registration import register
 from app.service.resources import Resources
@@ -68,7 +68,7 @@ def _name(file_id: str, context: RequestContext) -> str:
 
 router = APIRouter(
     prefix=f"{PREFIX}/new",
-    route_class=Page,
+    route_class=PortalRoute,
     include_in_schema=False,
     dependencies=[Depends(require_owner)],
 )
@@ -133,7 +133,7 @@ def look_at_file(
         )
     return page(
         request,
-        "owner/look.html",
+        "owner/profile.html",
         found=found,
         report=report,
         notices=notices,

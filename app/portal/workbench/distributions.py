@@ -18,7 +18,7 @@ from app.numerics.cancellation import cancellable
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
 from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
-from app.portal.workbench.finished import Finished, Shown, figures
+from app.portal.workbench.results import ResultPage, ToolResult, figures
 from app.service.distributions.estimate import Bins, EstimateParams, estimate_distribution
 from app.service.progress import Progress
 from app.tables.arrays.numbers import number_table
@@ -54,7 +54,7 @@ class EstimateForm(Form):
 
 def run_estimate(
     tables: Mapping[str, list[pa.Table]], form: EstimateForm, _limits: Limits, progress: Progress
-) -> Finished:
+) -> ToolResult:
     """The distribution on bins."""
     (table,) = tables["table"]
     if form.column not in table.column_names:
@@ -84,7 +84,7 @@ def run_estimate(
         "low": figures(band.low),
         "high": figures(band.high),
     }
-    shown = Shown(
+    shown = ResultPage(
         verdict=f"Without the noise, {form.column} has a mean of {mean:.5g} and a standard deviation of {spread:.5g}.",
         figures=(
             ("Values", float(values.size)),
@@ -113,4 +113,4 @@ def run_estimate(
         "low": band.low.tolist(),
         "high": band.high.tolist(),
     }
-    return Finished(made, orjson.dumps(report), shown)
+    return ToolResult(made, orjson.dumps(report), shown)

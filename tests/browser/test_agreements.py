@@ -43,7 +43,7 @@ def test_a_request_can_be_declined_with_a_reason(
     assert ben.page.locator("main i").count() == 0
     assert ben.page.get_by_text(MARKUP).count() == 1
     office.sign_in(owner.key, ben.path())
-    office.page.get_by_label("Why it ends").fill("not enough of a reason")
+    office.page.get_by_label("Reason").fill("not enough of a reason")
     office.page.on("dialog", lambda dialog: dialog.accept())
     office.page.get_by_role("button", name="Decline").click()
     office.page.get_by_role("status").get_by_text("Done").wait_for()

@@ -18,8 +18,8 @@ from starlette.datastructures import UploadFile
 
 from app.api.transport.incoming.tables import NAMED_DELIMITERS, TableForm, content_type_of
 from app.errors import InvalidParameter, NotFound, Unauthenticated
-from app.portal.workbench.bench import Tool, tool_named
-from app.portal.workbench.finished import Finished
+from app.portal.workbench.results import ToolResult
+from app.portal.workbench.tools import Tool, tool_named
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
@@ -42,7 +42,7 @@ CHUNK_BYTES = 2**20
 Readings = Mapping[str, Sequence[ReadOptions]]
 """How files are read, by their part of the form, in the order of the files."""
 
-WISHES = TypeAdapter(ReadOptions)
+READ_OPTIONS = TypeAdapter(ReadOptions)
 READING = 150
 """Of SCALE of the work, what reading takes."""
 
@@ -52,7 +52,7 @@ def told_readings(form: TableForm) -> Readings:
     told = form.value("readings", dict[str, list[dict[str, Any]]]) or {}
     try:
         return {
-            part: [WISHES.validate_python(_spelt_out(one)) for one in files]
+            part: [READ_OPTIONS.validate_python(_spelt_out(one)) for one in files]
             for part, files in told.items()
         }
     except ValidationError:
@@ -129,7 +129,7 @@ def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
                 progress.report("reading", READING * number // len(given["parts"]), SCALE)
                 sent = io.BytesIO(body.read(part["start"], part["end"] - part["start"]))
                 limits, spool = resources.limits, resources.spool_dir
-                params = WISHES.validate_python(part.get("reading", {}))
+                params = READ_OPTIONS.validate_python(part.get("reading", {}))
                 table = read_table(TableSource(sent, part["type"]), params, limits, spool)
                 tables.setdefault(part["part"], []).append(table)
     except FileNotFoundError:
@@ -147,7 +147,7 @@ def _require_principal(resources: Resources, job: Job) -> None:
         raise Unauthenticated("Who asked for this was revoked before it was done.")
 
 
-def _kept(resources: Resources, name: str, found: Finished) -> dict[str, tuple[int, int]]:
+def _kept(resources: Resources, name: str, found: ToolResult) -> dict[str, tuple[int, int]]:
     """Write the table as an Arrow stream, then the report, then what the page shows; where each lies."""
     batches = found.batches()
     stream = write_batches(lambda then: map(then, batches), found.table.schema, MediaType.ARROW)
@@ -195,4 +195,4 @@ def _clean_up(resources: Resources, job: Job) -> None:
             resources.jobs.files.remove(name)
 
 
-WORKING = JobType(_work, cleanup=_clean_up)
+WORKBENCH_JOB = JobType(_work, cleanup=_clean_up)

@@ -1,6 +1,6 @@
 // Watches a work until it has ended; then its page says what came of it.
-import { ask } from "./asking.js";
-import { say } from "./saying.js";
+import { ask } from "./http.js";
+import { say } from "./announcements.js";
 
 const place = document.getElementById("watched");
 const LOOKS = 500;

@@ -14,9 +14,9 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, request_id_of
 from app.api.transport.problems import status_of
 from app.errors import NotFound, RateLimited, Unauthenticated
-from app.portal.rendering import page
-from app.portal.visits import (
-    Page,
+from app.portal.pages import page
+from app.portal.route import (
+    PortalRoute,
     VisitDep,
     begin,
     cookie_of,
@@ -28,7 +28,7 @@ from app.portal.visits import (
 from app.service.logs import NOBODY, record_refusal
 from app.service.sharing import identity, principals, sessions
 
-account_router = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
+account_router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
 
 @account_router.get("")
@@ -69,7 +69,7 @@ def rotate_key(request: Request, resources: ResourcesDep, context: ContextDep) -
 
 
 router = APIRouter(prefix="/portal", include_in_schema=False)
-signed_in = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
+signed_in = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
 BROWSERS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
 SYSTEMS = ("Android", "iPhone", "iPad", "Windows", "Mac OS", "Linux")

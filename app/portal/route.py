@@ -43,7 +43,7 @@ class Visit:
     form_token: str
 
 
-class Page(APIRoute):
+class PortalRoute(APIRoute):
     """A route for those who are signed in; the others are led to where they can sign in."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -80,7 +80,7 @@ def _visit(request: Request) -> Visit | None:
 
 
 def get_visit(request: Request) -> Visit:
-    """Who looks, as `Page` found."""
+    """Who looks, as `PortalRoute` found."""
     visit: Visit = request.state.visit
     return visit
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from app.api.transport.problems import PROBLEM_TYPE, problem_types
-from app.portal.rendering import page
+from app.portal.pages import page
 
 PREFIX = "/portal"
 
