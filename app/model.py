@@ -37,6 +37,13 @@ class Storage(StrEnum):
     TEXT = "text"
 
 
+class Protection(StrEnum):
+    """What the noise of a data set follows from: its rows, or the owner's declaration alone (docs/formal.md)."""
+
+    MEASURED = "measured"
+    FORMAL = "formal"
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a data set.
@@ -46,9 +53,14 @@ class Column:
         missing  how many cells are missing
         integer  whether every value so far is an integer; to a recipient both are None, since they tell
                  of rows that no copy has
-        round_to_integer, lower, upper  what a release enforces, only where the owner asked
+        round_to_integer, lower, upper  what a release enforces, only where the owner asked; under formal
+                 protection the bounds are declared, and rows are held to them before noise is added
         unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
                  where nobody knows
+        categories  the declared values of a categorical column, or the one of a public constant
+        other    that of them which values outside the list become
+        missing_as  that of them which missing cells become; None for `other`
+        weight   w, of the noise variance w·(upper - lower)²·v under formal protection
     """
 
     name: str
@@ -61,6 +73,10 @@ class Column:
     lower: float | None = None
     upper: float | None = None
     unit: str | None = None
+    categories: tuple[str, ...] | None = None
+    other: str | None = None
+    missing_as: str | None = None
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,10 @@ class ColumnOverrides:
     lower: float | None = None
     upper: float | None = None
     storage: Storage | None = None
+    categories: tuple[str, ...] | None = None
+    other: str | None = None
+    missing_as: str | None = None
+    weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +156,9 @@ class Dataset:
         pending_rows    appended rows that have not yet formed a part
         publish_noise   whether who may have a copy may have its noise law
         part_rows       rows that the owner wants a part to have at least, 0 for no wish
+        protection      what its noise follows from
+        least_variance  no copy has less noise; None without such a cap (formal protection)
+        person_rows     rows that one key has at most (formal protection)
     """
 
     id: str
@@ -154,6 +177,14 @@ class Dataset:
     pending_rows: int = 0
     part_rows: int = 0
     publish_noise: bool = True
+    protection: Protection = Protection.MEASURED
+    least_variance: float | None = None
+    person_rows: int = 1
+
+    @property
+    def formal(self) -> bool:
+        """Whether its noise follows from the owner's declaration alone."""
+        return self.protection is Protection.FORMAL
 
     @property
     def released_rows(self) -> int:
@@ -169,13 +200,15 @@ class Dataset:
 class Level:
     """A name for a noise variance v; privacy is e = v/(1+v) [li2012, eq. 9].
 
-    `offered` says whether those who find the data set may ask for it.
+    `offered` says whether those who find the data set may ask for it. `delta` is that of its (ε, δ) under
+    formal protection.
     """
 
     name: str
     noise_variance: float
     issued: bool = False
     offered: bool = False
+    delta: float | None = None
 
     @property
     def privacy(self) -> float:

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -234,14 +234,18 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             f"Column {name!r} holds text and cannot be {kind.value}.", column=name
         )
     if kind is not Kind.NUMERIC:
-        column = replace(column, round_to_integer=False, lower=None, upper=None)
+        column = replace(column, round_to_integer=False)
+    if not kind.noised:
+        column = replace(column, lower=None, upper=None, weight=1.0)
+    if kind not in (Kind.CATEGORICAL, Kind.PASSTHROUGH):
+        column = replace(column, categories=None, other=None, missing_as=None)
     rounded = _chosen(overrides.round_to_integer, column.round_to_integer)
     lower = _bound(overrides.lower, column.lower, -math.inf)
     upper = _bound(overrides.upper, column.upper, math.inf)
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     bounds = [bound for bound in (lower, upper) if bound is not None]
-    if (rounded or bounds) and kind is not Kind.NUMERIC:
+    if (rounded and kind is not Kind.NUMERIC) or (bounds and not kind.noised):
         wrong = f"Column {name!r} is not numeric: it has no bounds and is not rounded"
     elif not all(map(math.isfinite, bounds)):
         wrong = (
@@ -261,7 +265,36 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             round_to_integer=rounded,
             lower=lower,
             upper=upper,
+            **_declared(name, kind, column, overrides),
         )
+    raise InvalidParameter(wrong, column=name)
+
+
+def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides) -> dict[str, Any]:
+    """What is declared of a column's values and weight, checked."""
+    categories = _chosen(overrides.categories, column.categories)
+    other = _chosen(overrides.other, column.other)
+    missing_as = _chosen(overrides.missing_as, column.missing_as)
+    weight = _chosen(overrides.weight, column.weight)
+    if categories is not None and kind not in (Kind.CATEGORICAL, Kind.PASSTHROUGH):
+        wrong = f"Column {name!r} is {kind.value} and has no list of values; say its kind, too"
+    elif weight != 1.0 and not kind.noised:
+        wrong = f"Column {name!r} has no noise, so it has no weight"
+    elif not 0 < weight < math.inf:
+        wrong = f"The weight of column {name!r} must be positive and finite"
+    elif categories is not None and not categories:
+        wrong = f"The list of values of column {name!r} is empty"
+    elif categories is not None and len(set(categories)) < len(categories):
+        wrong = f"A value stands twice in the list of column {name!r}"
+    elif not {other, missing_as} - {None} <= set(categories or ()):
+        wrong = f"`other` and `missing_as` of column {name!r} must be in its list of values"
+    else:
+        return {
+            "categories": categories,
+            "other": other,
+            "missing_as": missing_as,
+            "weight": weight,
+        }
     raise InvalidParameter(wrong, column=name)
 
 

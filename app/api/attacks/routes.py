@@ -104,7 +104,7 @@ def reconstruct_table(
     context: ContextDep,
     progress: ProgressDep,
 ) -> Response:
-    """The table that one attack reconstructs; `options.attacks` names the attack.
+    """Reconstruct the original by one attack, which `options.attacks` names.
 
     A report with warnings is named in the `Link` header, the seed in `X-Cornerwave-Seed`.
     """

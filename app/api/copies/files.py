@@ -143,7 +143,7 @@ def list_files(
     context: ContextDep,
     progress: ProgressDep,
 ) -> FilesView:
-    """Have the copy as Parquet files of a million rows each, with signed addresses to read them."""
+    """List the copy as Parquet files of a million rows each, with signed URLs."""
     signed = sign_files(
         resources,
         context,

@@ -68,7 +68,7 @@ def preview_levels(
     context: ContextDep,
     progress: ProgressDep,
 ) -> Response:
-    """See what levels would do before one is issued: risk and utility side by side.
+    """Preview levels before one is issued: risk and utility side by side.
 
     For the data set's owner. Copies are simulated and thrown away: nothing is issued, frozen or kept.
     """

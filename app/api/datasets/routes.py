@@ -137,7 +137,7 @@ def register_dataset(
 
 @router.get("")
 def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -> DatasetList:
-    """List data sets: one's own, or those one has a grant for."""
+    """List data sets that the principal owns or has a grant for."""
     found, cursor = page.of(registry.list_datasets, resources, context)
     return DatasetList(datasets=[DatasetView.of(one) for one in found], next_cursor=cursor)
 
@@ -172,7 +172,7 @@ def put_columns(
     resources: ResourcesDep,
     context: ContextDep,
 ) -> DatasetView:
-    """Say what columns are, until the first copy exists; columns not named stay as they are."""
+    """Set the kinds of columns, until the first copy exists. Columns not named keep theirs."""
     overrides = {name: _override(said) for name, said in form.items()}
     return DatasetView.of(columns.put_columns(resources, context, dataset_id, overrides))
 

@@ -139,7 +139,7 @@ class SurveyEstimateView(BaseModel):
 
 @router.post("", status_code=201)
 def create_survey(form: SurveyForm, resources: ResourcesDep, context: ContextDep) -> SurveyView:
-    """Make a survey; its perturbation and its bins stay as they are."""
+    """Create a survey, whose perturbation and bins are fixed from then on."""
     return SurveyView.of(
         surveys.create_survey(
             resources,
@@ -155,7 +155,7 @@ def create_survey(form: SurveyForm, resources: ResourcesDep, context: ContextDep
 
 @router.get("")
 def list_surveys(resources: ResourcesDep, context: ContextDep, page: PageDep) -> SurveyList:
-    """List surveys: one's own, or all for administrators and auditors."""
+    """List the principal's surveys; administrators and auditors see all."""
     found, cursor = page.of(surveys.list_surveys, resources, context)
     return SurveyList(surveys=[SurveyView.of(one) for one in found], next_cursor=cursor)
 

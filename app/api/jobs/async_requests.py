@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.jobs.async_worker import KEPT_HEADERS, answer_of
 from app.api.jobs.schemas import JobView
-from app.api.transport.dependencies import Later, key_of
+from app.api.transport.dependencies import AsyncPreference, key_of
 from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.tables import FORM, require_form
@@ -39,7 +39,7 @@ LOOKS_SECONDS = (0.05, 0.1, 0.2, 0.5)
 
 
 async def accept(
-    request: Request, route: APIRoute, context: RequestContext, wish: Later
+    request: Request, route: APIRoute, context: RequestContext, preference: AsyncPreference
 ) -> Response:
     """Keep the request as a job; 202 and the job, or the answer where it is there in time."""
     _check_parameters(request, route)
@@ -51,11 +51,11 @@ async def accept(
             _refuse_missing(request, route)
         async with uploads.acquire(context.principal.id):
             job_id = await run_in_threadpool(_kept, request, resources, context, beginning, body)
-    job_status = await _waited(resources, context, job_id, wish.seconds)
+    job_status = await _waited(resources, context, job_id, preference.seconds)
     # Who does not wait is told of a job, also of one that was quicker than this look at it.
-    answer = _answer if wish.seconds > 0 else _accepted
+    answer = _answer if preference.seconds > 0 else _accepted
     response = await run_in_threadpool(answer, resources, job_status)
-    response.headers["Preference-Applied"] = wish.applied
+    response.headers["Preference-Applied"] = preference.applied
     return response
 
 

@@ -58,7 +58,7 @@ def revoke_principal(principal_id: str, resources: ResourcesDep, context: Contex
 def name_participant(
     principal_id: str, form: ParticipantForm, resources: ResourcesDep, context: ContextDep
 ) -> PrincipalView:
-    """Say who a recipient is in a data space, as an administrator; its connector's token is its key."""
+    """Name the participant that a recipient is in a data space, as an administrator."""
     record = principals.name_participant(resources, context, principal_id, form.participant_id)
     return PrincipalView.of(record)
 

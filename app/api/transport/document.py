@@ -112,7 +112,7 @@ def whole_document(app: FastAPI) -> dict[str, Any]:
     for operations in document["paths"].values():
         for operation in operations.values():
             name = operation["operationId"]
-            operation["summary"] = name.replace("_", " ").capitalize()
+            operation["summary"] = _summary(name)
             if name in long:
                 operation.setdefault("parameters", []).append(PREFER)
                 operation["responses"]["202"] = ACCEPTED
@@ -125,6 +125,11 @@ def whole_document(app: FastAPI) -> dict[str, Any]:
     for unsent in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(unsent, None)
     return document
+
+
+def _summary(name: str) -> str:
+    """Return an operation's name in words."""
+    return name.replace("_", " ").replace("dataset", "data set").capitalize()
 
 
 def _schemas(*models: type[BaseModel]) -> dict[str, Any]:

@@ -65,10 +65,10 @@ class CsvCells(StrEnum):
     SAFE = "safe"
 
 
-def csv_cells(request: Request, wished: CsvCells | None) -> CsvCells:
-    """As wished; else safe for a browser, whose user is likely to open the file in a spreadsheet."""
-    if wished is not None:
-        return wished
+def csv_cells(request: Request, chosen: CsvCells | None) -> CsvCells:
+    """Return the chosen form; else safe for a browser, whose user is likely to open the file in a spreadsheet."""
+    if chosen is not None:
+        return chosen
     headers = request.headers
     browser = "sec-fetch-mode" in headers or "text/html" in headers.get("accept", "")
     return CsvCells.SAFE if browser else CsvCells.PLAIN

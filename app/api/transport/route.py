@@ -14,9 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from app.api.jobs.async_requests import accept
 from app.api.transport.dependencies import (
     READING,
+    async_preference,
     get_resources,
     known_principal,
-    later,
     reading_share,
     replay_of,
     request_id_of,
@@ -79,15 +79,15 @@ class Route(APIRoute):
                     return await run_in_threadpool(
                         replay_answer, request, context, idempotency, receipt
                     )
-            wish = None
+            preference = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and context.principal.agreement is None:
-                wish = later(request, get_resources(request).jobs.patience)
+                preference = async_preference(request, get_resources(request).jobs.patience)
             if self.body_field is not None and not _is_form(request):
                 await read_json(request, self.body_field)
             try:
-                if wish is not None:
-                    response = await accept(request, self, context, wish)
+                if preference is not None:
+                    response = await accept(request, self, context, preference)
                 else:
                     response = await handle(request)
             except Conflict:

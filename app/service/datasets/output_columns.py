@@ -35,7 +35,9 @@ def numbers(values: pa.Array) -> FloatArray:
 def numbers_shown(column: Column, values: FloatArray, exponent: int | None) -> pa.Array:
     """Perturbed numbers on the grid of 2^exponent, if on one, as the owner wants them released."""
     if column.kind is Kind.DATE:
-        return as_dates(_integers(within_bounds(np.rint(values), FIRST_DAY, LAST_DAY)))
+        first = FIRST_DAY if column.lower is None else max(FIRST_DAY, math.ceil(column.lower))
+        last = LAST_DAY if column.upper is None else min(LAST_DAY, math.floor(column.upper))
+        return as_dates(_integers(within_bounds(np.rint(values), first, last)))
     if not column.round_to_integer:
         bounds = (column.lower, column.upper)
         if exponent is not None:

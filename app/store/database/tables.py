@@ -111,6 +111,10 @@ datasets = _table(
     # The owner's own minimum of rows of a part, 0 for none.
     Column("part_rows", BigInteger, nullable=False, server_default="0"),
     Column("publish_noise", Boolean, nullable=False, server_default=true()),
+    Column("protection", String(20), nullable=False, server_default="measured"),
+    # Of formal protection: no copy has less noise, and one key has no more rows.
+    Column("least_variance", Float(53)),
+    Column("person_rows", BigInteger, nullable=False, server_default="1"),
     UniqueConstraint("owner", "name"),
 )
 
@@ -129,6 +133,11 @@ columns = _table(
     Column("upper", Float(53)),
     # The sign that its numbers came with, empty for plain ones, null where nobody knows.
     Column("unit", String(20)),
+    # What the owner declared: values, and which of them stand for others and for missing cells.
+    Column("categories", Strings),
+    Column("other", Text),
+    Column("missing_as", Text),
+    Column("weight", Float(53), nullable=False, server_default="1"),
 )
 
 parts = _table(
@@ -208,6 +217,7 @@ levels = _table(
     Column("noise_variance", Float(53), nullable=False),
     Column("issued_at", Instant),
     Column("offered", Boolean, nullable=False, server_default=false()),
+    Column("delta", Float(53)),
 )
 
 grants = _table(

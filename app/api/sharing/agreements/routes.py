@@ -73,7 +73,7 @@ def list_agreements(
     page: PageDep,
     state: Annotated[State | None, Query(description="Only those in this state.")] = None,
 ) -> AgreementList:
-    """List agreements: one's own, or all for administrators and auditors."""
+    """List the principal's agreements; administrators and auditors see all."""
     found, cursor = page.of(lookup.list_agreements, resources, context, state=state)
     views = [AgreementView.of(one, context) for one in found]
     return AgreementList(agreements=views, next_cursor=cursor)

@@ -1,7 +1,7 @@
 """Principals and their keys.
 
 A key reads `cw_<public id>_<secret>`; the secret has 256 random bits and is kept as SHA-256 only (a
-slow hash protects secrets of little entropy, which these are not). A key given by the administrator through
+slow hash protects secrets of few bits, and these have many). A key given by the administrator through
 CORNERWAVE_ADMIN_KEY has the public id `environment` and is hashed whole.
 """
 

@@ -7,7 +7,7 @@ from time import time
 
 import pytest
 
-from cornerwave.wire.retrying import Retries, seconds_to_wait
+from cornerwave.transport.retries import Retries, seconds_to_wait
 
 
 def test_pauses_double_up_to_the_longest_and_are_spread() -> None:

@@ -1,4 +1,4 @@
-"""Whether what answers is a Cornerwave service: told by the head of an answer, before a byte of the rest is used.
+"""Check that a Cornerwave service answers, by the headers of an answer.
 
 A redirect is never followed: whoever it leads to would be given the key.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import quote, urljoin, urlsplit
 
 from cornerwave.problems import NotCornerwave
-from cornerwave.wire.calls import ACCEPTED, JSON, Call
+from cornerwave.transport.calls import ACCEPTED, JSON, Call
 
 NO_CONTENT, NOT_MODIFIED = 204, 304
 

@@ -1,4 +1,4 @@
-"""How things show themselves in a notebook: small tables, every text escaped."""
+"""HTML representations for notebooks: small tables, every text escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""copy get, copy show, copy files: what recipients do."""
+"""Commands copy get, copy show, copy files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from cornerwave.client import Client
-from cornerwave.command.owning import Dataset
-from cornerwave.command.speaking import Json, say, say_table, speaking
+from cornerwave.command.datasets import Dataset
+from cornerwave.command.output import Json, command_client, print_table, print_value
 from cornerwave.copies import Copy
 
 Level = Annotated[str | None, typer.Option("--level", "-l", help="The level of the copy.")]
@@ -46,12 +46,12 @@ def get(
     as_json: Json = False,
 ) -> None:
     """Download the copy of a level; the file is there when all of it has come, and checked."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         copy = _copy(cw, dataset, level, noise_variance)
         span = None if rows is None else _span(rows)
         if output != "-":
             saved = copy.save(output, format=format, columns=column, rows=span, verify=verify)
-            say(saved, as_json)
+            print_value(saved, as_json)
             return
         with tempfile.TemporaryDirectory(prefix="cornerwave-") as folder:
             place = Path(folder, f"copy.{format or 'csv'}")
@@ -71,8 +71,8 @@ def show(
     dataset: Dataset, level: Level = None, noise_variance: Variance = None, as_json: Json = False
 ) -> None:
     """Issue the copy of a level, or show it, with its checksum."""
-    with speaking(as_json) as cw:
-        say(_copy(cw, dataset, level, noise_variance).refresh(), as_json)
+    with command_client(as_json) as cw:
+        print_value(_copy(cw, dataset, level, noise_variance).refresh(), as_json)
 
 
 def files(
@@ -83,12 +83,12 @@ def files(
     as_json: Json = False,
 ) -> None:
     """Addresses of the copy as Parquet files, which need no key and end: keep them to yourself."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = _copy(cw, dataset, level, noise_variance).files(
             expires_in_seconds=expires_in_seconds
         )
         lines = [(each.name, each.rows, each.size_bytes, each.url) for each in found]
-        say_table(("file", "rows", "bytes", "address"), lines, found, as_json)
+        print_table(("file", "rows", "bytes", "address"), lines, found, as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""synthesise, swap, score, estimate: methods that keep nothing."""
+"""Commands synthesise, swap, score, estimate."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from cornerwave.command.owning import File
-from cornerwave.command.reading import reads_tables
-from cornerwave.command.speaking import Json, json_of, say, say_json, speaking
-from cornerwave.datasets import AS_FOUND, Reading
-from cornerwave.held import HeldTable, place_for_table
+from cornerwave.command.datasets import File
+from cornerwave.command.output import Json, command_client, json_of, print_json, print_value
+from cornerwave.command.read_options import reads_tables
+from cornerwave.datasets import AS_FOUND, ReadOptions
+from cornerwave.table_file import TableFile, place_for_table
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="A file; its end says the format.")]
 Seed = Annotated[int | None, typer.Option(help="The same seed gives the same answer.")]
@@ -22,14 +22,14 @@ Keep = Annotated[
 Options = Annotated[str | None, typer.Option("--options", help="Further options as JSON.")]
 
 
-def _saved(held: HeldTable, output: Path, as_json: bool) -> None:
+def _saved(held: TableFile, output: Path, as_json: bool) -> None:
     path = held.save(output)
     if as_json:
-        say_json({"path": path, "seed": held.seed, "report": held.report})
+        print_json({"path": path, "seed": held.seed, "report": held.report})
     else:
         left_out = held.report.get("left_out", {}) if held.report is not None else {}
         told = {"identifiers, left out": ", ".join(left_out)} if left_out else {}
-        say({"path": path, "seed": held.seed, **told}, as_json)
+        print_value({"path": path, "seed": held.seed, **told}, as_json)
 
 
 @reads_tables
@@ -45,14 +45,20 @@ def synthesise(
     ] = None,
     seed: Seed = None,
     keep: Keep = None,
-    reading: Reading = AS_FOUND,
+    read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
     """A synthetic table like this one, without identifiers."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         place_for_table(output)
         held = cw.synthesise(
-            file, method=method, rows=rows, target=target, seed=seed, keep=keep, reading=reading
+            file,
+            method=method,
+            rows=rows,
+            target=target,
+            seed=seed,
+            keep=keep,
+            read_options=read_options,
         )
         _saved(held, output, as_json)
 
@@ -72,11 +78,11 @@ def swap(
     method: Annotated[str | None, typer.Option(help="optimal, greedy, random.")] = None,
     seed: Seed = None,
     keep: Keep = None,
-    reading: Reading = AS_FOUND,
+    read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
     """Swap confidential values so that nobody is sure of one; identifiers are left out."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         place_for_table(output)
         held = cw.swap(
             file,
@@ -87,7 +93,7 @@ def swap(
             method=method,
             seed=seed,
             keep=keep,
-            reading=reading,
+            read_options=read_options,
         )
         _saved(held, output, as_json)
 
@@ -100,20 +106,20 @@ def score(
         str | None, typer.Option(help='JSON, such as {"kind": "independent", "noise_variance": 4}.')
     ] = None,
     options: Options = None,
-    reading: Reading = AS_FOUND,
+    read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
     """How much of the original attackers get back from disguised tables."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         said = json_of(options, "--options") or {}
         found = cw.score(
-            original, disguised, noise=json_of(noise, "--noise"), reading=reading, **said
+            original, disguised, noise=json_of(noise, "--noise"), read_options=read_options, **said
         )
         if as_json:
-            say_json(found)
+            print_json(found)
         else:
             lines = {each["attack"]: each["score"]["rmse"]["overall"] for each in found["attacks"]}
-            say(
+            print_value(
                 {f"{attack} (root mean square error)": rmse for attack, rmse in lines.items()},
                 as_json,
             )
@@ -132,18 +138,18 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """The distribution behind perturbed values, or behind a column of a copy."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         values = None if file is None else [float(line) for line in file.read_text().split()]
         said = json_of(options, "--options") or {}
         found = cw.estimate(
             values, noise=json_of(noise, "--noise"), copy_id=copy_id, column=column, **said
         )
         if as_json:
-            say_json(found)
+            print_json(found)
             return
         edges = found["edges"]
         bins = zip(edges, edges[1:], found["probabilities"], strict=False)
-        say({f"{low:.6g} to {high:.6g}": share for low, high, share in bins}, as_json)
+        print_value({f"{low:.6g} to {high:.6g}": share for low, high, share in bins}, as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""How a text is read: the same options for every command that takes a table."""
+"""Options of every command that reads a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cornerwave.datasets import Reading
+from cornerwave.datasets import ReadOptions
 
 Delimiter = Annotated[str | None, typer.Option(help="What separates the fields of a CSV.")]
 Decimal = Annotated[str | None, typer.Option(help="point or comma.")]
@@ -31,15 +31,17 @@ OPTIONS: dict[str, Any] = {
 
 
 def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with these options, which it gets as `reading`."""
+    """The command with these options, which it gets as `read_options`."""
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
         said = {name: given.pop(name) for name in OPTIONS}
-        command(**given, reading=Reading(**said))
+        command(**given, read_options=ReadOptions(**said))
 
     asked = inspect.signature(command, eval_str=True).parameters
-    kept = [parameter for name, parameter in asked.items() if name not in ("reading", "as_json")]
+    kept = [
+        parameter for name, parameter in asked.items() if name not in ("read_options", "as_json")
+    ]
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
         for name, kind in OPTIONS.items()

@@ -1,4 +1,4 @@
-"""The two drivers that run an operation: one blocks, one awaits. All else is the same for both."""
+"""Blocking and asynchronous driver that run an operation."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 import httpx
 
 from cornerwave.problems import NotCornerwave, UnlikeService
+from cornerwave.transport.bodies import Body
+from cornerwave.transport.calls import (
+    ACCEPTED,
+    Answer,
+    Call,
+    Flow,
+    Pause,
+    ProgressBar,
+    Step,
+    ThreadTask,
+)
+from cornerwave.transport.progress import Progress, silent
+from cornerwave.transport.retries import Attempts, Retries
+from cornerwave.transport.service_identity import check_head, unlike
 from cornerwave.version import VERSION
-from cornerwave.wire.bodies import Body
-from cornerwave.wire.calls import ACCEPTED, Answer, Call, Flow, Pause, Showing, Step, Work
-from cornerwave.wire.progress import Progress, silent
-from cornerwave.wire.recognising import check_head, unlike
-from cornerwave.wire.retrying import Attempts, Retries
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -98,9 +107,9 @@ class Driver(_Driver):
             flow.close()
 
     def _done(self, step: Step) -> Any:
-        if isinstance(step, Work):
+        if isinstance(step, ThreadTask):
             return step.do()
-        if isinstance(step, Showing):
+        if isinstance(step, ProgressBar):
             return self.progress.working(step.label)
         return time.sleep(step.seconds) if isinstance(step, Pause) else self.answer(step)
 
@@ -177,9 +186,9 @@ class AsyncDriver(_Driver):
             flow.close()
 
     async def _done(self, step: Step) -> Any:
-        if isinstance(step, Work):
+        if isinstance(step, ThreadTask):
             return await asyncio.to_thread(step.do)
-        if isinstance(step, Showing):
+        if isinstance(step, ProgressBar):
             return self.progress.working(step.label)
         if isinstance(step, Pause):
             return await asyncio.sleep(step.seconds)
@@ -231,7 +240,7 @@ def _is_for_sink(status: int) -> bool:
 
 def abandoned_by(step: Step | None) -> Call | None:
     """What is to be said when this step is interrupted."""
-    call = step.look if isinstance(step, Pause) else step
+    call = step.poll if isinstance(step, Pause) else step
     return call.abandoned if isinstance(call, Call) else None
 
 

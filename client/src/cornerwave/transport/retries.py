@@ -1,4 +1,4 @@
-"""When a request is sent again, and after how long: pure, so that both drivers do the same.
+"""Retry policy: which requests are sent again, and after which delay; pure, for both drivers.
 
 A request is repeated only if that cannot do anything twice: it reads, or computes without keeping, or carries an
 Idempotency-Key. What the service asks for by Retry-After is kept to; else pauses double, with jitter, so
@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 
 from cornerwave.problems import ConnectionFailed, problem_of
-from cornerwave.wire.calls import Answer, Call
+from cornerwave.transport.calls import Answer, Call
 
 PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses that another try may not have."""

@@ -1,4 +1,4 @@
-"""A request as a value, and an operation as a generator of requests: what both drivers run, blocking or awaited.
+"""Requests as values, and operations as generators of requests that both drivers run.
 
 An operation yields a `Call` and is sent the `Answer`; what it returns is the result. Nothing here does I/O, so
 that there is one implementation of every operation.
@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from cornerwave.problems import UnlikeService
-from cornerwave.wire.bodies import Body, JsonBody
+from cornerwave.transport.bodies import Body, JsonBody
 
 T = TypeVar("T")
 
@@ -114,7 +114,7 @@ def _listed(entries: Any, name: str) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Work:
+class ThreadTask:
     """Something that takes time but no network: the awaiting driver has a thread do it."""
 
     do: Callable[[], Any]
@@ -125,17 +125,17 @@ class Pause:
     """A while until the next look at something."""
 
     seconds: float
-    look: Call
+    poll: Call
 
 
 @dataclass(frozen=True)
-class Showing:
+class ProgressBar:
     """A wish to show how far long work is; answered with a context whose value is told it."""
 
     label: str
 
 
-Step = Call | Work | Pause | Showing
+Step = Call | ThreadTask | Pause | ProgressBar
 Flow = Generator[Step, Any, T]
 """An operation: requests out, each `Answer` in, a result at the end."""
 

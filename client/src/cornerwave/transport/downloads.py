@@ -1,4 +1,4 @@
-"""Bytes that arrive in a file: after a cut the rest is asked for, and only what is whole gets its name."""
+"""Downloads into files: resumed after a cut, renamed only when complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command prints: tables for people, JSON for programs; and how it ends when something goes wrong.
+"""Output of the command: tables for people, JSON for programs, and exit codes.
 
 | exit code | means |
 |---|---|
@@ -52,14 +52,14 @@ EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 
 @contextmanager
-def speaking(as_json: bool) -> Iterator[Client]:
+def command_client(as_json: bool) -> Iterator[Client]:
     """A client with the key that is known; what goes wrong is one line, or a problem document, and an exit code."""
-    with told(as_json), connect() as client:
+    with exit_on_error(as_json), connect() as client:
         yield client
 
 
 @contextmanager
-def told(as_json: bool) -> Iterator[None]:
+def exit_on_error(as_json: bool) -> Iterator[None]:
     """What goes wrong in the block is one line on standard error, and an exit code."""
     try:
         yield
@@ -81,17 +81,17 @@ def exit_code(error: BaseException) -> int:
     return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
 
 
-def say_json(value: object) -> None:
+def print_json(value: object) -> None:
     """The value as JSON on standard output."""
     print(json.dumps(_plain(value), indent=1, ensure_ascii=False))
 
 
-def say_table(
+def print_table(
     head: Sequence[str], rows: Sequence[Sequence[object]], values: object, as_json: bool
 ) -> None:
     """Rows for people, or the values behind them for programs."""
     if as_json:
-        say_json(values)
+        print_json(values)
         return
     from rich.console import Console
     from rich.table import Table
@@ -106,10 +106,10 @@ def say_table(
     Console().print(table)
 
 
-def say(value: Any, as_json: bool) -> None:
+def print_value(value: Any, as_json: bool) -> None:
     """One value, member by member."""
     members = _plain(value)
-    say_table(("", ""), list(members.items()), members, as_json)
+    print_table(("", ""), list(members.items()), members, as_json)
 
 
 def _shown(cell: object) -> str:

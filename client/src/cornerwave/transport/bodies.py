@@ -1,4 +1,4 @@
-"""What a request sends: chunks that are made as they leave, and whether they can be made again."""
+"""Request bodies: chunks made as they are sent, and whether they can be sent again."""
 
 from __future__ import annotations
 

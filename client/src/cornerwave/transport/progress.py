@@ -1,4 +1,4 @@
-"""Bars for what takes a while: on a terminal and in notebooks by rich, where it is installed; else silence."""
+"""Progress bars on a terminal and in notebooks, by rich where it is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from cornerwave.wire.calls import Call
+    from cornerwave.transport.calls import Call
 
 TellBytes = Callable[[int], None]
 """Told the bytes that went over the line, as they go."""

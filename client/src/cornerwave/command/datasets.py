@@ -1,4 +1,4 @@
-"""register, datasets, columns, append, level, levels, preview, grant, audit: what owners do with their data sets."""
+"""Commands register, datasets, columns, append, level, levels, preview, grant, audit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
-from cornerwave.command.reading import reads_tables
-from cornerwave.command.speaking import Json, json_of, say, say_json, say_table, speaking
-from cornerwave.datasets import AS_FOUND, Reading
+from cornerwave.command.output import (
+    Json,
+    command_client,
+    json_of,
+    print_json,
+    print_table,
+    print_value,
+)
+from cornerwave.command.read_options import reads_tables
+from cornerwave.datasets import AS_FOUND, ReadOptions
 from cornerwave.values import Column
 
 Dataset = Annotated[str, typer.Argument(help="The data set's name or id.")]
@@ -34,11 +41,11 @@ def register(
     allow_overlap: Annotated[bool, typer.Option("--allow-overlap")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Store nothing.")] = False,
     as_job: AsJob = False,
-    reading: Reading = AS_FOUND,
+    read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
     """Register a table."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         dataset = cw.register(
             file,
             name=name or file.stem,
@@ -47,11 +54,11 @@ def register(
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             dry_run=dry_run,
-            reading=reading,
+            read_options=read_options,
             as_job=as_job,
         )
         if as_json:
-            say_json(dataset.info)
+            print_json(dataset.info)
         else:
             print(f"{dataset.name}: {dataset.rows} rows, id {dataset.info.id or 'none (dry run)'}")
             _say_columns(dataset.columns, as_json=False)
@@ -61,16 +68,16 @@ def register(
 
 def _say_columns(columns: tuple[Column, ...], as_json: bool) -> None:
     rows = [(c.name, c.kind, c.reason, c.missing, "; ".join(c.warnings)) for c in columns]
-    say_table(("column", "kind", "reason", "missing", "warnings"), rows, columns, as_json)
+    print_table(("column", "kind", "reason", "missing", "warnings"), rows, columns, as_json)
 
 
 def datasets(as_json: Json = False) -> None:
     """List the data sets that you own or have a grant for."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.datasets()
         rows = [(each.name, each.id, each.rows, len(each.columns)) for each in found]
         infos = [each.info for each in found]
-        say_table(("name", "id", "rows", "columns"), rows, infos, as_json)
+        print_table(("name", "id", "rows", "columns"), rows, infos, as_json)
 
 
 def columns(
@@ -81,7 +88,7 @@ def columns(
     as_json: Json = False,
 ) -> None:
     """Show the columns of a data set, or change them before the first copy."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.dataset(dataset)
         if put is not None:
             found.set_columns(json_of(put, "--set"))
@@ -95,19 +102,19 @@ def append(
     allow_versions: Annotated[bool, typer.Option("--allow-versions")] = False,
     allow_overlap: Annotated[bool, typer.Option("--allow-overlap")] = False,
     as_job: AsJob = False,
-    reading: Reading = AS_FOUND,
+    read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
     """Add rows to a data set."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         appended = cw.dataset(dataset).append(
             file,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
-            reading=reading,
+            read_options=read_options,
             as_job=as_job,
         )
-        say(appended, as_json)
+        print_value(appended, as_json)
 
 
 def level(
@@ -122,24 +129,24 @@ def level(
     as_json: Json = False,
 ) -> None:
     """Define a level of trust, or remove one of which there is no copy."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.dataset(dataset)
         if remove:
             found.remove_level(name)
-            say({"removed": name}, as_json)
+            print_value({"removed": name}, as_json)
         else:
             made = found.level(
                 name, privacy=privacy, noise_variance=noise_variance, offered=offered
             )
-            say(made, as_json)
+            print_value(made, as_json)
 
 
 def levels(dataset: Dataset, as_json: Json = False) -> None:
     """List the levels of a data set that you may know of."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.dataset(dataset).levels()
         rows = [(each.name, each.privacy, each.noise_variance, each.issued) for each in found]
-        say_table(("level", "privacy", "noise variance", "issued"), rows, found, as_json)
+        print_table(("level", "privacy", "noise variance", "issued"), rows, found, as_json)
 
 
 def grant(
@@ -152,17 +159,17 @@ def grant(
     as_json: Json = False,
 ) -> None:
     """Let a recipient have a level, or no longer."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.dataset(dataset)
         known = {each.name: each.id for each in cw.principals()}
         whom = known.get(recipient, recipient)
         if withdraw:
             found.withdraw(whom)
-            say({"withdrawn": recipient}, as_json)
+            print_value({"withdrawn": recipient}, as_json)
             return
         if level is None:
             raise typer.BadParameter("say which level, or --withdraw", param_hint="--level")
-        say(found.grant(whom, level, expires_at=expires_at, columns=column), as_json)
+        print_value(found.grant(whom, level, expires_at=expires_at, columns=column), as_json)
 
 
 def preview(
@@ -175,10 +182,10 @@ def preview(
     as_json: Json = False,
 ) -> None:
     """What levels would do, before one is issued."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.dataset(dataset).preview(level or (), privacies=privacy or (), target=target)
         if as_json:
-            say_json(found)
+            print_json(found)
         else:
             print(found)
 
@@ -191,10 +198,10 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Attack the copies of a data set and say what is left of the promise."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.dataset(dataset).audit(levels=level or (), issued=issued or None, rows=rows)
         if as_json:
-            say_json(found)
+            print_json(found)
             return
         print(f"{found['verdict']}: {found['summary']}")
         lines = [
@@ -202,7 +209,7 @@ def audit(
             for f in found["findings"]
         ]
         heads = ("risk", "target", "attacker", "promised", "left", "verdict")
-        say_table(heads, lines, None, as_json=False)
+        print_table(heads, lines, None, as_json=False)
         for one in found["findings"][:5]:
             if one["remedy"]:
                 print(f"{one['target']}: {one['remedy']}")

@@ -1,4 +1,4 @@
-"""Whatever holds a table, as the body of a request: a path, a frame, Arrow, columns, or batches that come one by one.
+"""Tables as request bodies: a path, a frame, Arrow, columns, or batches that are streamed.
 
 Arrow streams are written batch by batch, so that memory stays flat however many there are.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from cornerwave.problems import NotInstalled
-from cornerwave.wire.bodies import Body, BytesBody, FileBody, JsonBody, StreamBody
+from cornerwave.transport.bodies import Body, BytesBody, FileBody, JsonBody, StreamBody
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cornerwave.command.speaking import say
+from cornerwave.command.output import print_value
 from cornerwave.values import Level, Report
 
 LEVEL = Level(
@@ -26,7 +26,7 @@ LEVEL = Level(
 
 
 def test_advice_is_lines_that_a_person_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    say(LEVEL, as_json=False)
+    print_value(LEVEL, as_json=False)
     lines = [line.strip("│ \n") for line in capsys.readouterr().out.splitlines()]
     printed = " ".join(" ".join(lines).replace("│", " ").split())
     assert "{" not in printed
@@ -36,12 +36,12 @@ def test_advice_is_lines_that_a_person_reads(capsys: pytest.CaptureFixture[str])
 
 
 def test_lists_of_words_stay_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    say({"columns": ["age", "income"], "nothing": [], "share": 0.123456789}, as_json=False)
+    print_value({"columns": ["age", "income"], "nothing": [], "share": 0.123456789}, as_json=False)
     printed = capsys.readouterr().out
     assert "age, income" in printed
     assert "0.123457" in printed
 
 
 def test_programs_get_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    say(LEVEL, as_json=True)
+    print_value(LEVEL, as_json=True)
     assert '"weakly_protected": []' in capsys.readouterr().out

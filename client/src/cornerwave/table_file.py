@@ -1,4 +1,4 @@
-"""A table that the service sent, held in a file without a place of its own until it is wanted as a frame or a file."""
+"""A downloaded table in a temporary file, until it is read as a frame or saved."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cornerwave.transport.downloads import arriving, check_place
+from cornerwave.transport.tables import needed
 from cornerwave.values import Report
-from cornerwave.wire.downloads import arriving, check_place
-from cornerwave.wire.tables import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,9 +37,9 @@ ENDINGS = {
 }
 
 
-def format_of(path: str | os.PathLike[str], wished: str | None = None) -> str:
-    """The format wished for, else the one that the end of the name says."""
-    found = wished or ENDINGS.get(Path(path).suffix.lower())
+def format_of(path: str | os.PathLike[str], chosen: str | None = None) -> str:
+    """The format chosen for, else the one that the end of the name says."""
+    found = chosen or ENDINGS.get(Path(path).suffix.lower())
     if found not in FORMATS:
         raise ValueError(
             f"{Path(path).name} does not end in one of {', '.join(ENDINGS)}; say format="
@@ -48,16 +48,16 @@ def format_of(path: str | os.PathLike[str], wished: str | None = None) -> str:
     return found
 
 
-def place_for_table(path: str | os.PathLike[str], wished: str | None = None) -> str:
+def place_for_table(path: str | os.PathLike[str], chosen: str | None = None) -> str:
     """The format in which a table that is here can be written to this place: said before long work, not after."""
-    wanted = format_of(path, wished)
+    wanted = format_of(path, chosen)
     if wanted == "json":
         raise ValueError("a table that is here is written as parquet, csv or arrow, not as json")
     check_place(path)
     return wanted
 
 
-class HeldTable:
+class TableFile:
     """Rows as Parquet in a temporary file, which ends with this object."""
 
     def __init__(self, *, report: Report | None = None, seed: int | None = None) -> None:
@@ -111,7 +111,7 @@ class HeldTable:
 
     def __repr__(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"<HeldTable: {self._path.stat().st_size:,} bytes of Parquet{seed}>"
+        return f"<TableFile: {self._path.stat().st_size:,} bytes of Parquet{seed}>"
 
     def _repr_html_(self) -> str:
         head: Any = next(self.batches(10), None)
