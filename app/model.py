@@ -312,6 +312,7 @@ class PrincipalRecord:
     revoked_at: datetime | None
     keys: tuple[str, ...]
     participant_id: str | None = None
+    email: str | None = None
 
 
 @dataclass(frozen=True)
@@ -321,6 +322,7 @@ class Session:
     where:
         key      the public id of the key that it was begun with, None for other ways in
         ends_at  when it ends unless it is used before; each use moves that on
+        since    when the principal was last here before this session
     """
 
     id: str
@@ -330,6 +332,7 @@ class Session:
     begun_at: datetime
     seen_at: datetime
     ends_at: datetime
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,8 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("participant_id", sa.String(length=500), nullable=True),
         sa.Column("created_by", sa.String(length=40), nullable=True),
+        sa.Column("email", sa.String(length=254), nullable=True),
+        sa.Column("visited_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_principals")),
         sa.UniqueConstraint("name", name=op.f("uq_principals_name")),
     )
@@ -651,6 +653,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("key", sa.String(length=40), nullable=True),
         sa.Column("browser", sa.String(length=80), nullable=False),
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=True),
         sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ends_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(

@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Protection, Storage
 from app.service.copies.advice import Advice
-from app.service.datasets.pending_rows import PendingRows
 from app.service.datasets.registration.report import ColumnReport, TableReport
+from app.service.datasets.rows.pending_rows import PendingRows
 from app.tables.stream import Decimal, Header
 
 AllowVersionsDep = Annotated[

@@ -9,11 +9,16 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.distributions.forms import AnyPerturbationForm
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeDep,
+    picture_response,
+)
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import DataForm, Form
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.numerics.disclosure import probability_mle_is_right
 from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_survey

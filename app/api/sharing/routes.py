@@ -15,8 +15,8 @@ from app.api.sharing.schemas import (
     PrincipalView,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.model import Grant
 from app.service import logs
 from app.service.sharing import grants, principals

@@ -17,7 +17,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from app.api.transport.incoming.request_body import incoming_body_of
+from app.api.transport.request_body import incoming_body_of
 from app.model import Binding, Principal
 from app.service.authentication import authenticate, count_request
 from app.service.context import RequestContext

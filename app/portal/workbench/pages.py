@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.downloads import EXTENSION
+from app.api.transport.endpoints.downloads import EXTENSION
 from app.api.transport.incoming.tables import FormDep, form_body
 from app.api.transport.problems import kept_problem, problem_types
 from app.errors import InvalidParameter, NotFound

@@ -16,7 +16,7 @@ from app.errors import NotReleasable
 from app.model import Dataset
 from app.numerics.attacks.releases.findings import Finding, Verdict
 from app.numerics.copies.applied import applied_variance
-from app.service.copies.preview.sample import SampledRows, sampled_rows
+from app.service.copies.generation.sampled_rows import SampledRows, sampled_rows
 from app.service.resources import Resources
 from app.store.database.engine import reading
 

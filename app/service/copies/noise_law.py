@@ -15,7 +15,12 @@ from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.lookup import LAW_WITHHELD, may_know_noise, permitted, promised_variance
+from app.service.copies.history.lookup import (
+    LAW_WITHHELD,
+    may_know_noise,
+    permitted,
+    promised_variance,
+)
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.resources import Resources
 from app.store.database.datasets import datasets

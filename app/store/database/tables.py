@@ -58,6 +58,10 @@ principals = _table(
     Column("participant_id", String(500), unique=True, index=True),
     # Who made it; nobody knows of those that came by an identity provider.
     Column("created_by", Identity, index=True),
+    # Where it is notified of changes, if it wants to be.
+    Column("email", String(254)),
+    # The last use of any of its sessions.
+    Column("visited_at", Instant),
 )
 
 keys = _table(
@@ -81,6 +85,8 @@ sessions = _table(
     Column("key", Identity, ForeignKey("keys.id")),
     Column("browser", String(80), nullable=False),
     Column("begun_at", Instant, nullable=False),
+    # The principal's last use of a session before this one.
+    Column("since", Instant),
     Column("seen_at", Instant, nullable=False),
     Column("ends_at", Instant, nullable=False),
 )

@@ -13,8 +13,8 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from app.api.jobs import async_requests
 from app.api.transport.dependencies import reading_share
+from app.api.transport.incoming import async_requests
 from app.main import ROUTERS
 from app.numerics.copies.shapes.covering.runs import compile_runs
 from app.service.context import RequestContext

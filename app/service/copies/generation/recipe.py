@@ -26,7 +26,7 @@ from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.path import PathDraws, RowRange
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
-from app.service.copies.history_chain import Chain
+from app.service.copies.history.chain import Chain
 from app.service.datasets.output_columns import numbers, numbers_shown, output_type, passed_through
 from app.service.datasets.protection.donor_pool import DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise

@@ -31,8 +31,8 @@ from app.numerics.utility.models import (
 )
 from app.numerics.utility.prediction import PredictionTarget
 from app.numerics.utility.quality import quality
+from app.service.copies.generation.sampled_rows import SampledRows
 from app.service.copies.preview.report import ColumnChange, Model, PairChange, TableChange, Utility
-from app.service.copies.preview.sample import SampledRows
 
 
 @dataclass(frozen=True, repr=False)

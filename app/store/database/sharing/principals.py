@@ -192,10 +192,23 @@ def page(
         live[key.principal].append(key.id)
     return [
         PrincipalRecord(
-            _principal(row), row.created_at, row.revoked_at, tuple(live[row.id]), row.participant_id
+            _principal(row),
+            row.created_at,
+            row.revoked_at,
+            tuple(live[row.id]),
+            row.participant_id,
+            row.email,
         )
         for row in rows
     ]
+
+
+def set_email(connection: Connection, principal_id: str, email: str | None) -> None:
+    """Set where a principal is notified."""
+    principals = tables.principals
+    connection.execute(
+        update(principals).where(principals.c.id == principal_id).values(email=email)
+    )
 
 
 def _visible_to(owner: str) -> ColumnElement[bool]:

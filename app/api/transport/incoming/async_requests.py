@@ -16,12 +16,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.jobs.async_worker import KEPT_HEADERS, answer_of
-from app.api.jobs.schemas import JobView
 from app.api.transport.dependencies import AsyncPreference, key_of
+from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
 from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.tables import FORM, require_form
+from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
 from app.service.context import RequestContext, new_id

@@ -11,7 +11,6 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.jobs.async_requests import accept
 from app.api.transport.dependencies import (
     READING,
     async_preference,
@@ -28,8 +27,9 @@ from app.api.transport.idempotency import (
     upload_limit,
     wait_for_receipt,
 )
+from app.api.transport.incoming.async_requests import accept
 from app.api.transport.incoming.json_bodies import read_json
-from app.api.transport.incoming.request_body import incoming_body_of
+from app.api.transport.request_body import incoming_body_of
 from app.errors import Conflict, InvalidParameter
 from app.model import Binding
 from app.service.context import RequestContext

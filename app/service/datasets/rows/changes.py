@@ -22,7 +22,10 @@ from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Stor
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.datasets.overlap.comparison import enter_keys, extend_sketches, sealed_sketches
 from app.service.datasets.overlap.row_fingerprints import Fingerprints
-from app.service.datasets.pending_rows import (
+from app.service.datasets.protection.part_protection import PartProtection, first_protection
+from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
+from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
+from app.service.datasets.rows.pending_rows import (
     ATTEMPTS,
     NewPart,
     PendingChanged,
@@ -35,9 +38,6 @@ from app.service.datasets.pending_rows import (
     retire_pending_keys,
     with_rows,
 )
-from app.service.datasets.protection.part_protection import PartProtection, first_protection
-from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
-from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
     merged,

@@ -24,7 +24,7 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.transport.dependencies import Replay
-from app.api.transport.incoming.request_body import IncomingBody
+from app.api.transport.request_body import IncomingBody
 from app.errors import (
     Busy,
     IdempotencyConflict,
