@@ -450,6 +450,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("other", sa.Text(), nullable=True),
         sa.Column("missing_as", sa.Text(), nullable=True),
         sa.Column("weight", sa.Float(precision=53), server_default="1", nullable=False),
+        sa.Column("scale_unit", sa.Float(precision=53), nullable=True),
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_columns_dataset"), ondelete="CASCADE"
         ),

@@ -144,6 +144,8 @@ columns = _table(
     Column("other", Text),
     Column("missing_as", Text),
     Column("weight", Float(53), nullable=False, server_default="1"),
+    # Of its log scale; null on the linear scale.
+    Column("scale_unit", Float(53)),
 )
 
 parts = _table(
