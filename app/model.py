@@ -328,6 +328,7 @@ class PrincipalRecord:
     revoked_at: datetime | None
     keys: tuple[str, ...]
     participant_id: str | None = None
+    proposed_participant_id: str | None = None
     email: str | None = None
 
 

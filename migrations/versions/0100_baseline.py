@@ -112,6 +112,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("participant_id", sa.String(length=500), nullable=True),
+        sa.Column("proposed_participant_id", sa.String(length=500), nullable=True),
         sa.Column("created_by", sa.String(length=40), nullable=True),
         sa.Column("email", sa.String(length=254), nullable=True),
         sa.Column("visited_at", sa.DateTime(timezone=True), nullable=True),

@@ -300,6 +300,7 @@ class Principal(HtmlRepr):
     revoked_at: str | None = None
     keys: tuple[str, ...] = ()
     participant_id: str | None = None
+    proposed_participant_id: str | None = None
 
 
 @dataclass(frozen=True)
