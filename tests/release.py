@@ -63,7 +63,7 @@ def image_files() -> list[str]:
 def build_image_context(folder: Path) -> Path:
     """Pack what the image is built from: `docker build - < FILE`."""
     packed = folder / f"cornerwave-image-{VERSION}.tar.gz"
-    tar = run("git", "archive", "--format=tar", f"--mtime=@{commit_time()}", "HEAD", *image_files())
+    tar = run("git", "archive", "--format=tar", "HEAD", *image_files())
     packed.write_bytes(gzip.compress(tar, mtime=0))
     return packed
 
