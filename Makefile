@@ -9,7 +9,7 @@ INSTALL = if [ -x $(BIN)/uv ]; then UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=$(abspath 
 CODE   := app tests bench papers trials migrations client/src
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
-.PHONY: serve demo test test-slow durations check check-types check-rules format openapi docs release migrate bench papers trials screenshots lock clean
+.PHONY: serve demo test test-slow durations check check-types check-rules format openapi docs chart release migrate bench papers trials screenshots lock clean
 
 serve: $(VENV)/.serve  ## start the service with what it needs: http://127.0.0.1:8000/docs
 	@echo "Starting the service"
@@ -58,6 +58,9 @@ openapi: $(VENV)/.dev  ## write the examples, then openapi/openapi.json
 docs: $(VENV)/.dev  ## write docs/reference from the code; check pages, links and search. The service serves them at /guides
 	$(BIN)/python -m tests.reference
 	$(BIN)/python -m pytest -q tests/portal/test_guides.py tests/test_reference.py tests/test_architecture.py
+
+chart: $(VENV)/.dev  ## lint, render and validate the Helm chart; needs helm (and kubeconform) on the PATH
+	$(BIN)/python -m tests.chart
 
 release: $(VENV)/.dev  ## wheels, image context, SBOM, checksums and the changelog section, into dist/
 	$(BIN)/python -m tests.release
