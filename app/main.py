@@ -398,7 +398,7 @@ def _executor(settings: Settings) -> Executor:
         cluster = Cluster(settings.dask_scheduler, compile_now)
     except ClusterNotInstalled:
         raise WrongSetting(
-            "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave[dask])"
+            "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave-server[dask])"
         ) from None
     try:
         log.info("a cluster does long work", extra={"threads": cluster.check()})
@@ -416,7 +416,7 @@ def _presigner(settings: Settings) -> S3Presigner | None:
     except PresigningNotInstalled:
         raise WrongSetting(
             "CORNERWAVE_BLOB_URL is a bucket, whose own URLs need the extra s3 (pip install"
-            " cornerwave[s3]); or set CORNERWAVE_SIGNED_URLS=service"
+            " cornerwave-server[s3]); or set CORNERWAVE_SIGNED_URLS=service"
         ) from None
 
 

@@ -114,7 +114,7 @@ GAVE_UP = (
     "What the work needs did not work, and it was tried as often as it may be.",
 )
 OUR_FAILURE = (
-    "The service failed",
+    "Internal error",
     "Report the request id to whoever runs the service; nothing of the data is in the log.",
 )
 
