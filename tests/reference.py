@@ -20,7 +20,7 @@ import cornerwave
 from app.api.transport.problems import problem_types
 from app.cli import build_parser
 from app.main import open_resources, openapi_document
-from app.settings import PREFIX, SECRETS, Settings
+from app.settings import PREFIX, SECRETS, Settings, settings_from
 from app.tables.media import CONTENT_TYPES, OFFERED, FileFormat
 from cornerwave.command.application import app as client_command
 
@@ -132,7 +132,7 @@ def signature(name: str, function: Callable[..., Any]) -> str:
             continue
         if one.kind is one.KEYWORD_ONLY and "*" not in shown:
             shown.append("*")
-        prefix = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        prefix = "*" if one.kind is one.VAR_POSITIONAL else "**" * (one.kind is one.VAR_KEYWORD)
         shown.append(prefix + one.name + ("=…" if one.default is not one.empty else ""))
     return f"`{name}({', '.join(shown)})`"
 
@@ -268,7 +268,7 @@ def draw_pooled_copies() -> None:
     from app.store.database.sharing import principals
 
     with tempfile.TemporaryDirectory() as home:
-        resources = open_resources(Settings(home=Path(home)))
+        resources = open_resources(settings_from({"CORNERWAVE_HOME": home}))
         ensure_administrator(resources, None)
         ensure_demonstration(resources)
         with reading(resources.engine) as connection:

@@ -17,7 +17,7 @@ from pathlib import Path
 from app.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[1]
-UV = Path(sys.executable).with_name("uv")
+UV = str(Path(sys.executable).with_name("uv"))
 SBOM_TOOL = "cyclonedx-bom==7.0.0"
 
 

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import pytest
 
+from app.version import VERSION
 from tests import release
 from tests.binaries import free_port
 from tests.test_deployment import stages
 
 ROOT = Path(__file__).resolve().parents[2]
-VERSIONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13")
 
 
 def fetched(address: str) -> str:
@@ -73,7 +74,7 @@ def test_wheels_are_the_same_to_the_bit_when_built_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", PYTHONS)
 def test_the_services_wheel_installs_alone_and_starts(
     version: str, wheels: list[Path], tmp_path: Path
 ) -> None:
@@ -86,12 +87,12 @@ def test_the_services_wheel_installs_alone_and_starts(
     (wheel,) = [one for one in wheels if one.name.startswith("cornerwave_server")]
     made = tmp_path / "environment"
     subprocess.run([release.UV, "venv", "--quiet", "--python", version, made], check=True)
-    install = [release.UV, "pip", "install", "--quiet", "--python", made / "bin" / "python"]
-    subprocess.run([*install, "--require-hashes", "-r", ROOT / "requirements.txt"], check=True)
-    subprocess.run([*install, "--no-deps", wheel], check=True)
+    install = [release.UV, "pip", "install", "--quiet", "--python", str(made / "bin" / "python")]
+    subprocess.run([*install, "--require-hashes", "-r", str(ROOT / "requirements.txt")], check=True)
+    subprocess.run([*install, "--no-deps", str(wheel)], check=True)
     command = [str(made / "bin" / "cornerwave-server"), "demo"]
     with running(command, {}, tmp_path) as address:
-        assert json.loads(fetched(f"{address}/health"))["version"] == release.VERSION
+        assert json.loads(fetched(f"{address}/health"))["version"] == VERSION
         assert "What Cornerwave guarantees" in fetched(f"{address}/guides/privacy")
         assert "<svg" in fetched(f"{address}/portal")
 
