@@ -49,7 +49,7 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
         allow_versions=True,
         allow_overlap=True,
         dry_run=True,
-        reading=cornerwave.Reading(",", "point", "utf-8", "present", ["-"], "s", "day_first"),
+        reading=cornerwave.Reading(",", "point", "utf-8", "present", ["-"], "s", "day_first", 1, [2]),
     ),
     "list_datasets": lambda cw, _d, _c: cw.datasets(),
     "show_dataset": lambda _cw, d, _c: d.refresh(),
