@@ -90,7 +90,7 @@ def register_dataset(
     columns: Annotated[
         str | None,
         Query(
-            description='JSON: column → kind, or → {"kind", "round_to_integer", "lower", "upper"}.',
+            description='JSON: column → kind, or → {"kind", "round_to_integer", "lower", "upper", "scale", "scale_unit"}.',
             examples=['{"age": "numeric", "city": {"kind": "passthrough"}}'],
         ),
     ] = None,

@@ -58,7 +58,7 @@ def revoke_principal(principal_id: str, resources: ResourcesDep, context: Contex
 def name_participant(
     principal_id: str, form: ParticipantForm, resources: ResourcesDep, context: ContextDep
 ) -> PrincipalView:
-    """Name the participant that a recipient is in a data space, as an administrator."""
+    """Propose, as the owner that created a recipient, or confirm, as an administrator, its participant id in a data space. Nothing is reachable under a proposed one."""
     record = principals.name_participant(resources, context, principal_id, form.participant_id)
     return PrincipalView.of(record)
 

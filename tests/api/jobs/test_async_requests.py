@@ -213,13 +213,13 @@ def test_progress_never_goes_back_and_ends_at_its_total(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, float]] = []
-    tell = Progress.report
+    report = Progress.report
 
     def noted(progress: Progress, step: str, done: int, total: int) -> None:
-        tell(progress, step, done, total)
+        report(progress, step, done, total)
         told.append((step, progress.current[1] / max(1, progress.current[2])))
 
-    monkeypatch.setattr(Progress, "tell", noted)
+    monkeypatch.setattr(Progress, "report", noted)
     with service.client() as running:
         dataset = register(running, mixed_table(250))
         copy = issue(running, dataset, level="b")["id"]

@@ -296,11 +296,15 @@ MUCH = 5.0
 
 
 def unit_notices(first: PartProtection, ingested: IngestedTable) -> tuple[Notice, ...]:
-    """A word on each number that lies far from those of the first part, or spreads much further."""
+    """A word on each number that lies far from those of the first part, or spreads much further.
+
+    Not on log scales, where another unit is a shift by few spreads.
+    """
     moments = ingested.moments
     spreads = np.sqrt(np.diag(moments.comoment) / np.maximum(moments.counts - 1, 1))
     found = []
-    for name, mean, variance in zip(first.numeric, first.means, first.variances, strict=True):
+    known = zip(first.numeric, first.scale_units, first.means, first.variances, strict=True)
+    for name, mean, variance in ((name, *rest) for name, unit, *rest in known if unit is None):
         place = ingested.numbers.index(name)
         limit = MUCH * math.sqrt(variance)
         if abs(moments.means[place] - mean) > limit or spreads[place] > limit:
