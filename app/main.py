@@ -37,22 +37,23 @@ from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
-from app.api.jobs.async_worker import request_kind
 from app.api.serving.load_shedding import LoadSheddingMiddleware
-from app.api.serving.metrics import Metrics
 from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import catalogue, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
-from app.api.transport import answers, document, problems
+from app.api.transport import problems
 from app.api.transport.access_log import Observing
-from app.api.transport.downloads import Ranges
+from app.api.transport.endpoints import answers, document
+from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
+from app.api.transport.incoming.async_worker import request_kind
 from app.api.transport.incoming.body_spool import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
-from app.api.transport.incoming.request_body import SlowClientMiddleware
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
+from app.api.transport.metrics import Metrics
+from app.api.transport.request_body import SlowClientMiddleware
 from app.errors import ClusterUnavailable
 from app.portal import middleware as portal_middleware
 from app.portal import routes as portal_routes
@@ -68,7 +69,8 @@ from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
-from app.service.resources import Outside, Resources
+from app.service.resources import MailServer, Outside, Resources
+from app.service.sharing import email_notifications
 from app.service.sharing.dataspace import callbacks, transfer_jobs
 from app.service.sharing.dataspace.notifications import call_back_after_change
 from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
@@ -157,7 +159,9 @@ ROUTERS = (
 )
 
 JOBS: dict[str, JobType] = {
-    outbox.SEND: outbox.job_type(notifications.FORMAT, callbacks.FORMAT),
+    outbox.SEND: outbox.job_type(
+        notifications.FORMAT, callbacks.FORMAT, email_notifications.FORMAT
+    ),
     plans.PLAN: plans.PLAN_JOB,
     plans.DELIVER: agreed_deliveries.DELIVERY_JOB,
     plans.ROUND: plans.ROUND_JOB,
@@ -175,6 +179,7 @@ SUBSCRIBERS: Subscribers = {
         plans.plan_after_change,
         revoke_after_change,
         notifications.notify_of_change,
+        email_notifications.email_after_change,
         call_back_after_change,
     ),
     AgreementExpiring: (notifications.notify_of_end,),
@@ -222,7 +227,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.add_resources(resources)
-    app.state.ranges = Ranges(resources.spool_dir)
+    app.state.ranges = Ranges(resources.spool_dir, HotBlocks(KEPT_BYTES))
     app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.first_start = not has_administrator(resources)
@@ -339,7 +344,10 @@ def open_resources(settings: Settings) -> Resources:
         summaries=HotBlocks(SUMMARY_BYTES),
         downloads=Downloads(settings.limits.download_bytes),
         outside=Outside(
-            settings.webhook_networks, settings.delivery_targets, settings.participant_id
+            settings.webhook_networks,
+            settings.delivery_targets,
+            settings.participant_id,
+            _mail_server(settings),
         ),
         limits=settings.limits,
         spool_dir=spool_dir,
@@ -359,6 +367,13 @@ def _identity_provider(settings: Settings) -> IdentityProvider | None:
         settings.oidc_role_claim,
         settings.oidc_roles,
     )
+
+
+def _mail_server(settings: Settings) -> MailServer | None:
+    """The mail server, where one is configured."""
+    if settings.smtp_url is None or settings.mail_from is None:
+        return None
+    return MailServer(settings.smtp_url, settings.mail_from, settings.public_url)
 
 
 def _checked_vault(settings: Settings, engine: Engine, place: Place) -> Vault:

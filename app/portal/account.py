@@ -14,6 +14,8 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, request_id_of
 from app.api.transport.problems import status_of
 from app.errors import NotFound, RateLimited, Unauthenticated
+from app.model import Role
+from app.portal.agreements import buttons
 from app.portal.pages import page
 from app.portal.route import (
     PortalRoute,
@@ -26,15 +28,39 @@ from app.portal.route import (
     set_cookie,
 )
 from app.service.logs import NOBODY, record_refusal
-from app.service.sharing import identity, principals, sessions
+from app.service.sharing import email_notifications, identity, inbox, principals, sessions
+from app.service.sharing.agreements.lookup import names_in, party_of
 
 account_router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
 
+NEXT = {
+    Role.RECIPIENT: ("Find data", "/portal/catalogue"),
+    Role.OWNER: ("Register a table", "/portal/owned/new"),
+    Role.AUDITOR: ("Read the log", "/portal/log"),
+    Role.ADMIN: ("Invite people", "/portal/principals"),
+}
+"""The next step of each role, where nothing waits."""
+
+
 @account_router.get("")
-def show_start(request: Request) -> Response:
-    """What one can do here."""
-    return page(request, "start.html", title="Start")
+def show_start(
+    request: Request, visit: VisitDep, resources: ResourcesDep, context: ContextDep
+) -> Response:
+    """The inbox: what waits, what changed and what runs."""
+    found = inbox.show_inbox(resources, context, visit.session.since)
+    shown = [*found.waiting, *found.changed]
+    label, address = NEXT[context.principal.role]
+    return page(
+        request,
+        "start.html",
+        title="Start",
+        inbox=found,
+        me=context.principal.id,
+        names=names_in(resources, shown),
+        buttons={one.id: buttons(party_of(context, one), one) for one in shown},
+        next={"label": label, "address": address},
+    )
 
 
 @account_router.get("/account")
@@ -44,6 +70,7 @@ def show_account(request: Request, resources: ResourcesDep, context: ContextDep)
         request,
         "account.html",
         title="Account",
+        sends_email=resources.outside.mail is not None,
         record=principals.show_principal(resources, context, context.principal.id),
         sessions=sessions.list_sessions(resources, context, context.principal.id),
     )
@@ -60,12 +87,32 @@ def end_session(
     return RedirectResponse("/portal/account?done=session-ended", 303)
 
 
+@account_router.post("/account/email")
+def set_email(
+    resources: ResourcesDep,
+    context: ContextDep,
+    email: Annotated[str, Form(max_length=300)] = "",
+) -> Response:
+    """Set where one is notified."""
+    email_notifications.set_email(resources, context, email.strip() or None)
+    return RedirectResponse("/portal/account?done=email-saved", 303)
+
+
 @account_router.post("/account/keys")
 def rotate_key(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """A new key in place of all; every session ends with the old ones."""
     new = principals.rotate_key(resources, context, context.principal.id)
     request.state.visit = None
     return forget(request, page(request, "new_key.html", title="Your new key", new=new, own=True))
+
+
+unknown_router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
+
+
+@unknown_router.get("/{path:path}")
+def show_unknown(path: str) -> Response:
+    """Answer an address that is no page, to those who are signed in."""
+    raise NotFound(f"There is no page /portal/{path[:100]}.")
 
 
 router = APIRouter(prefix="/portal", include_in_schema=False)

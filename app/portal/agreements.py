@@ -25,6 +25,7 @@ from app.service.sharing.agreements import lookup, negotiation, states
 from app.service.sharing.agreements.lookup import party_of
 from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
+from app.service.sharing.inbox import requests_for
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
@@ -39,14 +40,8 @@ STATES = {
     State.FINALIZED: ("in force", "good", "The copies can be had."),
     State.TERMINATED: ("ended", "", "Nothing follows from it any more."),
 }
-LABELS = {
-    Message.ACCEPT: "Accept the offer",
-    Message.AGREE: "Agree",
-    Message.VERIFY: "Confirm what was agreed",
-    Message.FINALIZE: "Put it into force",
-    Message.TERMINATE: "End it",
-}
-"""What a button says."""
+LABELS = {Message.ACCEPT: "Accept the offer", Message.VERIFY: "Confirm the agreement"}
+"""Buttons of the consumer's messages; the provider has one button for all of its own."""
 
 PAGES.filters |= {"stands": lambda agreement: STATES[agreement.state]}
 
@@ -58,8 +53,14 @@ def show_listing(
     """A listed data set, and the form that asks for it."""
     listing = catalogue.show_listing(resources, context, dataset_id)
     may_ask = context.principal.role is Role.RECIPIENT
+    requests = requests_for(resources, context, [dataset_id])
     return page(
-        request, "agreements/listing.html", title=listing.name, listing=listing, may_ask=may_ask
+        request,
+        "agreements/listing.html",
+        title=listing.name,
+        listing=listing,
+        may_ask=may_ask,
+        request_of=requests.get(dataset_id),
     )
 
 
@@ -86,17 +87,21 @@ def list_agreements(
     resources: ResourcesDep,
     context: ContextDep,
     after: Annotated[str, Query(max_length=40)] = "",
+    state: Annotated[str, Query(max_length=20)] = "",
 ) -> Response:
     """One's own agreements, and requests on their way to one."""
-    found = lookup.list_agreements(resources, context, after=after, limit=AT_ONCE + 1, state=None)
+    chosen = State(state) if state in list(State) else None
+    found = lookup.list_agreements(resources, context, after=after, limit=AT_ONCE + 1, state=chosen)
     shown = found[:AT_ONCE]
     return page(
         request,
         "agreements/list.html",
         title="Agreements",
         agreements=shown,
+        states=STATES,
+        state=state,
         names=lookup.names_in(resources, shown),
-        waiting={one.id for one in shown if _open_to(party_of(context, one), one)},
+        waiting={one.id for one in shown if buttons(party_of(context, one), one)},
         more=shown[-1].id if len(found) > AT_ONCE else None,
     )
 
@@ -115,16 +120,30 @@ def show_agreement(
         agreement=agreement,
         names=lookup.names_in(resources, [agreement]),
         entries=lookup.read_agreement_log(resources, context, agreement_id, after=0, limit=200),
-        sayable=[(one, LABELS[one]) for one in _open_to(party, agreement)],
+        buttons=buttons(party, agreement),
         may_end=party is not None
         and states.after(agreement.state, party, Message.TERMINATE) is not None,
         offerable=offerable(resources, context, agreement),
         in_force=is_in_force(agreement, datetime.now(UTC)),
+        provides=party is Party.PROVIDER,
+        states=STATES,
     )
 
 
+@router.post("/agreements/{agreement_id}/grant")
+def grant_access(
+    agreement_id: str,
+    resources: ResourcesDep,
+    context: ContextDep,
+    version: Annotated[int, Form(ge=0, lt=2**31)],
+) -> Response:
+    """Put a request into force with one click."""
+    negotiation.accept_request(resources, context, agreement_id, version=version)
+    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=granted", 303)
+
+
 @router.post("/agreements/{agreement_id}/{message}")
-def say(
+def send_message(
     agreement_id: str,
     message: Message,
     resources: ResourcesDep,
@@ -132,8 +151,8 @@ def say(
     version: Annotated[int, Form(ge=0, lt=2**31)],
     reason: Annotated[str, Form(max_length=2_000)] = "",
 ) -> Response:
-    """Say one thing in a negotiation, of the version that was looked at."""
-    if message not in LABELS:
+    """Send a message of a negotiation, about the version that was shown."""
+    if message not in LABELS and message is not Message.TERMINATE:
         raise InvalidParameter(
             "The provider offers other terms by the form, and the consumer by the API.",
             parameter="message",
@@ -143,12 +162,15 @@ def say(
     return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
 
 
-def _open_to(party: Party | None, agreement: Agreement) -> list[Message]:
-    """What this side may say to go on."""
+def buttons(party: Party | None, agreement: Agreement) -> list[tuple[str, str]]:
+    """Return address and label of what this side can do to go on."""
     if party is None:
         return []
-    said = states.open_to(agreement.state, party)
-    return [one for one in said if one in LABELS and one is not Message.TERMINATE]
+    open_messages = states.open_to(agreement.state, party)
+    if party is Party.PROVIDER:
+        goes_on = Message.AGREE in open_messages or Message.FINALIZE in open_messages
+        return [("grant", "Grant access")] if goes_on else []
+    return [(one.value, LABELS[one]) for one in open_messages if one in LABELS]
 
 
 LONGEST_PURPOSE = 2_000

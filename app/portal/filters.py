@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
 from app.numerics.attacks.releases.findings import Verdict
 
@@ -118,7 +119,30 @@ def standing(verdict: Verdict) -> tuple[str, str]:
     return STANDINGS[verdict]
 
 
+EVENTS = {
+    "request": "Requested access",
+    "offer": "Offered terms",
+    "accept": "Accepted the offer",
+    "agree": "Agreed",
+    "verify": "Verified the terms",
+    "finalize": "Put into force",
+    "terminate": "Ended it",
+}
+
+
+def agreement_event(entry: AgreementEntry) -> str:
+    """Return what a log entry of an agreement says, in words."""
+    words = EVENTS.get(entry.event, entry.event.replace("_", " ").capitalize())
+    return f"{words} (by the request)" if entry.facts.get("implied") else words
+
+
+JOB_KINDS = {"audit": "Audit", "workbench": "Workbench", "request": "Request"}
+
 FILTERS = {
+    "job_kind": lambda kind: JOB_KINDS.get(
+        kind, kind.replace("_", " ").replace(".", " ").capitalize()
+    ),
+    "agreement_event": agreement_event,
     "moment": moment,
     "day": day,
     "count": count,

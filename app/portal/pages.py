@@ -22,6 +22,8 @@ from starlette.types import Scope
 
 from app.portal.filters import FILTERS
 from app.portal.menu import menu_for
+from app.portal.route import Visit
+from app.service.sharing.inbox import count_waiting
 from app.version import VERSION
 
 FOLDER = Path(__file__).parent / "static"
@@ -90,6 +92,15 @@ PAGES.globals |= {
 }
 
 
+def _badges(request: Request, visit: Visit) -> dict[str, int]:
+    """Return how much waits behind menu items, by their address."""
+    counts = count_waiting(request.app.state.resources, visit.context)
+    return {
+        "/portal/agreements": counts["agreements"],
+        "/portal/jobs": counts["jobs"],
+    }
+
+
 def page(request: Request, template: str, *, status: int = 200, **values: object) -> HTMLResponse:
     """The page that a template makes of these values, in the frame that fits who looks at it."""
     visit = request.scope.get("state", {}).get("visit")
@@ -98,6 +109,7 @@ def page(request: Request, template: str, *, status: int = 200, **values: object
         "path": request.url.path,
         "visit": visit,
         "menu": menu_for(visit.context.principal.role) if visit else [],
+        "badges": _badges(request, visit) if visit else {},
         "theme": theme if theme in THEMES else None,
         "done": request.query_params.get("done"),
     }

@@ -36,6 +36,7 @@ ROUTERS = (
     overseen.router,
     principals.router,
     service.router,
+    account.unknown_router,
 )
 
 

@@ -18,8 +18,8 @@ from app.portal.route import PortalRoute
 from app.service import logs
 from app.service.context import RequestContext
 from app.service.copies import levels, removal
-from app.service.datasets import columns as saying
 from app.service.datasets import registry
+from app.service.datasets.registration import columns as saying
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 
@@ -73,7 +73,7 @@ def list_owned(
             resources,
             context,
             after,
-            lambda one: len(grants.list_grants(resources, context, one.id)),
+            lambda one: grants.count_recipients(resources, [one.id]).get(one.id, 0),
         ),
     )
 
@@ -89,7 +89,7 @@ def show_owned(
         title=dataset.name,
         dataset=dataset,
         levels=levels.list_levels(resources, context, dataset.id),
-        grants=grants.list_grants(resources, context, dataset.id),
+        recipients=grants.count_recipients(resources, [dataset.id]).get(dataset.id, 0),
         kinds=list(Kind),
     )
 

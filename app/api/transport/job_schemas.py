@@ -1,0 +1,118 @@
+"""The JSON form of jobs, and a job as server-sent events: one whenever something changed, and the last when it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+import anyio
+from fastapi import Request
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from app.api.transport.dependencies import key_of
+from app.api.transport.problems import Problem, kept_problem
+from app.errors import DomainError
+from app.job import JobState
+from app.service.authentication import authenticate
+from app.service.jobs.watching import Watched, show_job
+from app.service.resources import Resources
+
+
+class JobView(BaseModel):
+    """A job: where it stands, how far it is, and what came of it."""
+
+    id: str
+    kind: str
+    principal: str
+    subject: str = Field(description="What was asked for; once it is done, what it made.")
+    state: JobState
+    cancelling: bool = Field(description="It was cancelled and is about to end.")
+    step: str = Field(description="What is being done, in words.")
+    done: int = Field(ge=0, description="How much of `total` is done; it never goes back.")
+    total: int = Field(ge=0, description="Zero until the work has said how much there is to do.")
+    remaining_seconds: float | None = Field(description="An estimate, where there can be one.")
+    attempts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    result: str | None = Field(description="Where the answer is, once the job is done.")
+    problem: Problem | None = Field(description="Why the job failed.")
+
+    @classmethod
+    def of(cls, watched: Watched) -> JobView:
+        job, outcome = watched.job, watched.outcome
+        done = job.state is JobState.DONE
+        answered = done and "file" in (outcome.get("value") or {})
+        return cls(
+            id=job.id,
+            kind=job.kind,
+            principal=job.principal or "",
+            subject=(outcome.get("subject") if done else None) or job.subject,
+            state=job.state,
+            cancelling=job.cancel_asked and not job.state.ended,
+            step=job.step,
+            done=job.done,
+            total=job.total,
+            remaining_seconds=watched.remaining_seconds,
+            attempts=job.attempts,
+            created_at=job.created_at,
+            started_at=job.started_at,
+            finished_at=job.finished_at,
+            result=f"/v1/jobs/{job.id}/result" if answered else None,
+            problem=(
+                kept_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
+            ),
+        )
+
+
+class JobList(BaseModel):
+    """A page of jobs, the newest first."""
+
+    jobs: list[JobView]
+    next_cursor: str | None
+
+
+class TakenBack(BaseModel):
+    """A request that was taken back."""
+
+    job: JobView | None = Field(
+        description="What it had become, cancelled; null where nothing was kept of it, nor will be."
+    )
+
+
+LOOK_SECONDS = 0.5
+SILENT_SECONDS = 15.0
+"""After so long without news a comment is sent: proxies close what says nothing."""
+
+
+async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
+    """Events until the job has ended, the client is gone, its key revoked, or the service stops."""
+    resources: Resources = request.app.state.resources
+    shutdown = request.app.state.shutdown
+
+    def look() -> Watched | None:
+        try:
+            principal = authenticate(resources, key_of(request), "-")
+            if principal != request.state.context.principal:
+                return None
+            return show_job(resources, request.state.context, first.job.id)
+        except DomainError:
+            return None
+
+    seen: Watched | None = first
+    said, said_at = b"", 0.0
+    while seen is not None:
+        view = JobView.of(seen).model_dump_json().encode()
+        ended = seen.job.state.ended
+        if view != said or ended:
+            yield b"event: %s\ndata: %s\n\n" % (b"end" if ended else b"progress", view)
+            said, said_at = view, time.monotonic()
+        elif time.monotonic() - said_at > SILENT_SECONDS:
+            yield b": still there\n\n"
+            said_at = time.monotonic()
+        if ended or shutdown.begun or await request.is_disconnected():
+            return
+        await anyio.sleep(LOOK_SECONDS)
+        seen = await run_in_threadpool(look)
