@@ -1,4 +1,4 @@
-"""Backup: all tables and blobs of one moment in a folder, while the service runs.
+"""A backup: all tables and all blobs as of one moment, in a folder, while the service runs.
 
 The tables are read in one view of the database. Blobs never change once they are written, so those
 which the tables refer to can be copied afterwards. Where one was removed meanwhile, the tables are
@@ -27,13 +27,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, select
 
 from app.errors import CannotStart
+from app.job import JobState
 from app.service.jobs.retention import answer_file, jobs_with_files, request_file
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation, tables
 from app.store.database.datasets import datasets
 from app.store.database.engine import snapshot
-from app.store.database.jobs import JobState
 from app.store.database.migrations import current_revision
 
 

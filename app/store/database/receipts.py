@@ -1,4 +1,4 @@
-"""Idempotency receipts: a write with an Idempotency-Key happens once.
+"""Receipts of writes that carried an Idempotency-Key: such a write happens once.
 
 The receipt is inserted in the transaction of the write, so a second request with the same key
 either finds it or fails to commit. The answer is added afterwards, sealed, to be repeated.
@@ -6,28 +6,18 @@ either finds it or fails to commit. The answer is added afterwards, sealed, to b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
+from app.model import Receipt
 from app.store.database import tables
 
 
-@dataclass(frozen=True)
-class IdempotencyReceipt:
-    """That a write was done, for which request, and what was answered (if that is known)."""
-
-    fingerprint: str
-    subject: str
-    status: int | None
-    answer: bytes | None
-
-
-def find(connection: Connection, principal: str, key: str) -> IdempotencyReceipt | None:
+def find(connection: Connection, principal: str, key: str) -> Receipt | None:
     """The receipt for a principal's key, if the write was done."""
     row = connection.execute(select(tables.receipts).where(*_is(principal, key))).one_or_none()
-    return IdempotencyReceipt(row.fingerprint, row.subject, row.status, row.answer) if row else None
+    return Receipt(row.fingerprint, row.subject, row.status, row.answer) if row else None
 
 
 def add(
