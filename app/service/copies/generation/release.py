@@ -215,7 +215,7 @@ class Release:
         return made
 
     def _originals(self, piece: RowGroupRange) -> pa.RecordBatch:
-        names = tuple(self.recipe.read)
+        names = tuple(self.recipe.schema.names)
         if piece.whole:
             return self._read(piece, names)
         # The rest of a row group that is handed out in several batches will be wanted soon, most
@@ -292,7 +292,6 @@ def open_release(
             batches_of_rows=rows,
             retired=np.array(retired, np.int64),
             recipe=copy_recipe(
-                dataset,
                 columns,
                 chain,
                 entry,

@@ -51,7 +51,6 @@ class Opened:
     def recipe(self, part: ProtectedPart) -> CopyRecipe:
         release = self.release
         return copy_recipe(
-            release.dataset,
             release.columns,
             self.chain,
             release.entry,
