@@ -7,9 +7,13 @@ field ever holds a data value, a key or a covariance: names, row numbers, counts
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-Field = str | int | float | bool | None | list[str] | list[int]
+Parameters = Mapping[str, Any]
+"""Parameters of the same request by name: a list is repeated, `columns` maps names to overrides."""
+
+Field = str | int | float | bool | None | list[str] | list[int] | Parameters | Sequence[Parameters]
 
 
 class CannotStart(Exception):
@@ -45,12 +49,58 @@ class InvalidParameter(DomainError):
     remedy = "The detail names the parameter and the values it may have."
 
 
+MOST_PROBLEMS = 100
+
+
 class InvalidTable(DomainError):
     """The table itself is malformed, or not of the shape that the method needs."""
 
     slug = "invalid-table"
     title = "Invalid table"
-    remedy = "The detail names the column and, where it can, the row. Nothing was stored."
+    remedy = (
+        "Each of `problems` names the column and, where it can, the row; `parameters` are what to say beside the"
+        " same table, where that helps, and `choices` where you must choose. Nothing was stored."
+    )
+
+    def __init__(self, detail: str, **fields: Field) -> None:
+        plausible = fields.get("plausible")
+        if isinstance(plausible, list):
+            fields.setdefault("choices", [{str(fields["parameter"]): one} for one in plausible])
+        super().__init__(detail, **fields)
+        self.fields.setdefault("problems", [{"detail": self.detail, **self.fields}])
+
+
+def raise_problems(found: Iterable[DomainError]) -> None:
+    """Raise all problems of one table as one error; `parameters` has what settles each that one answer settles."""
+    problems = list(found)
+    if len(problems) <= 1:
+        for only in problems:
+            raise only
+        return
+    listed: list[Parameters] = [
+        {"detail": one.detail, **{k: v for k, v in one.fields.items() if k != "problems"}}
+        for one in problems[:MOST_PROBLEMS]
+    ]
+    raise InvalidTable(
+        f"The table has {len(problems)} problems, listed in `problems`. The first: {problems[0].detail}",
+        problems=listed,
+        parameters=_merged(one.get("parameters", {}) for one in listed) or None,
+        **{name: problems[0].fields.get(name) for name in ("column", "row")},
+    )
+
+
+def _merged(remedies: Iterable[Parameters]) -> dict[str, Any]:
+    """One set of parameters: lists are joined, and so are columns."""
+    merged: dict[str, Any] = {}
+    for parameters in remedies:
+        for name, value in parameters.items():
+            if isinstance(value, list):
+                merged[name] = list(dict.fromkeys([*merged.get(name, []), *value]))
+            elif isinstance(value, dict):
+                merged[name] = {**merged.get(name, {}), **value}
+            else:
+                merged[name] = value
+    return merged
 
 
 class NotFound(DomainError):

@@ -37,26 +37,27 @@ from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
-from app.api.jobs.async_worker import request_kind
 from app.api.serving.load_shedding import LoadSheddingMiddleware
-from app.api.serving.metrics import Metrics
 from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import catalogue, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
-from app.api.transport import answers, document, problems
+from app.api.transport import problems
 from app.api.transport.access_log import Observing
-from app.api.transport.downloads import Ranges
+from app.api.transport.endpoints import answers, document
+from app.api.transport.endpoints.downloads import Ranges
+from app.api.transport.incoming.async_worker import request_kind
 from app.api.transport.incoming.body_spool import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
-from app.api.transport.incoming.request_body import SlowClientMiddleware
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
+from app.api.transport.metrics import Metrics
+from app.api.transport.request_body import SlowClientMiddleware
 from app.errors import ClusterUnavailable
-from app.portal import answers as portal_answers
-from app.portal import rooms
-from app.portal.workbench import working as workbench
+from app.portal import middleware as portal_middleware
+from app.portal import routes as portal_routes
+from app.portal.workbench.job import WORKBENCH_JOB
 from app.service.attacks import audit
 from app.service.attacks.findings import Audit, ReconstructionReport
 from app.service.copies.compilation import compile_ahead, compile_now
@@ -68,7 +69,8 @@ from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.runner import Runner
 from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
-from app.service.resources import Outside, Resources
+from app.service.resources import MailServer, Outside, Resources
+from app.service.sharing import email_notifications
 from app.service.sharing.dataspace import callbacks, transfer_jobs
 from app.service.sharing.dataspace.notifications import call_back_after_change
 from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
@@ -157,13 +159,15 @@ ROUTERS = (
 )
 
 JOBS: dict[str, JobType] = {
-    outbox.SEND: outbox.job_type(notifications.FORMAT, callbacks.FORMAT),
+    outbox.SEND: outbox.job_type(
+        notifications.FORMAT, callbacks.FORMAT, email_notifications.FORMAT
+    ),
     plans.PLAN: plans.PLAN_JOB,
     plans.DELIVER: agreed_deliveries.DELIVERY_JOB,
     plans.ROUND: plans.ROUND_JOB,
     TRANSFER_JOB_KIND: transfer_jobs.TRANSFER_JOB,
     audit.AUDIT: audit.AUDITING,
-    WORKBENCH: workbench.WORKING,
+    WORKBENCH: WORKBENCH_JOB,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
@@ -175,6 +179,7 @@ SUBSCRIBERS: Subscribers = {
         plans.plan_after_change,
         revoke_after_change,
         notifications.notify_of_change,
+        email_notifications.email_after_change,
         call_back_after_change,
     ),
     AgreementExpiring: (notifications.notify_of_end,),
@@ -233,7 +238,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(LoadSheddingMiddleware)
     app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
     app.add_middleware(
-        Observing, metrics=app.state.metrics, shown={portal_answers.PREFIX: portal_answers.shown}
+        Observing,
+        metrics=app.state.metrics,
+        shown={portal_middleware.PREFIX: portal_middleware.shown},
     )
     return app
 
@@ -286,7 +293,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
     for router in ROUTERS:
         whole.include_router(router)
     pages.install(whole)
-    rooms.install(whole)
+    portal_routes.install(whole)
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in whole.routes:
         route.matches(dict(nowhere))
@@ -337,7 +344,10 @@ def open_resources(settings: Settings) -> Resources:
         summaries=HotBlocks(SUMMARY_BYTES),
         downloads=Downloads(settings.limits.download_bytes),
         outside=Outside(
-            settings.webhook_networks, settings.delivery_targets, settings.participant_id
+            settings.webhook_networks,
+            settings.delivery_targets,
+            settings.participant_id,
+            _mail_server(settings),
         ),
         limits=settings.limits,
         spool_dir=spool_dir,
@@ -357,6 +367,13 @@ def _identity_provider(settings: Settings) -> IdentityProvider | None:
         settings.oidc_role_claim,
         settings.oidc_roles,
     )
+
+
+def _mail_server(settings: Settings) -> MailServer | None:
+    """The mail server, where one is configured."""
+    if settings.smtp_url is None or settings.mail_from is None:
+        return None
+    return MailServer(settings.smtp_url, settings.mail_from, settings.public_url)
 
 
 def _checked_vault(settings: Settings, engine: Engine, place: Place) -> Vault:

@@ -30,11 +30,25 @@ class Kind(StrEnum):
         return self in (Kind.NUMERIC, Kind.DATE)
 
 
+class Scale(StrEnum):
+    """What a column is measured, perturbed and attacked on (app/numerics/copies/scales.py)."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
 class Storage(StrEnum):
     """How a column's values are kept: every number is a double, everything else is text."""
 
     NUMBER = "number"
     TEXT = "text"
+
+
+class Protection(StrEnum):
+    """What the noise of a data set follows from: its rows, or the owner's declaration alone (docs/formal.md)."""
+
+    MEASURED = "measured"
+    FORMAL = "formal"
 
 
 @dataclass(frozen=True)
@@ -46,9 +60,15 @@ class Column:
         missing  how many cells are missing
         integer  whether every value so far is an integer; to a recipient both are None, since they tell
                  of rows that no copy has
-        round_to_integer, lower, upper  what a release enforces, only where the owner asked
+        round_to_integer, lower, upper  what a release enforces, only where the owner asked; under formal
+                 protection the bounds are declared, and rows are held to them before noise is added
         unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
                  where nobody knows
+        categories  the declared values of a categorical column, or the one of a public constant
+        other    that of them which values outside the list become
+        missing_as  that of them which missing cells become; None for `other`
+        weight   w, of the noise variance w·(upper - lower)²·v under formal protection
+        scale_unit  of its log scale, which is linear below it; None on the linear scale
     """
 
     name: str
@@ -61,6 +81,15 @@ class Column:
     lower: float | None = None
     upper: float | None = None
     unit: str | None = None
+    categories: tuple[str, ...] | None = None
+    other: str | None = None
+    missing_as: str | None = None
+    weight: float = 1.0
+    scale_unit: float | None = None
+
+    @property
+    def scale(self) -> Scale:
+        return Scale.LINEAR if self.scale_unit is None else Scale.LOG
 
 
 @dataclass(frozen=True)
@@ -69,6 +98,7 @@ class ColumnOverrides:
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set
+        scale_unit    of the log scale, 1 where it is not said
     """
 
     kind: Kind | None = None
@@ -76,6 +106,12 @@ class ColumnOverrides:
     lower: float | None = None
     upper: float | None = None
     storage: Storage | None = None
+    categories: tuple[str, ...] | None = None
+    other: str | None = None
+    missing_as: str | None = None
+    weight: float | None = None
+    scale: Scale | None = None
+    scale_unit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +172,9 @@ class Dataset:
         pending_rows    appended rows that have not yet formed a part
         publish_noise   whether who may have a copy may have its noise law
         part_rows       rows that the owner wants a part to have at least, 0 for no wish
+        protection      what its noise follows from
+        least_variance  no copy has less noise; None without such a cap (formal protection)
+        person_rows     rows that one key has at most (formal protection)
     """
 
     id: str
@@ -154,6 +193,14 @@ class Dataset:
     pending_rows: int = 0
     part_rows: int = 0
     publish_noise: bool = True
+    protection: Protection = Protection.MEASURED
+    least_variance: float | None = None
+    person_rows: int = 1
+
+    @property
+    def formal(self) -> bool:
+        """Whether its noise follows from the owner's declaration alone."""
+        return self.protection is Protection.FORMAL
 
     @property
     def released_rows(self) -> int:
@@ -169,13 +216,15 @@ class Dataset:
 class Level:
     """A name for a noise variance v; privacy is e = v/(1+v) [li2012, eq. 9].
 
-    `offered` says whether those who find the data set may ask for it.
+    `offered` says whether those who find the data set may ask for it. `delta` is that of its (ε, δ) under
+    formal protection.
     """
 
     name: str
     noise_variance: float
     issued: bool = False
     offered: bool = False
+    delta: float | None = None
 
     @property
     def privacy(self) -> float:
@@ -213,7 +262,7 @@ class Copy:
     where:
         rows     how many rows a download has now
         columns  those that leave, in the data set's order
-        grid     column with noise → e: its released numbers are multiples of 2^e
+        grid     column with noise → e: on the column's scale its numbers are multiples of 2^e
         records  columns whose values are kept or replaced by those of donors
         levels   the owner's names for this variance that this principal may know
         applied_variance  a(v) of the level in the first part; None where the owner withholds the noise law
@@ -279,6 +328,8 @@ class PrincipalRecord:
     revoked_at: datetime | None
     keys: tuple[str, ...]
     participant_id: str | None = None
+    proposed_participant_id: str | None = None
+    email: str | None = None
 
 
 @dataclass(frozen=True)
@@ -288,6 +339,7 @@ class Session:
     where:
         key      the public id of the key that it was begun with, None for other ways in
         ends_at  when it ends unless it is used before; each use moves that on
+        since    when the principal was last here before this session
     """
 
     id: str
@@ -297,6 +349,7 @@ class Session:
     begun_at: datetime
     seen_at: datetime
     ends_at: datetime
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ SECRETS = (
     "OIDC_CLIENT_SECRET",
     "DATABASE_URL",
     "REDIS_URL",
+    "SMTP_URL",
 )
 """What may be read from a file: the value, or a part of it, lets somebody in."""
 
@@ -156,6 +157,13 @@ def _web_url(text: str) -> str:
     return text
 
 
+def _smtp_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        raise ValueError("must look like smtp://host:587 or smtps://user:password@host")
+    return text
+
+
 def _roles(text: str) -> dict[str, Role]:
     roles: dict[str, Role] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
@@ -247,6 +255,8 @@ class Settings(BaseSettings):
     )
     signed_urls: Literal["service", "store"] | None = None
 
+    smtp_url: Annotated[str, AfterValidator(_smtp_url)] | None = None
+    mail_from: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254)] | None = None
     public_url: Annotated[str, AfterValidator(_web_url)] | None = None
     participant_id: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     oidc_issuer: Annotated[str, AfterValidator(_web_url)] | None = None
@@ -268,6 +278,12 @@ class Settings(BaseSettings):
         missing = [PREFIX + name for name, value in said.items() if not value]
         if 0 < len(missing) < len(said):
             raise ValueError(f"is needed too, or none of the others: {', '.join(missing)}")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_mail(self) -> Settings:
+        if (self.smtp_url is None) != (self.mail_from is None):
+            raise ValueError(f"is incomplete: set {PREFIX}SMTP_URL and {PREFIX}MAIL_FROM together")
         return self
 
     @property
@@ -373,7 +389,8 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         first = wrong.errors(include_input=False, include_context=False)[0]
         reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
         # What is wrong with several together is said of the provider's settings as a whole.
-        name = str(first["loc"][0]).upper() if first["loc"] else "OIDC_…"
+        together = "SMTP_URL" if "SMTP_URL" in reason else "OIDC_…"
+        name = str(first["loc"][0]).upper() if first["loc"] else together
         raise WrongSetting(f"{PREFIX}{name} {reason}.") from None
     if settings.workers > 1 and settings.embedded:
         raise WrongSetting(

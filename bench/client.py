@@ -24,7 +24,7 @@ import cornerwave
 from bench.measure import Measured, Ratio, record
 from bench.service import ADMIN_KEY, peak_bytes, serve
 from bench.service import HEADERS as ADMIN
-from cornerwave.wire.progress import silent
+from cornerwave.transport.progress import silent
 
 ROWS, COLUMNS, BATCH_ROWS = 10_000_000, 10, 65_536
 UPLOADS, REPEATS = 3, 3

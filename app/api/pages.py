@@ -136,6 +136,14 @@ def show_problem(slug: str) -> HTMLResponse:
     )
 
 
+@router.get("/guides")
+def list_guides() -> HTMLResponse:
+    """Every guide, with a link to its page."""
+    names = list(guides())
+    text = "\n".join(["# Guides", *(f"- [{name}](/guides/{name})" for name in names)])
+    return page("guide.html", title="Guides", guides=names, text=_html(text))
+
+
 @router.get("/guides/{name}")
 def show_guide(name: str) -> HTMLResponse:
     """A guide of the documentation."""

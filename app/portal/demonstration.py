@@ -11,12 +11,12 @@ from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.numerics.arrays import FloatArray
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.demonstration import setup
 from app.service.demonstration.pooled_copies import PoolingResult, RemainingShares, pool_copies
 
-router = APIRouter(prefix="/portal/demonstration", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/demonstration", route_class=PortalRoute, include_in_schema=False)
 
 SHOWN_COLUMN = "income"
 POINTS = 500

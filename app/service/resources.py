@@ -25,9 +25,24 @@ from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.history_chain import Chain
+    from app.service.copies.history.chain import Chain
     from app.service.distributions.copy_summary import CopySummary
     from app.service.jobs.job_types import Jobs
+
+
+@dataclass(frozen=True, repr=False)
+class MailServer:
+    """SMTP server of the operator.
+
+    where:
+        url         smtp:// or smtps://, perhaps with a user and a password
+        sender      address that messages come from
+        portal_url  what links in messages begin with
+    """
+
+    url: str
+    sender: str
+    portal_url: str | None
 
 
 @dataclass(frozen=True)
@@ -38,11 +53,13 @@ class Outside:
         webhook_networks  networks that webhooks may reach although they are not public
         targets           name → folder or bucket that agreed copies may be pushed to
         participant_id    who we are in a data space; None for a name of our own
+        mail              None where no e-mail is sent
     """
 
     webhook_networks: tuple[str, ...] = ()
     targets: Mapping[str, str] = field(default_factory=dict)
     participant_id: str | None = None
+    mail: MailServer | None = None
 
 
 class EventCount:

@@ -11,13 +11,13 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidParameter
-from app.model import Column, ColumnOverrides, Kind, Storage
+from app.model import Column, ColumnOverrides, Kind, Scale, Storage
 from app.tables.detection.personal import (
     FEWEST,
     TIMES_NOTE,
@@ -234,15 +234,24 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             f"Column {name!r} holds text and cannot be {kind.value}.", column=name
         )
     if kind is not Kind.NUMERIC:
-        column = replace(column, round_to_integer=False, lower=None, upper=None)
+        column = replace(column, round_to_integer=False, scale_unit=None)
+    if not kind.noised:
+        column = replace(column, lower=None, upper=None, weight=1.0)
+    if kind not in (Kind.CATEGORICAL, Kind.PASSTHROUGH):
+        column = replace(column, categories=None, other=None, missing_as=None)
     rounded = _chosen(overrides.round_to_integer, column.round_to_integer)
     lower = _bound(overrides.lower, column.lower, -math.inf)
     upper = _bound(overrides.upper, column.upper, math.inf)
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     bounds = [bound for bound in (lower, upper) if bound is not None]
-    if (rounded or bounds) and kind is not Kind.NUMERIC:
+    scale_unit = _scale_unit(column, overrides)
+    if (rounded and kind is not Kind.NUMERIC) or (bounds and not kind.noised):
         wrong = f"Column {name!r} is not numeric: it has no bounds and is not rounded"
+    elif scale_unit is not None and kind is not Kind.NUMERIC:
+        wrong = f"Column {name!r} is not numeric and has no log scale."
+    elif scale_unit is not None and not 0 < scale_unit < math.inf:
+        wrong = f"The unit of the log scale of column {name!r} must be a positive, finite number."
     elif not all(map(math.isfinite, bounds)):
         wrong = (
             f"The bounds of column {name!r} must be finite numbers; leave out the one that is not"
@@ -261,7 +270,47 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             round_to_integer=rounded,
             lower=lower,
             upper=upper,
+            **_declared(name, kind, column, overrides),
+            scale_unit=scale_unit,
         )
+    raise InvalidParameter(wrong, column=name)
+
+
+def _scale_unit(column: Column, overrides: ColumnOverrides) -> float | None:
+    """The unit of its log scale; None on the linear scale."""
+    scale = _chosen(overrides.scale, column.scale)
+    if overrides.scale is None and overrides.scale_unit is not None:
+        scale = Scale.LOG
+    if scale is Scale.LINEAR:
+        return None
+    return _chosen(overrides.scale_unit, _chosen(column.scale_unit, 1.0))
+
+
+def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides) -> dict[str, Any]:
+    """What is declared of a column's values and weight, checked."""
+    categories = _chosen(overrides.categories, column.categories)
+    other = _chosen(overrides.other, column.other)
+    missing_as = _chosen(overrides.missing_as, column.missing_as)
+    weight = _chosen(overrides.weight, column.weight)
+    if categories is not None and kind not in (Kind.CATEGORICAL, Kind.PASSTHROUGH):
+        wrong = f"Column {name!r} is {kind.value} and has no list of values; say its kind, too"
+    elif weight != 1.0 and not kind.noised:
+        wrong = f"Column {name!r} has no noise, so it has no weight"
+    elif not 0 < weight < math.inf:
+        wrong = f"The weight of column {name!r} must be positive and finite"
+    elif categories is not None and not categories:
+        wrong = f"The list of values of column {name!r} is empty"
+    elif categories is not None and len(set(categories)) < len(categories):
+        wrong = f"A value stands twice in the list of column {name!r}"
+    elif not {other, missing_as} - {None} <= set(categories or ()):
+        wrong = f"`other` and `missing_as` of column {name!r} must be in its list of values"
+    else:
+        return {
+            "categories": categories,
+            "other": other,
+            "missing_as": missing_as,
+            "weight": weight,
+        }
     raise InvalidParameter(wrong, column=name)
 
 

@@ -112,7 +112,10 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("participant_id", sa.String(length=500), nullable=True),
+        sa.Column("proposed_participant_id", sa.String(length=500), nullable=True),
         sa.Column("created_by", sa.String(length=40), nullable=True),
+        sa.Column("email", sa.String(length=254), nullable=True),
+        sa.Column("visited_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_principals")),
         sa.UniqueConstraint("name", name=op.f("uq_principals_name")),
     )
@@ -321,6 +324,9 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("missing_tokens", sa.JSON(), nullable=True),
         sa.Column("part_rows", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("publish_noise", sa.Boolean(), server_default=sa.true(), nullable=False),
+        sa.Column("protection", sa.String(length=20), server_default="measured", nullable=False),
+        sa.Column("least_variance", sa.Float(precision=53), nullable=True),
+        sa.Column("person_rows", sa.BigInteger(), server_default="1", nullable=False),
         sa.ForeignKeyConstraint(["owner"], ["principals.id"], name=op.f("fk_datasets_owner")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_datasets")),
         sa.UniqueConstraint("owner", "name", name=op.f("uq_datasets_owner_name")),
@@ -441,6 +447,11 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("lower", sa.Float(precision=53), nullable=True),
         sa.Column("upper", sa.Float(precision=53), nullable=True),
         sa.Column("unit", sa.String(length=20), nullable=True),
+        sa.Column("categories", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("other", sa.Text(), nullable=True),
+        sa.Column("missing_as", sa.Text(), nullable=True),
+        sa.Column("weight", sa.Float(precision=53), server_default="1", nullable=False),
+        sa.Column("scale_unit", sa.Float(precision=53), nullable=True),
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_columns_dataset"), ondelete="CASCADE"
         ),
@@ -533,6 +544,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("noise_variance", sa.Float(precision=53), nullable=False),
         sa.Column("issued_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("offered", sa.Boolean(), server_default=sa.false(), nullable=False),
+        sa.Column("delta", sa.Float(precision=53), nullable=True),
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_levels_dataset"), ondelete="CASCADE"
         ),
@@ -643,6 +655,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("key", sa.String(length=40), nullable=True),
         sa.Column("browser", sa.String(length=80), nullable=False),
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=True),
         sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ends_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(

@@ -1,4 +1,4 @@
-"""The rooms of auditors and administrators in a browser."""
+"""The pages of auditors and administrators in a browser."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ def test_the_keyboard_reaches_the_content_and_the_menu(visit: Visit) -> None:
     visitor.page.keyboard.press("Enter")
     visitor.page.get_by_role("link", name="Settings").last.wait_for(state="visible")
     visitor.page.keyboard.press("Escape")
-    assert not visitor.page.locator("#rooms").is_visible()
+    assert not visitor.page.locator("#menu").is_visible()

@@ -12,7 +12,7 @@ import pytest
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, expect
 
-from app.portal.rooms import ROUTERS
+from app.portal.routes import ROUTERS
 from tests.browser.conftest import LOOKS, Look, Visitor, visitor_of
 from tests.browser.everything import UNFILLED, Everything, demonstrated, dropped, filled, settled
 from tests.browser.keyboard import Keyboard

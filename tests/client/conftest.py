@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cornerwave
-from cornerwave.wire.progress import silent
+from cornerwave.transport.progress import silent
 from tests.e2e.serving import ADMIN_KEY, serving
 
 HASTY = cornerwave.Retries(first_pause_seconds=0.01)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import cornerwave
-from cornerwave.wire.progress import silent
+from cornerwave.transport.progress import silent
 from tests.client.people_table import people, people_batches
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import cornerwave
-from cornerwave.wire.progress import silent
-from tests.client.commanding import cornerwave_command
+from cornerwave.transport.progress import silent
+from tests.client.commands import cornerwave_command
 from tests.client.people_table import people
 
 NOWHERE = "https://127.0.0.1:1/told"

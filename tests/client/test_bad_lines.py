@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import cornerwave
-from cornerwave.wire.downloads import FileSink
-from cornerwave.wire.progress import silent
+from cornerwave.transport.downloads import FileSink
+from cornerwave.transport.progress import silent
 from tests.client.people_table import people, people_batches
 from tests.client.proxy import answer, between
 

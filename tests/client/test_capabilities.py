@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import cornerwave
-from cornerwave.wire.progress import silent
+from cornerwave.transport.progress import silent
 from tests.client.people_table import people
 
 

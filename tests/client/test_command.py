@@ -12,7 +12,7 @@ import pytest
 
 import cornerwave
 from cornerwave.command.application import app
-from tests.client.commanding import cornerwave_command
+from tests.client.commands import cornerwave_command
 from tests.client.people_table import people
 
 
@@ -213,10 +213,10 @@ def test_a_messy_file_is_read_as_said_by_every_command(config: Path, tmp_path: P
     target = str(tmp_path / "made.parquet")
     refused = cornerwave_command(config, "synthesise", str(messy), "-o", target)
     assert (refused.returncode, "missing=k.A." in refused.stderr) == (1, True), refused.stderr
-    reading = ("--missing", "k.A.", "--decimal", "comma", "--encoding", "windows-1252")
-    said(config, "synthesise", str(messy), "-o", target, "--seed", "1", *reading)
+    read_options = ("--missing", "k.A.", "--decimal", "comma", "--encoding", "windows-1252")
+    said(config, "synthesise", str(messy), "-o", target, "--seed", "1", *read_options)
     assert pq.read_table(target).column_names == ["Größe", "Lohn", "Stadt"]
-    assert said(config, "register", str(messy), *reading)["rows"] == 500
+    assert said(config, "register", str(messy), *read_options)["rows"] == 500
 
 
 def test_a_place_that_cannot_be_written_is_said_before_the_work(

@@ -14,9 +14,9 @@ import cornerwave
 from app.tables.media import CONTENT_TYPES
 from cornerwave.copies import Copy
 from cornerwave.datasets import Dataset
+from cornerwave.transport.calls import Answer, Call
+from cornerwave.transport.drivers import Driver
 from cornerwave.values import CopyInfo, DatasetInfo
-from cornerwave.wire.calls import Answer, Call
-from cornerwave.wire.driving import Driver
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = json.loads((ROOT / "openapi" / "openapi.json").read_text(encoding="utf-8"))
@@ -49,7 +49,9 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
         allow_versions=True,
         allow_overlap=True,
         dry_run=True,
-        reading=cornerwave.Reading(",", "point", "utf-8", "present", ["-"], "s", "day_first"),
+        read_options=cornerwave.ReadOptions(
+            ",", "point", "utf-8", "present", ["-"], "s", "day_first"
+        ),
     ),
     "list_datasets": lambda cw, _d, _c: cw.datasets(),
     "show_dataset": lambda _cw, d, _c: d.refresh(),
@@ -161,7 +163,7 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
     "list_jobs": lambda cw, _d, _c: cw.jobs(state="done"),
     "show_job": lambda cw, _d, _c: cw.job("j"),
     "read_result": lambda cw, _d, _c: cw.result("j"),
-    "trace_table": lambda _cw, d, _c: d.trace(CSV, reading=cornerwave.Reading(",")),
+    "trace_table": lambda _cw, d, _c: d.trace(CSV, read_options=cornerwave.ReadOptions(",")),
     "add_webhook": lambda cw, _d, _c: cw.add_webhook("https://a.example", events=["copy.ready"]),
     "list_webhooks": lambda cw, _d, _c: cw.webhooks(),
     "remove_webhook": lambda cw, _d, _c: cw.remove_webhook("w"),

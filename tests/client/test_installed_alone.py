@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.commanding import environment
+from tests.client.commands import environment
 from tests.client.people_table import people
 
 PROGRAM = """

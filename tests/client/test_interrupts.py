@@ -14,9 +14,9 @@ import pytest
 
 import cornerwave
 from cornerwave.jobs import awaited
-from cornerwave.wire.calls import Answer, Call
-from cornerwave.wire.driving import Driver
-from tests.client.commanding import environment
+from cornerwave.transport.calls import Answer, Call
+from cornerwave.transport.drivers import Driver
+from tests.client.commands import environment
 from tests.client.people_table import people
 from tests.client.proxy import between
 from tests.e2e.serving import ADMIN_KEY, serving

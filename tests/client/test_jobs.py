@@ -22,10 +22,10 @@ import pytest
 import cornerwave
 from cornerwave.datasets import AS_FOUND, registered
 from cornerwave.jobs import Job, awaited
-from cornerwave.wire.calls import Answer, Call
-from cornerwave.wire.driving import Driver
-from cornerwave.wire.progress import Silence, Standing, TellStanding, silent
-from tests.client.commanding import environment
+from cornerwave.transport.calls import Answer, Call
+from cornerwave.transport.drivers import Driver
+from cornerwave.transport.progress import Silence, Standing, TellStanding, silent
+from tests.client.commands import environment
 from tests.client.conftest import HASTY
 from tests.client.people_table import people
 from tests.client.proxy import between
@@ -64,7 +64,7 @@ def test_a_method_is_a_job_that_tells_how_far_it_is(
         shares = [one.done / one.total for one in heard.standings if one.total]
         assert shares == sorted(shares)
         again = owner.result(job.id)
-        assert isinstance(again, cornerwave.HeldTable)
+        assert isinstance(again, cornerwave.TableFile)
         pd.testing.assert_frame_equal(again.to_pandas(), made.to_pandas())
 
         dataset = owner.register(frame, name="watched", as_job=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import cornerwave
-from cornerwave.command.speaking import exit_code
+from cornerwave.command.output import exit_code
 from cornerwave.problems import UnlikeService, problem_of
+from cornerwave.transport.calls import Call
+from cornerwave.transport.progress import silent
+from cornerwave.transport.service_identity import check_head
 from cornerwave.values import Level, Principal, Report, load
-from cornerwave.wire.calls import Call
-from cornerwave.wire.progress import silent
-from cornerwave.wire.recognising import check_head
-from tests.client.commanding import cornerwave_command
+from tests.client.commands import cornerwave_command
 from tests.client.strangers import stranger
 
 KEY = "a-key-that-no-stranger-should-be-sent"

@@ -1,4 +1,4 @@
-"""The rooms of auditors and administrators, without a browser."""
+"""The pages of auditors and administrators, without a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.store.database.engine import open_engine
 from tests.api.conftest import ADMIN_KEY, MASTER_KEY, Service
 from tests.portal.test_sessions import OWN, signed_in, token_of
 
-ADMIN_ROOMS = (
+ADMIN_ADDRESSES = (
     "/portal/log",
     "/portal/audits",
     "/portal/principals",
@@ -30,22 +30,22 @@ def made(service: Service, name: str, role: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("role", "open_rooms"),
+    ("role", "open_addresses"),
     [
-        ("admin", ADMIN_ROOMS),
-        ("auditor", ADMIN_ROOMS),
+        ("admin", ADMIN_ADDRESSES),
+        ("auditor", ADMIN_ADDRESSES),
         ("owner", ("/portal/principals",)),
         ("recipient", ()),
     ],
 )
-def test_a_room_is_open_to_those_whom_it_is_for_and_only_they_see_its_door(
-    role: str, open_rooms: tuple[str, ...], service: Service
+def test_a_page_is_open_to_its_roles_alone_and_so_is_its_menu_item(
+    role: str, open_addresses: tuple[str, ...], service: Service
 ) -> None:
     client = signed_in(service, made(service, "someone", role)["key"])
     start = client.get("/portal").text
-    for room in ADMIN_ROOMS:
-        assert client.get(room).status_code == (200 if room in open_rooms else 403)
-        assert (f'href="{room}"' in start) == (room in open_rooms)
+    for address in ADMIN_ADDRESSES:
+        assert client.get(address).status_code == (200 if address in open_addresses else 403)
+        assert (f'href="{address}"' in start) == (address in open_addresses)
 
 
 def test_no_secret_is_among_the_settings(service: Service) -> None:

@@ -244,11 +244,11 @@ def test_a_request_for_a_data_set_that_is_gone_can_still_be_looked_at_and_declin
     office.post(f"{at}/description", data={"listed": "true"}, headers=sending(office))
     terms = {"items": [{"dataset": dataset, "level": "open"}], "purpose": "rents"}
     asked = service.client(analyst["key"]).post("/v1/agreements", json=terms).json()["id"]
-    assert "Offer something else" in office.get(f"/portal/agreements/{asked}").text
+    assert "Offer other terms" in office.get(f"/portal/agreements/{asked}").text
     office.post(f"{at}/remove", headers=sending(office))
     left = office.get(f"/portal/agreements/{asked}")
     assert left.status_code == 200
-    assert "Offer something else" not in left.text
+    assert "Offer other terms" not in left.text
     assert "Decline" in left.text
 
 

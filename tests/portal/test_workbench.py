@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
-from app.portal.workbench.bench import TOOLS
+from app.portal.workbench.tools import TOOLS
 from app.service.jobs.runner import Runner
 from tests.api.conftest import Service
 from tests.portal.test_sessions import OWN, signed_in, token_of

@@ -76,7 +76,7 @@ def test_one_long_text_in_many_rows_is_too_large_in_little_memory(
     before = psutil.Process().memory_info().rss
     with pytest.raises(TooLarge) as refused:
         read(body, media_type, tmp_path)
-    assert refused.value.fields == {"column": "t", "limit_bytes": TEXT_BYTES}
+    assert {"column": "t", "limit_bytes": TEXT_BYTES}.items() <= refused.value.fields.items()
     assert psutil.Process().memory_info().rss - before < 64 * 2**20
 
 
@@ -96,7 +96,7 @@ def test_parquet_pages_that_unpack_to_much_are_refused_in_little_memory(tmp_path
     before = psutil.Process().memory_info().rss
     with pytest.raises(TooLarge) as refused:
         read(body, MediaType.PARQUET, tmp_path)
-    assert refused.value.fields == {"limit_ratio": 200}
+    assert {"limit_ratio": 200}.items() <= refused.value.fields.items()
     assert psutil.Process().memory_info().rss - before < 32 * 2**20
 
 
@@ -124,7 +124,7 @@ def test_no_wish_makes_a_column_of_what_is_neither_number_nor_text(
     body = BINARY[media_type](pa.table({"t": values}))
     with pytest.raises(InvalidTable) as refused:
         read(body, media_type, tmp_path, wished={"t": storage})
-    assert refused.value.fields == {"column": "t"}
+    assert {"column": "t"}.items() <= refused.value.fields.items()
 
 
 @pytest.mark.parametrize("media_type", BINARY)

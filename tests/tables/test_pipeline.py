@@ -191,7 +191,7 @@ def test_a_wish_for_numbers_is_granted_where_the_texts_are_numbers(
     table = pa.table({"n": ["1", "2", SECRET], "x": [1.0, 2.0, 3.0]})
     with pytest.raises(InvalidParameter) as refused:
         read(BODIES[media_type](table), media_type, tmp_path, wished=wished)
-    assert refused.value.fields == {"column": "n", "row": 3}
+    assert {"column": "n", "row": 3}.items() <= refused.value.fields.items()
     assert SECRET not in refused.value.detail
 
 
@@ -208,7 +208,7 @@ def test_a_whole_table_has_a_limit_of_rows(tmp_path: Path) -> None:
             Limits(stateless_rows=10),
             tmp_path,
         )
-    assert refused.value.fields == {"limit_rows": 10}
+    assert {"limit_rows": 10}.items() <= refused.value.fields.items()
 
 
 def test_memory_does_not_grow_with_the_csv(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_a_text_far_down_a_number_column_of_a_long_file_is_found(tmp_path: Path)
     ):
         for _ in stream.batches:
             pass
-    assert refused.value.fields == {"column": "b", "row": 4_000_001}
+    assert {"column": "b", "row": 4_000_001}.items() <= refused.value.fields.items()
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_body_that_unpacks_to_much_is_refused_early(tmp_path: Path) -> None:
     ):
         for _ in stream.batches:
             pass
-    assert refused.value.fields == {"limit_ratio": 200}
+    assert {"limit_ratio": 200}.items() <= refused.value.fields.items()
 
 
 @pytest.mark.parametrize("media_type", [MediaType.PARQUET, MediaType.ARROW])

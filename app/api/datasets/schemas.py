@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.api.transport.forms import DataForm, Form, View
-from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Protection, Scale, Storage
 from app.service.copies.advice import Advice
-from app.service.datasets.pending_rows import PendingRows
 from app.service.datasets.registration.report import ColumnReport, TableReport
+from app.service.datasets.rows.pending_rows import PendingRows
 from app.tables.stream import Decimal, Header
 
 AllowVersionsDep = Annotated[
@@ -31,6 +31,10 @@ AllowOverlapDep = Annotated[
 ]
 
 
+Bound = Annotated[float, Field(allow_inf_nan=False)] | date | None
+EPOCH = date(1970, 1, 1)
+
+
 class ColumnForm(Form):
     """What the owner says of a column."""
 
@@ -38,25 +42,67 @@ class ColumnForm(Form):
     round_to_integer: bool | None = Field(
         None, description="Release whole numbers (numeric columns)."
     )
-    lower: float | None = Field(
+    lower: Bound = Field(
         None,
-        description="Nothing below this leaves (numeric columns); null forgets a bound.",
-        allow_inf_nan=False,
+        description="Nothing below this leaves (numbers and dates); null forgets a bound.",
     )
-    upper: float | None = Field(
+    upper: Bound = Field(
         None,
-        description="Nothing above this leaves (numeric columns); null forgets a bound.",
-        allow_inf_nan=False,
+        description="Nothing above this leaves (numbers and dates); null forgets a bound.",
     )
     storage: Storage | None = Field(
         None, description="How its values are kept: number or text, exactly as written."
     )
+    categories: list[Annotated[str, Field(max_length=10_000)]] | None = Field(
+        None,
+        description="Declared values of a categorical column, or the one value of a public constant (formal protection).",
+        max_length=10_000,
+    )
+    other: str | None = Field(
+        None, description="Which declared value stands for values outside the list."
+    )
+    missing_as: str | None = Field(
+        None, description="Which declared value stands for missing cells; null for `other`."
+    )
+    weight: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="w of the noise variance w·(upper - lower)²·v (formal protection), 1 unless said.",
+    )
+
+    scale: Scale | None = Field(
+        None,
+        description="log: noise in octaves, for skewed numeric columns; linear: noise in the column's unit.",
+    )
+    scale_unit: float | None = Field(
+        None,
+        description="Of the log scale, 1 by default: below it the scale is linear.",
+        allow_inf_nan=False,
+    )
 
     def overrides(self) -> ColumnOverrides:
         said = self.model_fields_set
-        lower = -math.inf if self.lower is None and "lower" in said else self.lower
-        upper = math.inf if self.upper is None and "upper" in said else self.upper
-        return ColumnOverrides(self.kind, self.round_to_integer, lower, upper, self.storage)
+        lower = -math.inf if self.lower is None and "lower" in said else _number(self.lower)
+        upper = math.inf if self.upper is None and "upper" in said else _number(self.upper)
+        return ColumnOverrides(
+            self.kind,
+            self.round_to_integer,
+            lower,
+            upper,
+            self.storage,
+            None if self.categories is None else tuple(self.categories),
+            self.other,
+            self.missing_as,
+            self.weight,
+            self.scale,
+            self.scale_unit,
+        )
+
+
+def _number(bound: float | date | None) -> float | None:
+    """A bound as a number; a date as days since 1970."""
+    return float((bound - EPOCH).days) if isinstance(bound, date) else bound
 
 
 class ColumnView(View):
@@ -68,8 +114,14 @@ class ColumnView(View):
     missing: int | None
     integer: bool | None
     round_to_integer: bool
-    lower: float | None
+    lower: float | None = Field(description="Of a date, days since 1970-01-01.")
     upper: float | None
+    categories: list[str] | None
+    other: str | None
+    missing_as: str | None
+    weight: float
+    scale: Scale
+    scale_unit: float | None
 
 
 class VersionsView(View):
@@ -101,9 +153,14 @@ class DatasetView(BaseModel):
     retired_rows: int
     pending_rows: int
     part_rows: int = Field(
-        description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
+        description="Rows that a part appended after the first copy has at least; 0 where none is set."
     )
     publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
+    protection: Protection
+    least_variance: float | None = Field(
+        description="No copy has less noise; null without such a cap (formal protection)."
+    )
+    person_rows: int = Field(description="Rows that one key has at most (formal protection).")
     key_column: str | None
     frozen: bool
     created_at: datetime
@@ -123,6 +180,9 @@ class DatasetView(BaseModel):
             pending_rows=dataset.pending_rows,
             part_rows=dataset.part_rows,
             publish_noise=dataset.publish_noise,
+            protection=dataset.protection,
+            least_variance=dataset.least_variance,
+            person_rows=dataset.person_rows,
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,
@@ -183,9 +243,14 @@ class RegisteredView(BaseModel):
     retired_rows: int
     pending_rows: int
     part_rows: int = Field(
-        description="Rows that a part appended after the first copy has at least; 0 where nothing is wished."
+        description="Rows that a part appended after the first copy has at least; 0 where none is set."
     )
     publish_noise: bool = Field(description="Whether who may have a copy may have its noise law.")
+    protection: Protection
+    least_variance: float | None = Field(
+        description="No copy has less noise; null without such a cap (formal protection)."
+    )
+    person_rows: int = Field(description="Rows that one key has at most (formal protection).")
     key_column: str | None
     frozen: bool
     created_at: datetime
@@ -211,6 +276,9 @@ class RegisteredView(BaseModel):
             pending_rows=dataset.pending_rows,
             part_rows=dataset.part_rows,
             publish_noise=dataset.publish_noise,
+            protection=dataset.protection,
+            least_variance=dataset.least_variance,
+            person_rows=dataset.person_rows,
             key_column=dataset.key_column,
             frozen=dataset.frozen,
             created_at=dataset.created_at,

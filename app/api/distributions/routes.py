@@ -17,9 +17,14 @@ from app.api.distributions.schemas import (
     PerturbedView,
     PerturbForm,
 )
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.route import Route
+from app.api.transport.endpoints.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeDep,
+    picture_response,
+)
+from app.api.transport.endpoints.route import Route
 from app.errors import InvalidParameter
 from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_distribution

@@ -9,11 +9,16 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.distributions.forms import AnyPerturbationForm
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeDep,
+    picture_response,
+)
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import DataForm, Form
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.numerics.disclosure import probability_mle_is_right
 from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_survey
@@ -139,7 +144,7 @@ class SurveyEstimateView(BaseModel):
 
 @router.post("", status_code=201)
 def create_survey(form: SurveyForm, resources: ResourcesDep, context: ContextDep) -> SurveyView:
-    """Make a survey; its perturbation and its bins stay as they are."""
+    """Create a survey, whose perturbation and bins are fixed from then on."""
     return SurveyView.of(
         surveys.create_survey(
             resources,
@@ -155,7 +160,7 @@ def create_survey(form: SurveyForm, resources: ResourcesDep, context: ContextDep
 
 @router.get("")
 def list_surveys(resources: ResourcesDep, context: ContextDep, page: PageDep) -> SurveyList:
-    """List surveys: one's own, or all for administrators and auditors."""
+    """List the principal's surveys; administrators and auditors see all."""
     found, cursor = page.of(surveys.list_surveys, resources, context)
     return SurveyList(surveys=[SurveyView.of(one) for one in found], next_cursor=cursor)
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.jobs.async_worker import answer_of
-from app.api.jobs.schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.idempotency import LONGEST_KEY
+from app.api.transport.incoming.async_worker import answer_of
 from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.job_schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.pictures import PNG, SVG
 from app.service.jobs import watching
 from app.store.database.jobs import JobState
@@ -57,7 +57,7 @@ def list_jobs(
     page: PageDep,
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
 ) -> JobList:
-    """List one's jobs, the newest first; an administrator sees everybody's."""
+    """List the principal's jobs, newest first; an administrator sees all."""
     found, cursor = page.of(watching.list_jobs, resources, context, state, place="job.id")
     return JobList(jobs=[JobView.of(one) for one in found], next_cursor=cursor)
 
@@ -98,7 +98,7 @@ def follow_job(
     },
 )
 def read_result(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Read what the request of a job is answered with, once the job is done."""
+    """Read the response to the request of a job, once the job is done."""
     return answer_of(resources, watching.show_job(resources, context, job_id), status=200)
 
 
@@ -121,6 +121,6 @@ def take_back(
         ),
     ],
 ) -> TakenBack:
-    """Take back a request whose answer one did not wait for: its job is cancelled, or it is never carried out."""
+    """Take back a request that was not waited for: cancel its job, or never carry it out."""
     watched = watching.take_back(resources, context, idempotency_key)
     return TakenBack(job=None if watched is None else JobView.of(watched))

@@ -1,6 +1,6 @@
 """/v1/synthesis and /v1/utility: synthetic tables by six methods, and a released table against its original.
 
-Methods are put side by side if wished, and it is told what PRIMP leaks. The utility of a release is JSON, a page or
+Methods can be compared, and the leakage of PRIMP measured. The utility of a release is JSON, a page or
 pictures.
 """
 
@@ -15,7 +15,8 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import HTMLResponse
 
 from app.api.pages import page
-from app.api.transport.answers import (
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.answers import (
     PICTURE_ANSWER,
     SEED_HEADER,
     AnswerType,
@@ -28,10 +29,9 @@ from app.api.transport.answers import (
     table_answer,
     table_with_report,
 )
-from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import KeepDep, SeedDep
 from app.api.transport.incoming.tables import TABLE_BODY, FormDep, TableDep, form_body
-from app.api.transport.route import Route
 from app.pictures import PNG, SVG, written
 from app.pictures.comparison import MethodPoint, draw_comparison
 from app.pictures.utility import draw_marginals, draw_pairs
@@ -93,7 +93,7 @@ def read_utility(
         PictureName, Query(description="What an image shows: pairs of columns, or each alone.")
     ] = PictureName.PAIRS,
 ) -> Response:
-    """Say how much of `original` the table `released` keeps, and which records reappear in it."""
+    """Measure how much of `original` the table `released` keeps, and which records reappear in it."""
     holdout = form.table("holdout") if form.files.get("holdout") else None
     tables = compared(form.table("original"), form.table("released"), holdout)
     if kind in (PageType.PNG, PageType.SVG):
@@ -194,7 +194,7 @@ def compare(
     table: TableDep,
     progress: ProgressDep,
 ) -> Response:
-    """Synthesise a table by every method, compare them, and say which to take, as JSON or as a picture."""
+    """Synthesise a table by every method and recommend one, as JSON or as a picture."""
     found = compare_methods(table, params, resources.limits, progress)
     if kind is not AnswerType.JSON:
         return picture_response(draw_comparison(_points(found)), kind)
@@ -216,7 +216,7 @@ def primp_leakage(
         int, Query(ge=0, le=150, description="Up to how many leaked records `mass` goes.")
     ] = 10,
 ) -> LeakageReport:
-    """How many original records PRIMP's permutations put together again, by chance."""
+    """Compute how many original records PRIMP's permutations are expected to restore by chance."""
     return expected_leakage(records, components, rows, most=most)
 
 

@@ -17,7 +17,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from app.api.transport.incoming.request_body import incoming_body_of
+from app.api.transport.request_body import incoming_body_of
 from app.model import Binding, Principal
 from app.service.authentication import authenticate, count_request
 from app.service.context import RequestContext
@@ -168,14 +168,14 @@ ProgressDep = Annotated[Progress, Depends(get_progress)]
 
 
 @dataclass(frozen=True)
-class Later:
+class AsyncPreference:
     """The principal takes a job in place of an answer that is not there after so many seconds."""
 
     seconds: float
     applied: str
 
 
-def later(request: Request, patience: float) -> Later | None:
+def async_preference(request: Request, patience: float) -> AsyncPreference | None:
     """What the request prefers; None where it waits for its answer, however long that takes.
 
     `respond-async` alone is a job at once; `wait=30` an answer within 30 seconds, or else a job. Nobody
@@ -185,8 +185,8 @@ def later(request: Request, patience: float) -> Later | None:
     wait = said.get("wait", "")
     if wait.isdecimal() and len(wait) < 9:
         seconds = min(float(wait), patience)
-        return Later(seconds, f"wait={seconds:g}")
-    return Later(0.0, "respond-async") if "respond-async" in said else None
+        return AsyncPreference(seconds, f"wait={seconds:g}")
+    return AsyncPreference(0.0, "respond-async") if "respond-async" in said else None
 
 
 def _preferences(headers: list[str]) -> list[tuple[str, str]]:

@@ -16,10 +16,10 @@ from anyio.lowlevel import EventLoopToken
 from fastapi import Request, Response
 
 from app.api.transport.dependencies import get_resources
-from app.api.transport.incoming.request_body import Fingerprint, incoming_body_of
+from app.api.transport.request_body import Fingerprint, incoming_body_of
 from app.errors import IdempotencyConflict, InvalidParameter
 from app.service.context import IdempotentRequest, RequestContext
-from app.service.sharing.access_hash import right_to
+from app.service.sharing.agreements.access_hash import right_to
 from app.store.database import receipts
 from app.store.database.engine import reading, writing
 from app.store.database.receipts import Receipt

@@ -41,7 +41,7 @@ from app.numerics.attacks.univariate import (
 
 
 class Attack(StrEnum):
-    """The attacks by the names that papers and callers use."""
+    """The attacks by the names that papers and requests use."""
 
     NDR = "ndr"
     UDR = "udr"

@@ -1,1 +1,1 @@
-"""The rooms of auditors and administrators: the log, principals and keys, and how the service does."""
+"""Pages for auditors and administrators: log, audits, principals, jobs, health and settings."""

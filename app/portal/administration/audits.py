@@ -11,8 +11,8 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Role
 from app.portal.owner.audits import MOST, audit_page
 from app.portal.owner.overview import After, page_of_datasets
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.attacks.audit import newest_audits, read_audit
 from app.service.context import require
 from app.service.copies import levels
@@ -27,7 +27,7 @@ def require_overseer(context: ContextDep) -> None:
 
 router = APIRouter(
     prefix="/portal/audits",
-    route_class=Page,
+    route_class=PortalRoute,
     include_in_schema=False,
     dependencies=[Depends(require_overseer)],
 )

@@ -11,12 +11,12 @@ from fastapi import APIRouter, Query, Request, Response
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import LogFilter
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service import logs
 from app.service.sharing import principals
 
-router = APIRouter(prefix="/portal/log", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/log", route_class=PortalRoute, include_in_schema=False)
 
 AT_ONCE = 50
 Text = Annotated[str, Query(max_length=500)]

@@ -10,11 +10,11 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import Role
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.sharing import principals, sessions
 
-router = APIRouter(prefix="/portal/principals", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/principals", route_class=PortalRoute, include_in_schema=False)
 
 AT_ONCE = 50
 

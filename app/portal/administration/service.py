@@ -12,15 +12,15 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.model import Role
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.context import require
 from app.service.health import Condition, Probe, Probes
 from app.service.jobs.watching import cancel_job, list_jobs
 from app.service.resources import Resources
 from app.store.database.jobs import JobState
 
-router = APIRouter(prefix="/portal", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
 PATIENCE_SECONDS = 4.0
 """As for /ready: whoever asks does not wait longer."""
@@ -75,7 +75,7 @@ def _held(resources: Resources) -> list[tuple[str, int]]:
     ]
 
 
-jobs_router = APIRouter(prefix="/portal/jobs", route_class=Page, include_in_schema=False)
+jobs_router = APIRouter(prefix="/portal/jobs", route_class=PortalRoute, include_in_schema=False)
 
 AT_ONCE = 50
 

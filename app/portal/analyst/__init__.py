@@ -1,1 +1,1 @@
-"""The analyst's rooms: what there is, what it looks like, and how to have it."""
+"""Pages for analysts: the catalogue, and a data set with its downloads."""

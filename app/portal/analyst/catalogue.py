@@ -8,15 +8,16 @@ from fastapi import APIRouter, Query, Request, Response
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import NotFound
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.context import RequestContext
 from app.service.copies import levels
 from app.service.datasets import registry
 from app.service.resources import Resources
 from app.service.sharing.catalogue import list_catalogue
+from app.service.sharing.inbox import requests_for
 
-router = APIRouter(prefix="/portal/catalogue", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/catalogue", route_class=PortalRoute, include_in_schema=False)
 
 AT_ONCE = 24
 
@@ -39,6 +40,7 @@ def show_catalogue(
         title="Catalogue",
         listings=[one for one in listed[:AT_ONCE] if not _known(resources, context, one.id)],
         more_listed=listed[AT_ONCE - 1].id if len(listed) > AT_ONCE else None,
+        requests=requests_for(resources, context, [one.id for one in listed]),
         entries=[(one, levels.list_levels(resources, context, one.id)) for one in shown],
         after=after,
         more=shown[-1].id if len(found) > AT_ONCE else None,

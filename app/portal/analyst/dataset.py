@@ -16,18 +16,19 @@ import pyarrow as pa
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport import downloads
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.endpoints import downloads
 from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
 from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
-from app.portal.rendering import page
-from app.portal.visits import SESSION_COOKIE, Page, cookie_of
+from app.portal.pages import page
+from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
 from app.service.context import RequestContext
-from app.service.copies import issue, levels, lookup
+from app.service.copies import issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation.release import Selection, open_release, record_release
+from app.service.copies.history import lookup
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
 from app.service.distributions.copy_summary import (
@@ -90,7 +91,7 @@ def _matrix(values: FloatArray) -> list[list[float | None]]:
     return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]
 
 
-router = APIRouter(prefix="/portal/datasets", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/datasets", route_class=PortalRoute, include_in_schema=False)
 
 FIRST_ROWS = 8
 LONGEST_CELL = 60
@@ -169,7 +170,9 @@ def _shown(value: object) -> str | None:
     return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
-downloads_router = APIRouter(prefix="/portal/copies", route_class=Page, include_in_schema=False)
+downloads_router = APIRouter(
+    prefix="/portal/copies", route_class=PortalRoute, include_in_schema=False
+)
 
 FORMATS = {
     "csv": MediaType.CSV,

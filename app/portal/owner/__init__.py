@@ -1,1 +1,1 @@
-"""The owner's rooms: registering a table, choosing levels, and watching over who has what."""
+"""Pages for owners: registration, levels, people, rows, audits and history."""

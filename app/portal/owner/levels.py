@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter, NotFound
 from app.model import Dataset, Kind, Level
-from app.portal.owner.owning import ONE, PREFIX, OwnDep
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.context import RequestContext
 from app.service.copies import levels
 from app.service.copies.preview.examples import EXAMPLES
@@ -22,7 +22,7 @@ from app.service.copies.preview.report import MOST_COLUMNS, LevelPreview, recomm
 from app.service.copies.preview.run import MOST_LEVELS, PreviewParams, preview_levels
 from app.service.resources import Resources
 
-router = APIRouter(prefix=ONE, route_class=Page, include_in_schema=False)
+router = APIRouter(prefix=ONE, route_class=PortalRoute, include_in_schema=False)
 
 WRITTEN = TypeAdapter(LevelPreview)
 SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.CATEGORICAL)

@@ -12,25 +12,25 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Dataset, Kind, Level
 from app.portal.owner.column_overrides import changed_columns
-from app.portal.owner.owning import ONE, PREFIX, FieldsDep, OwnDep, require_owner
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.owner.dependencies import ONE, PREFIX, FieldsDep, OwnDep, require_owner
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service import logs
 from app.service.context import RequestContext
 from app.service.copies import levels, removal
-from app.service.datasets import columns as saying
 from app.service.datasets import registry
+from app.service.datasets.registration import columns as saying
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 
 AT_ONCE = 24
 
 After = Annotated[str, Query(max_length=40)]
-Told = TypeVar("Told")
+Extra = TypeVar("Extra")
 
 
 @dataclass(frozen=True)
-class DatasetPage(Generic[Told]):
+class DatasetPage(Generic[Extra]):
     """A page of the list.
 
     where:
@@ -39,14 +39,14 @@ class DatasetPage(Generic[Told]):
         more     after which the next page begins, if there is one
     """
 
-    entries: list[tuple[Dataset, list[Level], Told]]
+    entries: list[tuple[Dataset, list[Level], Extra]]
     after: str
     more: str | None
 
 
 def page_of_datasets(
-    resources: Resources, context: RequestContext, after: str, tell: Callable[[Dataset], Told]
-) -> DatasetPage[Told]:
+    resources: Resources, context: RequestContext, after: str, tell: Callable[[Dataset], Extra]
+) -> DatasetPage[Extra]:
     """The page that follows a data set."""
     found = registry.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
     shown = found[:AT_ONCE]
@@ -54,7 +54,7 @@ def page_of_datasets(
     return DatasetPage(entries, after, shown[-1].id if len(found) > AT_ONCE else None)
 
 
-router = APIRouter(route_class=Page, include_in_schema=False)
+router = APIRouter(route_class=PortalRoute, include_in_schema=False)
 
 
 @router.get(PREFIX, dependencies=[Depends(require_owner)])
@@ -73,7 +73,7 @@ def list_owned(
             resources,
             context,
             after,
-            lambda one: len(grants.list_grants(resources, context, one.id)),
+            lambda one: grants.count_recipients(resources, [one.id]).get(one.id, 0),
         ),
     )
 
@@ -89,7 +89,7 @@ def show_owned(
         title=dataset.name,
         dataset=dataset,
         levels=levels.list_levels(resources, context, dataset.id),
-        grants=grants.list_grants(resources, context, dataset.id),
+        recipients=grants.count_recipients(resources, [dataset.id]).get(dataset.id, 0),
         kinds=list(Kind),
     )
 
@@ -131,7 +131,9 @@ def _back(dataset_id: str, done: str) -> Response:
     return RedirectResponse(f"{PREFIX}/{dataset_id}?done={done}", 303)
 
 
-history_router = APIRouter(prefix=f"{ONE}/history", route_class=Page, include_in_schema=False)
+history_router = APIRouter(
+    prefix=f"{ONE}/history", route_class=PortalRoute, include_in_schema=False
+)
 
 ENTRIES_AT_ONCE = 50
 

@@ -12,20 +12,20 @@ from app.agreement import Agreement, State, is_in_force
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.model import Grant, Principal, Role
-from app.portal.owner.offering import end_of
-from app.portal.owner.owning import ONE, PREFIX, OwnDep
-from app.portal.rendering import page
-from app.portal.visits import Page
+from app.portal.agreements import end_of
+from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
+from app.portal.pages import page
+from app.portal.route import PortalRoute
 from app.service.context import RequestContext
+from app.service.copies.history.lookup import read_history
 from app.service.copies.levels import list_levels
-from app.service.copies.lookup import read_history
 from app.service.copies.tracing import trace
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 from app.service.sharing.agreements import lookup
 from app.tables.pipeline import TableSource, read_table
 
-router = APIRouter(prefix=f"{ONE}/people", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix=f"{ONE}/people", route_class=PortalRoute, include_in_schema=False)
 
 MOST = 500
 """Agreements, copies and names to choose from that one page shows."""
@@ -104,7 +104,7 @@ def _back(dataset_id: str, done: str) -> Response:
     return RedirectResponse(f"{PREFIX}/{dataset_id}/people?done={done}", 303)
 
 
-traces_router = APIRouter(prefix=f"{ONE}/trace", route_class=Page, include_in_schema=False)
+traces_router = APIRouter(prefix=f"{ONE}/trace", route_class=PortalRoute, include_in_schema=False)
 
 
 @traces_router.get("")

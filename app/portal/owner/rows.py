@@ -12,13 +12,14 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import InvalidParameter
-from app.portal.owner.owning import ONE, PREFIX, OwnDep
-from app.portal.rendering import page
-from app.portal.visits import Page
-from app.service.datasets import pending_rows, rows
+from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
+from app.portal.pages import page
+from app.portal.route import PortalRoute
+from app.service.datasets.rows import changes as rows
+from app.service.datasets.rows import pending_rows
 from app.tables.pipeline import TableSource, open_table
 
-router = APIRouter(prefix=f"{ONE}/rows", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix=f"{ONE}/rows", route_class=PortalRoute, include_in_schema=False)
 
 LONGEST_LIST = 2**19
 

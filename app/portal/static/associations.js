@@ -1,5 +1,5 @@
 // Associations as a table whose cells are coloured by their strength.
-import { stopWhereItScrolls } from "./scrolling.js";
+import { stopWhereItScrolls } from "./scroll_areas.js";
 
 export function drawAssociations(place, choice, { names, released, corrected }) {
   if (!corrected) choice.closest("label").hidden = true; // the owner withholds the noise law

@@ -1,7 +1,7 @@
 // Charts by plotly.js, which is loaded when the first of them is drawn; distributions of numbers among them.
 // Categories are bars of our own. Colours are those of the stylesheet. What a picture shows is also said
 // in words, for those who do not see it.
-import { stopWhereItScrolls } from "./scrolling.js";
+import { stopWhereItScrolls } from "./scroll_areas.js";
 
 const drawn = new Map();
 let loading;

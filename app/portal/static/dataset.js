@@ -1,5 +1,5 @@
 // The page of a data set: pictures when they come into view, downloads with progress.
-import { ask } from "./asking.js";
+import { ask } from "./http.js";
 import { drawAssociations } from "./associations.js";
 import { drawCategories, drawNumbers, redrawAll } from "./charts.js";
 import { offerDownloads } from "./downloads.js";

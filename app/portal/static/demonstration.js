@@ -1,7 +1,7 @@
 // The demonstration: who pools, how the noise was drawn, and what is left to guess.
-import { ask } from "./asking.js";
+import { ask } from "./http.js";
 import { colour, draw, layout, redrawAll } from "./charts.js";
-import { nameCells } from "./stacking.js";
+import { nameCells } from "./stacked_tables.js";
 import { whenThemeChanges } from "./theme.js";
 
 const pictures = document.getElementById("pictures");

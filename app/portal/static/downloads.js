@@ -1,7 +1,7 @@
 // Downloads with progress. What is very large is left to the browser, which writes it to the disk
 // as it comes instead of holding it.
-import { ask } from "./asking.js";
-import { byQuarters, say } from "./saying.js";
+import { ask } from "./http.js";
+import { byQuarters, say } from "./announcements.js";
 
 const MOST_HELD = 256 * 2 ** 20;
 

@@ -1,6 +1,6 @@
 // A form that cannot be carried out says so beside itself, and keeps what was typed. Without this
 // script the same words come as a page.
-import { token } from "./asking.js";
+import { token } from "./http.js";
 
 export function notice(kind, title, text, heading = "h3") {
   const box = document.createElement("div");

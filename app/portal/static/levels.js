@@ -1,9 +1,9 @@
 // The slider: levels are tried one after another, and what they risk and keep moves as it moves.
 // Between levels that were tried a straight line is drawn; where the slider rests, its level is tried.
-import { ask } from "./asking.js";
+import { ask } from "./http.js";
 import { drawCurve, drawExamples } from "./preview.js";
-import { recommend } from "./recommending.js";
-import { say } from "./saying.js";
+import { recommend } from "./recommendations.js";
+import { say } from "./announcements.js";
 import { whenThemeChanges } from "./theme.js";
 
 const chooser = document.getElementById("chooser");

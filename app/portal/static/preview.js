@@ -1,6 +1,6 @@
 // What a preview shows: risk and utility by privacy, and columns before and after.
 import { PLAIN, colour, describe, layout, middleHalf, plotly } from "./charts.js";
-import { stopWhereItScrolls } from "./scrolling.js";
+import { stopWhereItScrolls } from "./scroll_areas.js";
 
 export async function drawCurve(place, address, levels, here, marks) {
   const Plotly = await plotly(address);

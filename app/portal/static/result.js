@@ -1,7 +1,7 @@
 // The pictures of a result: before and after, bars, an estimate with its band, associations.
 import { drawMatrix } from "./associations.js";
 import { colour, draw, drawNumbers, layout, middleHalf, redrawAll } from "./charts.js";
-import { stopWhereItScrolls } from "./scrolling.js";
+import { stopWhereItScrolls } from "./scroll_areas.js";
 import { whenThemeChanges } from "./theme.js";
 
 const pictures = document.getElementById("pictures");

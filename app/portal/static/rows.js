@@ -1,6 +1,6 @@
 // Appending the rows of a file.
 import { notice } from "./forms.js";
-import { Sender, takeFiles } from "./uploading.js";
+import { Sender, takeFiles } from "./upload.js";
 
 const place = document.getElementById("append");
 const sender = new Sender(place);

@@ -1,9 +1,9 @@
 // A tool of the workbench: a file is looked at when it is chosen, so that its columns can be named, and
 // sent with the choices when the form is.
-import { ask, Problem, token } from "./asking.js";
+import { ask, Problem, token } from "./http.js";
 import { notice } from "./forms.js";
-import { say } from "./saying.js";
-import { decides, readOtherwise, said as saidOf, whichSheet } from "./reading.js";
+import { say } from "./announcements.js";
+import { decides, readOtherwise, said as saidOf, whichSheet } from "./read_options.js";
 
 const form = document.getElementById("work");
 const sending = form.querySelector("[data-sending]");

@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
-from app.portal.workbench.finished import Finished, Listed, Shown, bars
+from app.portal.workbench.results import ReportTable, ResultPage, ToolResult, bars
 from app.service.attacks.adversary import (
     AttackPlan,
     CopyCorrelation,
@@ -46,7 +46,7 @@ class AttackForm(Form):
 
 def run_attacks(
     tables: Mapping[str, list[pa.Table]], form: AttackForm, _limits: Limits, progress: Progress
-) -> Finished:
+) -> ToolResult:
     """What every attack gets back."""
     (given,) = tables["original"]
     original = number_table(given, "original", form.columns)
@@ -109,7 +109,7 @@ def run_attacks(
                 ],
             )
         )
-    shown = Shown(
+    shown = ResultPage(
         verdict=f"The best attack, {best}, leaves {100 * left[best]:.1f} % of the variance to guess, as a mean"
         " over columns.",
         figures=(
@@ -118,10 +118,10 @@ def run_attacks(
             ("Seed", str(found.seed)),
         ),
         notes=found.warnings,
-        listed=[Listed("Attacks", columns, rows)],
+        listed=[ReportTable("Attacks", columns, rows)],
         pictures=pictures,
     )
     table = pa.table(
         {name.replace(" ", "_"): [row[place] for row in rows] for place, name in enumerate(columns)}
     )
-    return Finished(table, SAYS.dump_json(found), shown)
+    return ToolResult(table, SAYS.dump_json(found), shown)

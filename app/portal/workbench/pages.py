@@ -12,14 +12,15 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.downloads import EXTENSION
+from app.api.transport.endpoints.downloads import EXTENSION
 from app.api.transport.incoming.tables import FormDep, form_body
 from app.api.transport.problems import kept_problem, problem_types
 from app.errors import InvalidParameter, NotFound
-from app.portal.rendering import page
-from app.portal.visits import Page
-from app.portal.workbench import swapping, synthesis, working
-from app.portal.workbench.bench import TOOLS, Tool, tool_named
+from app.portal.pages import page
+from app.portal.route import PortalRoute
+from app.portal.workbench import job as tool_job
+from app.portal.workbench import swapping, synthesis
+from app.portal.workbench.tools import TOOLS, Tool, tool_named
 from app.service.context import RequestContext
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.tidying import WORKBENCH
@@ -30,7 +31,7 @@ from app.tables.media import MediaType
 from app.tables.stream import AUTOMATIC
 from app.tables.writer import write_batches
 
-router = APIRouter(prefix="/portal/workbench", route_class=Page, include_in_schema=False)
+router = APIRouter(prefix="/portal/workbench", route_class=PortalRoute, include_in_schema=False)
 
 FORMATS = {
     "csv": MediaType.CSV,
@@ -48,13 +49,13 @@ CHOICES = {"methods": synthesis.METHODS, "swaps": swapping.METHODS}
 
 
 @router.get("")
-def show_bench(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
+def show_tools(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """The tools, and what one did lately."""
     found = list_jobs(resources, context, None, after="", limit=RECENT)
     mine = [one for one in found if _is_mine(one, context)]
     return page(
         request,
-        "workbench/bench.html",
+        "workbench/tools.html",
         title="Workbench",
         tools=TOOLS.values(),
         works=mine[:10],
@@ -74,12 +75,12 @@ def show_work(
         problem = kept_problem(watched.outcome, job.request_id)
     return page(
         request,
-        "workbench/work.html",
+        "workbench/job.html",
         title=job.subject,
         job=job,
         tool=tool.name,
         download_says=tool.gives,
-        shown=working.shown_of(resources, watched) if done else None,
+        shown=tool_job.shown_of(resources, watched) if done else None,
         problem=problem,
         remedy=problem_types()[watched.outcome["slug"]][3] if problem else None,
         expires=(job.finished_at or job.created_at) + timedelta(days=resources.jobs.keep_days),
@@ -121,12 +122,12 @@ def download(
     watched = _mine(resources, context, job_id)
     tool = _tool_of(resources, watched)
     if name == "report":
-        report = working.part_of(resources, watched, "report")
+        report = tool_job.part_of(resources, watched, "report")
         return _file(iter([report]), "application/json", f"{tool.name}.json", len(report))
     kind = FORMATS.get(name)
     if kind is None:
         raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
-    stored = working.part_of(resources, watched, "table")
+    stored = tool_job.part_of(resources, watched, "table")
     with pa.ipc.open_stream(stored) as stream:
         schema, batches = stream.schema, iter(list(stream))
     written = write_batches(lambda then: map(then, batches), schema, kind)
@@ -169,8 +170,8 @@ def begin(tool: str, form: FormDep, resources: ResourcesDep, context: ContextDep
             raise InvalidParameter(f"Choose a file for “{part}” first.", parameter=part)
         if len(form.files[part]) > 1 and not several:
             raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
-    readings = working.told_readings(form)
-    job_id = working.begin(resources, context, chosen, form, options, readings)
+    readings = tool_job.told_readings(form)
+    job_id = tool_job.begin(resources, context, chosen, form, options, readings)
     return _json({"work": f"/portal/workbench/work/{job_id}"})
 
 

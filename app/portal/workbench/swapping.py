@@ -11,7 +11,7 @@ from pydantic import Field
 
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
-from app.portal.workbench.finished import Finished, Listed, Picture, Shown, bars
+from app.portal.workbench.results import Picture, ReportTable, ResultPage, ToolResult, bars
 from app.service.progress import Progress
 from app.service.swapping.report import AttributeReport
 from app.service.swapping.swap import SwapParams, swap_table
@@ -36,7 +36,7 @@ class SwapForm(Form):
     seed: Seed | None = None
     keep: list[str] = Field(default_factory=list)
 
-    def wishes(self, table: pa.Table, limits: Limits) -> SwapParams:
+    def params(self, table: pa.Table, limits: Limits) -> SwapParams:
         left_out = identifiers(table, limits)
         numeric = [
             one.name
@@ -58,10 +58,10 @@ class SwapForm(Form):
 
 def run_swap(
     tables: Mapping[str, list[pa.Table]], form: SwapForm, limits: Limits, progress: Progress
-) -> Finished:
+) -> ToolResult:
     """The swapped table."""
     (table,) = tables["table"]
-    swapped, report = swap_table(table, form.wishes(table, limits), limits, progress)
+    swapped, report = swap_table(table, form.params(table, limits), limits, progress)
     before = sum(one.before.identifiable for one in report.attributes)
     after = sum(one.still_disclosed for one in report.attributes)
     pictures = [
@@ -75,7 +75,7 @@ def run_swap(
         ),
         *(_marginal(one) for one in report.attributes),
     ]
-    shown = Shown(
+    shown = ResultPage(
         verdict=f"{before:,} values were given away, {after:,} still are."
         if before
         else "Nothing was given away, so nothing was changed.",
@@ -85,7 +85,7 @@ def run_swap(
         ),
         notes=report.notes,
         listed=[
-            Listed(
+            ReportTable(
                 "What the swap did",
                 ("column", "identifiable before", "after", "still disclosed", "changed", "moved"),
                 [
@@ -103,7 +103,7 @@ def run_swap(
         ],
         pictures=pictures,
     )
-    return Finished(swapped, orjson.dumps(report), shown)
+    return ToolResult(swapped, orjson.dumps(report), shown)
 
 
 def _share(one: AttributeReport, count: int) -> float:

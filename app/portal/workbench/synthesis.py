@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.api.transport.forms import Form, Seed
 from app.model import Limits
-from app.portal.workbench.finished import Finished, Listed, Shown, bars, pictures_beside
+from app.portal.workbench.results import ReportTable, ResultPage, ToolResult, bars, pictures_beside
 from app.service.distributions.comparison import side_by_side
 from app.service.progress import SCALE, Progress
 from app.service.synthesis.report import InnerName, MethodName, SynthesisParams, SynthesisReport
@@ -39,7 +39,7 @@ class ComparisonForm(Form):
     stratum_records: int | None = Field(None, ge=2)
     keep: list[str] = Field(default_factory=list)
 
-    def wishes(self) -> SynthesisParams:
+    def params(self) -> SynthesisParams:
         return SynthesisParams(
             rows=self.rows,
             components=self.components,
@@ -60,13 +60,13 @@ class SynthesisForm(ComparisonForm):
 
 def run_synthesis(
     tables: Mapping[str, list[pa.Table]], form: SynthesisForm, limits: Limits, progress: Progress
-) -> Finished:
+) -> ToolResult:
     """A synthetic table."""
     (table,) = tables["table"]
-    made = synthesise(table, form.method, form.wishes(), limits, progress.subrange(0, 900))
+    made = synthesise(table, form.method, form.params(), limits, progress.subrange(0, 900))
     progress.report("drawing", 900, SCALE)
     beside = side_by_side(table, made.first)
-    return Finished(
+    return ToolResult(
         made.first,
         orjson.dumps(made.report),
         _shown(made.report, pictures_beside(beside)),
@@ -76,23 +76,23 @@ def run_synthesis(
 
 def run_comparison(
     tables: Mapping[str, list[pa.Table]], form: ComparisonForm, limits: Limits, progress: Progress
-) -> Finished:
+) -> ToolResult:
     """All methods, side by side."""
     (table,) = tables["table"]
-    found = compare_methods(table, form.wishes(), limits, progress)
+    found = compare_methods(table, form.params(), limits, progress)
     judged = [(one.method, one.report) for one in found.methods if one.report is not None]
     rows = [(method, *_standing(report)) for method, report in judged]
     columns = ("method", "told from originals", "points at members", "quality", "model utility")
     verdict = (
         found.reason if found.recommended is None else f"Take {found.recommended}. {found.reason}"
     )
-    shown = Shown(
+    shown = ResultPage(
         verdict=verdict,
         notes=[f"{one.method}: {one.problem}" for one in found.methods if one.problem is not None],
-        listed=[Listed("Methods", columns, rows)],
+        listed=[ReportTable("Methods", columns, rows)],
         pictures=[
             bars(
-                "Told from originals",
+                "Extra from originals",
                 "How well trees tell made rows from records not seen: the mark, 50 %, is chance.",
                 [(method, told, 0.5) for method, told, _, _, _ in rows if told is not None],
             ),
@@ -111,7 +111,7 @@ def run_comparison(
     table_of = pa.table(
         {name.replace(" ", "_"): [row[place] for row in rows] for place, name in enumerate(columns)}
     )
-    return Finished(table_of, orjson.dumps(found), shown)
+    return ToolResult(table_of, orjson.dumps(found), shown)
 
 
 def _standing(
@@ -123,22 +123,22 @@ def _standing(
     return standing.two_sample_area, standing.membership_area, quality, standing.model_utility
 
 
-def _shown(report: SynthesisReport, pictures: list[dict[str, object]]) -> Shown:
+def _shown(report: SynthesisReport, pictures: list[dict[str, object]]) -> ResultPage:
     told, members, quality, _ = _standing(report)
     verdict = f"{report.rows:,} rows made from {report.records:,} by {report.method}."
     if report.left_out:
         verdict += f" {left_out_note(report.left_out)}"
-    return Shown(
+    return ResultPage(
         verdict=verdict,
         figures=(
             ("Quality", quality),
-            ("Told from originals", told),
+            ("Extra from originals", told),
             ("Points at members", members),
             ("Seed", str(report.seed)),
         ),
         notes=report.notes,
         listed=[
-            Listed(
+            ReportTable(
                 "How far each column moved",
                 ("column", "Kolmogorov-Smirnov", "Wasserstein", "total variation"),
                 [

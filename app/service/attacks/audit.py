@@ -25,8 +25,8 @@ from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
 from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
+from app.service.copies.generation.sampled_rows import SampledRows, sampled_rows
 from app.service.copies.levels import checked_variance
-from app.service.copies.preview.sample import SampledRows, sampled_rows
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.progress import NO_PROGRESS, SCALE, Progress

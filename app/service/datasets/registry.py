@@ -130,4 +130,6 @@ def _as_granted(connection: Connection, context: RequestContext, dataset: Datase
         description=dataset.description,
         listed=dataset.listed,
         publish_noise=dataset.publish_noise,
+        protection=dataset.protection,
+        least_variance=dataset.least_variance,
     )

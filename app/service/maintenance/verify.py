@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, select
 
 from app.model import Dataset, Part
-from app.service.copies.history_chain import Chain
+from app.service.copies.history.chain import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
 from app.service.jobs.running import outcome_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from app.errors import InvalidParameter, NotFound
@@ -11,8 +12,8 @@ from app.service.resources import Resources
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import levels
-from app.store.database.engine import reading
-from app.store.database.sharing import grants
+from app.store.database.engine import moment, reading
+from app.store.database.sharing import agreements, grants
 
 
 def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Grant:
@@ -51,6 +52,12 @@ def list_grants(resources: Resources, context: RequestContext, dataset_id: str) 
     with reading(resources.engine) as connection:
         overseen(connection, context, dataset_id)
         return grants.of(connection, dataset_id)
+
+
+def count_recipients(resources: Resources, dataset_ids: Iterable[str]) -> dict[str, int]:
+    """Count who may have a copy of each data set now; for data sets that the principal oversees."""
+    with reading(resources.engine) as connection:
+        return agreements.count_recipients(connection, dataset_ids, moment(connection))
 
 
 def check_columns(dataset: Dataset, names: tuple[str, ...] | None) -> None:

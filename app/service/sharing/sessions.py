@@ -94,7 +94,7 @@ def known_session(resources: Resources, token: str) -> Session | None:
         session = sessions.of_token(connection, token, now)
     if session is not None and now - session.seen_at >= NOTED_EVERY:
         with writing(resources.engine) as connection:
-            sessions.touch(connection, session.id, now, _end(resources, session.begun_at, now))
+            sessions.touch(connection, session, now, _end(resources, session.begun_at, now))
     return session
 
 
@@ -142,6 +142,7 @@ def _begin(
         begun_at=now,
         seen_at=now,
         ends_at=_end(resources, now, now),
+        since=sessions.last_visit(uow.connection, principal.id),
     )
     token = secrets.token_urlsafe(32)
     sessions.sweep(uow.connection, now)

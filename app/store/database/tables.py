@@ -56,8 +56,14 @@ principals = _table(
     Column("revoked_at", Instant),
     # Who it is in a data space, if it is in one.
     Column("participant_id", String(500), unique=True, index=True),
+    # What its owner proposes; nothing is reachable under it, so any number of principals may have the same.
+    Column("proposed_participant_id", String(500)),
     # Who made it; nobody knows of those that came by an identity provider.
     Column("created_by", Identity, index=True),
+    # Where it is notified of changes, if it wants to be.
+    Column("email", String(254)),
+    # The last use of any of its sessions.
+    Column("visited_at", Instant),
 )
 
 keys = _table(
@@ -81,6 +87,8 @@ sessions = _table(
     Column("key", Identity, ForeignKey("keys.id")),
     Column("browser", String(80), nullable=False),
     Column("begun_at", Instant, nullable=False),
+    # The principal's last use of a session before this one.
+    Column("since", Instant),
     Column("seen_at", Instant, nullable=False),
     Column("ends_at", Instant, nullable=False),
 )
@@ -111,6 +119,10 @@ datasets = _table(
     # The owner's own minimum of rows of a part, 0 for none.
     Column("part_rows", BigInteger, nullable=False, server_default="0"),
     Column("publish_noise", Boolean, nullable=False, server_default=true()),
+    Column("protection", String(20), nullable=False, server_default="measured"),
+    # Of formal protection: no copy has less noise, and one key has no more rows.
+    Column("least_variance", Float(53)),
+    Column("person_rows", BigInteger, nullable=False, server_default="1"),
     UniqueConstraint("owner", "name"),
 )
 
@@ -129,6 +141,13 @@ columns = _table(
     Column("upper", Float(53)),
     # The sign that its numbers came with, empty for plain ones, null where nobody knows.
     Column("unit", String(20)),
+    # What the owner declared: values, and which of them stand for others and for missing cells.
+    Column("categories", Strings),
+    Column("other", Text),
+    Column("missing_as", Text),
+    Column("weight", Float(53), nullable=False, server_default="1"),
+    # Of its log scale; null on the linear scale.
+    Column("scale_unit", Float(53)),
 )
 
 parts = _table(
@@ -208,6 +227,7 @@ levels = _table(
     Column("noise_variance", Float(53), nullable=False),
     Column("issued_at", Instant),
     Column("offered", Boolean, nullable=False, server_default=false()),
+    Column("delta", Float(53)),
 )
 
 grants = _table(

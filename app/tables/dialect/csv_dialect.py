@@ -281,7 +281,7 @@ def _refuse_unusual_delimiters(text: str, *, cut: bool) -> None:
             raise InvalidTable(
                 f"The fields seem to be separated by {DELIMITER_NAMES.get(sign, sign)!r}; say so with "
                 "the parameter `delimiter`, or use one of , ; tab |.",
-                parameter="delimiter",
+                parameters={"delimiter": sign},
             )
 
 
@@ -311,6 +311,7 @@ def detect_header(records: Records, chosen: Header | None) -> Header:
                 "like a value. Say header=absent if it is a row like the others, header=present if "
                 "it does hold the names.",
                 parameter="header",
+                plausible=["present", "absent"],
                 position=position + 1,
             )
     if not body:
@@ -325,6 +326,7 @@ def detect_header(records: Records, chosen: Header | None) -> Header:
             "as a value further down. Say header=absent if it is a row like the others, "
             "header=present if it does hold the names.",
             parameter="header",
+            plausible=["present", "absent"],
             position=recurring[0] + 1,
         )
     if any(map(_is_usual, names)) or any(map(_all_recur, columns)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import DomainError, InvalidParameter, InvalidTable
+from app.errors import DomainError, InvalidParameter, InvalidTable, Parameters
 from app.model import Storage
 from app.tables.dialect.number_syntax import (
     MISSING_NUMBERS,
@@ -203,6 +203,7 @@ def _unread_numbers(name: str, what: str) -> InvalidTable:
         f"Column {name!r} seems to hold numbers {what}. Write them as plain numbers, all in one unit,"
         f' or say columns={{"{name}": "categorical"}} to have the column read as text.',
         column=name,
+        parameters={"columns": {name: {"kind": "categorical"}}},
     )
 
 
@@ -286,11 +287,12 @@ def _stray(
     found = set(pc.utf8_trim_whitespace(texts.filter(strays)).to_pylist())
     where = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows))}"
     more = " and others" if len(positions) > MOST_ROWS else ""
+    parameters: Parameters = {"columns": {name: {"kind": "categorical"}}}
     if any(map(is_total, found)):
         remedy = "Such a row seems to sum up the others: leave it out."
     elif found <= set(USUAL_MARKS):
-        tokens = "&".join(f"missing={token}" for token in sorted(found))
-        remedy = f"Say {tokens} to take these cells as missing."
+        parameters = {"missing": sorted(found)}
+        remedy = f"Say {'&'.join(f'missing={token}' for token in sorted(found))} to take these cells as missing."
     else:
         remedy = (
             "Correct them, name what stands for a missing cell with the parameter `missing`, or "
@@ -302,4 +304,5 @@ def _stray(
         column=name,
         row=rows[0],
         rows=rows if len(rows) > 1 else None,
+        parameters=parameters,
     )

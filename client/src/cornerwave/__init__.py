@@ -1,11 +1,10 @@
-"""The client of Cornerwave: perturbed copies of data sets, one per level of trust, in two lines."""
+"""Client of Cornerwave: perturbed copies of data sets, one per level of trust."""
 
 from __future__ import annotations
 
 from cornerwave.client import AsyncClient, Client, connect, connect_async
 from cornerwave.copies import AsyncCopy, Copy, Saved
-from cornerwave.datasets import AsyncDataset, Dataset, Reading
-from cornerwave.held import HeldTable
+from cornerwave.datasets import AsyncDataset, Dataset, ReadOptions
 from cornerwave.previews import Preview
 from cornerwave.problems import (
     ChecksumMismatch,
@@ -26,9 +25,10 @@ from cornerwave.problems import (
     Unauthenticated,
     Unavailable,
 )
+from cornerwave.table_file import TableFile
+from cornerwave.transport.retries import Retries
 from cornerwave.verification.signatures import NotVerified, verify_record
 from cornerwave.version import VERSION
-from cornerwave.wire.retrying import Retries
 
 __version__ = VERSION
 
@@ -44,7 +44,6 @@ __all__ = [
     "CornerwaveError",
     "Dataset",
     "Forbidden",
-    "HeldTable",
     "InvalidAddress",
     "InvalidRequest",
     "InvalidTable",
@@ -57,9 +56,10 @@ __all__ = [
     "Preview",
     "Problem",
     "RateLimited",
-    "Reading",
+    "ReadOptions",
     "Retries",
     "Saved",
+    "TableFile",
     "Unauthenticated",
     "Unavailable",
     "__version__",

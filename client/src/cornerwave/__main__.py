@@ -1,4 +1,4 @@
-"""`python -m cornerwave` is the `cornerwave` command."""
+"""Entry point of `python -m cornerwave`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two clients: one blocks, one is awaited. Both are made by `connect`."""
+"""Blocking and asynchronous client; both are made by `connect`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cornerwave.datasets import (
     AsyncDataset,
     Columns,
     Dataset,
-    Reading,
+    ReadOptions,
     registered,
 )
 from cornerwave.jobs import Jobs
@@ -21,12 +21,12 @@ from cornerwave.sharing.agreements import Agreements
 from cornerwave.sharing.dataspaces import Dataspaces
 from cornerwave.sharing.principals import Principals
 from cornerwave.sharing.webhooks import Webhooks
+from cornerwave.transport.calls import Answer, Flow, every, get
+from cornerwave.transport.drivers import AsyncDriver, Awaiting, Blocking, Driver
+from cornerwave.transport.progress import Progress, fitting
+from cornerwave.transport.retries import Retries
+from cornerwave.transport.tables import TableLike
 from cornerwave.values import CopyInfo, DatasetInfo, load
-from cornerwave.wire.calls import Answer, Flow, every, get
-from cornerwave.wire.driving import AsyncDriver, Awaiting, Blocking, Driver
-from cornerwave.wire.progress import Progress, fitting
-from cornerwave.wire.retrying import Retries
-from cornerwave.wire.tables import TableLike
 
 PATIENT = Retries()
 
@@ -75,7 +75,7 @@ class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocki
         allow_versions: bool = False,
         allow_overlap: bool = False,
         dry_run: bool = False,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
         as_job: bool = False,
     ) -> Dataset:
         """Register a table as a data set; with `dry_run` only say how it would be read.
@@ -91,7 +91,7 @@ class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocki
             allow_versions,
             allow_overlap,
             dry_run,
-            reading,
+            read_options,
             as_job,
         )
         return Dataset(self._driver, self._driver.run(flow))
@@ -148,7 +148,7 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, A
         allow_versions: bool = False,
         allow_overlap: bool = False,
         dry_run: bool = False,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
         as_job: bool = False,
     ) -> AsyncDataset:
         """Register a table as a data set; with `dry_run` only say how it would be read.
@@ -164,7 +164,7 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, A
             allow_versions,
             allow_overlap,
             dry_run,
-            reading,
+            read_options,
             as_job,
         )
         return AsyncDataset(self._driver, await self._driver.run(flow))

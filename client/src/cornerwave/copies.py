@@ -1,4 +1,4 @@
-"""A copy of a data set: looked at, downloaded, read as a frame."""
+"""Copies of a data set: show, download, read as a frame."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from cornerwave.held import FORMATS, HeldTable, format_of
+from cornerwave.notebook import html_table
 from cornerwave.problems import ChecksumMismatch, NotInstalled
-from cornerwave.showing import html_table
-from cornerwave.values import CopyInfo, NoiseLaw, ReleasedFile, Shown, load
+from cornerwave.table_file import FORMATS, TableFile, format_of
+from cornerwave.transport.calls import Answer, Call, Flow, ThreadTask, get, path_of, send
+from cornerwave.transport.downloads import FileSink, Unchanged, arriving
+from cornerwave.transport.drivers import AsyncDriver, Awaiting, Blocking, Driver, operation
+from cornerwave.values import CopyInfo, HtmlRepr, NoiseLaw, ReleasedFile, load
 from cornerwave.verification.checksum import can_check, checksum_of_file
-from cornerwave.wire.calls import Answer, Call, Flow, Work, get, path_of, send
-from cornerwave.wire.downloads import FileSink, Unchanged, arriving
-from cornerwave.wire.driving import AsyncDriver, Awaiting, Blocking, Driver, operation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,7 @@ DOWNLOADS = 3
 
 
 @dataclass(frozen=True)
-class Saved(Shown):
+class Saved(HtmlRepr):
     """A download that is complete. `verified` says that its values have the checksum that the service gave."""
 
     path: Path
@@ -76,7 +76,7 @@ def fetched(copy_id: str, file: BinaryIO, wanted: Selection) -> Flow[Saved]:
             info = yield from _checkable(copy_id, wanted)
         if info is None:
             return Saved(path, sink.taken, False, None, sink.resumed)
-        found = yield Work(partial(checksum_of_file, path, wanted.format, info))
+        found = yield ThreadTask(partial(checksum_of_file, path, wanted.format, info))
         if found == info.checksum:
             return Saved(path, sink.taken, True, found, sink.resumed)
         if left == 0 or (yield from _still_the_same(copy_id, wanted, sink.etag)):
@@ -210,9 +210,9 @@ class Copy(_Copy, Blocking):
         columns: Sequence[str] | None = None,
         rows: tuple[int, int | None] | None = None,
         verify: bool | None = None,
-    ) -> HeldTable:
+    ) -> TableFile:
         """The rows in a temporary file, to be read in more than one way."""
-        held = HeldTable()
+        held = TableFile()
         with held._path.open("wb") as file:
             self._driver.run(fetched(self.id, file, Selection("parquet", columns, rows, verify)))
         return held
@@ -262,9 +262,9 @@ class AsyncCopy(_Copy, Awaiting):
         columns: Sequence[str] | None = None,
         rows: tuple[int, int | None] | None = None,
         verify: bool | None = None,
-    ) -> HeldTable:
+    ) -> TableFile:
         """The rows in a temporary file, to be read in more than one way."""
-        held = HeldTable()
+        held = TableFile()
         wanted = Selection("parquet", columns, rows, verify)
         with held._path.open("wb") as file:
             await self._driver.run(fetched(self.id, file, wanted))

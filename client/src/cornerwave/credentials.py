@@ -1,4 +1,4 @@
-"""Where the address and the key come from: what is said, the environment, or what `cornerwave login` kept.
+"""Address and key of the service: arguments, environment, or the file that `cornerwave login` writes.
 
 The file is for its user's eyes only (0600), and is replaced as a whole.
 """

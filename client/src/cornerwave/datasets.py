@@ -1,4 +1,4 @@
-"""A data set: its columns, rows, levels, grants, copies and audits."""
+"""Data sets: columns, rows, levels, grants, copies and audits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 
 from cornerwave.copies import AsyncCopy, Copy
 from cornerwave.jobs import AnswerLost, answered
+from cornerwave.notebook import html_table
 from cornerwave.previews import Preview
-from cornerwave.showing import html_table
+from cornerwave.transport.calls import Answer, Call, Flow, every, get, path_of, revocable, send
+from cornerwave.transport.drivers import AsyncDriver, Awaiting, Blocking, Driver, operation
+from cornerwave.transport.tables import TableLike, body_of
 from cornerwave.values import (
     Appended,
     Closed,
@@ -25,16 +28,13 @@ from cornerwave.values import (
     Retired,
     load,
 )
-from cornerwave.wire.calls import Answer, Call, Flow, every, get, path_of, revocable, send
-from cornerwave.wire.driving import AsyncDriver, Awaiting, Blocking, Driver, operation
-from cornerwave.wire.tables import TableLike, body_of
 
 Columns = Mapping[str, "str | Mapping[str, Any]"]
 """By column a kind (`"categorical"`), or several things said of it (`{"kind": "numeric", "lower": 0}`)."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a text is read, where the service cannot or shall not find it out: docs/tables.md says more."""
 
     delimiter: str | None = None
@@ -50,7 +50,7 @@ class Reading:
         return asdict(self)
 
 
-AS_FOUND = Reading()
+AS_FOUND = ReadOptions()
 
 
 def registered(
@@ -61,7 +61,7 @@ def registered(
     allow_versions: bool,
     allow_overlap: bool,
     dry_run: bool,
-    reading: Reading,
+    read_options: ReadOptions,
     as_job: bool,
 ) -> Flow[DatasetInfo]:
     """Register a table."""
@@ -72,7 +72,7 @@ def registered(
         "allow_versions": allow_versions or None,
         "allow_overlap": allow_overlap or None,
         "dry_run": dry_run or None,
-        **reading.query(),
+        **read_options.query(),
     }
     call = Call("POST", path_of("datasets"), query, body_of(table), label="Registering")
     try:
@@ -180,7 +180,7 @@ class _Dataset:
         *,
         allow_versions: bool = False,
         allow_overlap: bool = False,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
         as_job: bool = False,
     ) -> Flow[Appended]:
         """Add rows. After the first copy few rows are pending, in no copy, until more have come.
@@ -190,7 +190,7 @@ class _Dataset:
         query = {
             "allow_versions": allow_versions or None,
             "allow_overlap": allow_overlap or None,
-            **reading.query(),
+            **read_options.query(),
         }
         path = path_of("datasets", self.id, "rows")
         call = Call("POST", path, query, body_of(table), label="Appending")
@@ -348,10 +348,10 @@ class _Dataset:
         return Report(answer.json())
 
     @operation
-    def trace(self, table: TableLike, *, reading: Reading = AS_FOUND) -> Flow[Report]:
+    def trace(self, table: TableLike, *, read_options: ReadOptions = AS_FOUND) -> Flow[Report]:
         """To which recipients of traceable agreements a found table leads: some rows and columns are enough."""
         path = path_of("datasets", self.id, "traces")
-        call = Call("POST", path, reading.query(), body_of(table), label="Tracing")
+        call = Call("POST", path, read_options.query(), body_of(table), label="Tracing")
         answer = yield from answered(call)
         return Report(answer.json("verdict", "copies"))
 

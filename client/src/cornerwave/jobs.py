@@ -1,34 +1,34 @@
-"""Long work: asked for as a job, watched until it ends, and cancelled when whoever waits is interrupted."""
+"""Jobs: submitted, polled until they end, and cancelled at an interrupt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cornerwave.held import FORMATS, HeldTable
 from cornerwave.problems import JobFailed, problem_from
-from cornerwave.values import Report, Shown, load
-from cornerwave.wire.calls import (
+from cornerwave.table_file import FORMATS, TableFile
+from cornerwave.transport.calls import (
     ACCEPTED,
     Answer,
     Call,
     Flow,
     Pause,
-    Showing,
+    ProgressBar,
     every,
     get,
     revocable,
     send,
 )
-from cornerwave.wire.downloads import FileSink
-from cornerwave.wire.driving import operation
-from cornerwave.wire.progress import Standing
+from cornerwave.transport.downloads import FileSink
+from cornerwave.transport.drivers import operation
+from cornerwave.transport.progress import Standing
+from cornerwave.values import HtmlRepr, Report, load
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.05, 2.0
 
 
 @dataclass(frozen=True)
-class Job(Shown):
+class Job(HtmlRepr):
     """Long work as it stood when it was looked at."""
 
     id: str
@@ -89,7 +89,7 @@ def awaited(job_id: str, label: str = "") -> Flow[Job]:
     """
     look = replace(get("jobs", job_id), abandoned=send("DELETE", "jobs", job_id))
     seconds = FIRST_LOOK_SECONDS
-    with (yield Showing(label or job_id)) as tell:
+    with (yield ProgressBar(label or job_id)) as tell:
         while True:
             answer: Answer = yield look
             job = load(Job, answer.json())
@@ -130,9 +130,9 @@ class Jobs:
         return (yield from awaited(job_id))
 
     @operation
-    def result(self, job_id: str) -> Flow[HeldTable | Report | bytes]:
+    def result(self, job_id: str) -> Flow[TableFile | Report | bytes]:
         """What the request of a job that is done is answered with: a table, a report, or what else it asked for."""
-        held = HeldTable()
+        held = TableFile()
         with held._path.open("wb") as file:
             call = replace(get("jobs", job_id, "result"), accept="*/*", into=FileSink(file))
             answer: Answer = yield call

@@ -1,4 +1,4 @@
-"""What levels would do to a data set, before one is issued."""
+"""Previews of levels before one is issued."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from cornerwave.showing import html_table
+from cornerwave.notebook import html_table
+from cornerwave.transport.progress import in_notebook
 from cornerwave.values import Report
-from cornerwave.wire.progress import in_notebook
 
 HEAD = ("level", "privacy", "noise variance", "applied", "quality", "recovered", "findings")
 

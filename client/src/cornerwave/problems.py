@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions: the problem documents of the service, and what happens on the way to it."""
+"""Exceptions: problem documents of the service, and failures of transport."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from cornerwave.showing import html_table
+from cornerwave.notebook import html_table
 
 
 class CornerwaveError(Exception):

@@ -1,4 +1,4 @@
-"""What the service answers, as frozen values that show themselves in a notebook.
+"""Answers of the service as frozen values with an HTML representation for notebooks.
 
 Members that a newer service adds are ignored here; reports, which differ from method to method, are mappings
 whose members are attributes too.
@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from cornerwave.notebook import html_table
 from cornerwave.problems import UnlikeService
-from cornerwave.showing import html_table
 
 V = TypeVar("V")
 
 
 @dataclass(frozen=True)
-class Shown:
+class HtmlRepr:
     """A value that is a small table in a notebook, without its secrets."""
 
     def _repr_html_(self) -> str:
@@ -81,7 +81,7 @@ def _wrapped(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Notice(Shown):
+class Notice(HtmlRepr):
     """Something that the owner should know about rows that were taken."""
 
     type: str
@@ -92,7 +92,7 @@ class Notice(Shown):
 
 
 @dataclass(frozen=True)
-class Column(Shown):
+class Column(HtmlRepr):
     """A column, and what a release does with it. The figures are there in the answer to a registration only."""
 
     name: str
@@ -103,6 +103,12 @@ class Column(Shown):
     round_to_integer: bool = False
     lower: float | None = None
     upper: float | None = None
+    categories: tuple[str, ...] | None = None
+    other: str | None = None
+    missing_as: str | None = None
+    weight: float = 1.0
+    scale: str = "linear"
+    scale_unit: float | None = None
     distinct: int | None = None
     smallest: float | str | None = None
     largest: float | str | None = None
@@ -113,7 +119,7 @@ class Column(Shown):
 
 
 @dataclass(frozen=True)
-class DatasetInfo(Shown):
+class DatasetInfo(HtmlRepr):
     """A data set as it was when it was looked at. `id` is None after a dry run."""
 
     id: str | None
@@ -130,13 +136,16 @@ class DatasetInfo(Shown):
     columns: tuple[Column, ...]
     description: str = ""
     listed: bool = False
+    protection: str = "measured"
+    least_variance: float | None = None
+    person_rows: int = 1
     versions: Report | None = None
     read_as: Report | None = None
     warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
-class Level(Shown):
+class Level(HtmlRepr):
     """A level of trust: `privacy` is the share of variance that the best linear guess cannot recover."""
 
     name: str
@@ -149,7 +158,7 @@ class Level(Shown):
 
 
 @dataclass(frozen=True)
-class CopyColumn(Shown):
+class CopyColumn(HtmlRepr):
     """A column of a copy."""
 
     name: str
@@ -159,7 +168,7 @@ class CopyColumn(Shown):
 
 
 @dataclass(frozen=True)
-class CopyInfo(Shown):
+class CopyInfo(HtmlRepr):
     """A copy as this principal may see it."""
 
     id: str
@@ -178,7 +187,7 @@ class CopyInfo(Shown):
 
 
 @dataclass(frozen=True)
-class PartNoise(Shown):
+class PartNoise(HtmlRepr):
     """The noise law of rows that were measured together: `rows` are runs of ordinals [first, last)."""
 
     rows: tuple[tuple[int, int], ...]
@@ -188,19 +197,23 @@ class PartNoise(Shown):
 
 
 @dataclass(frozen=True)
-class NoiseLaw(Shown):
-    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`."""
+class NoiseLaw(HtmlRepr):
+    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`.
+
+    `scale_units` of log scales, on which noise was added; None on the linear scale.
+    """
 
     copy: str
     noise_variance: float
     columns: tuple[str, ...]
+    scale_units: tuple[float | None, ...]
     records: tuple[str, ...]
     column_event_rate: float
     parts: tuple[PartNoise, ...]
 
 
 @dataclass(frozen=True)
-class ReleasedFile(Shown):
+class ReleasedFile(HtmlRepr):
     """A file of a copy at an address that needs no key and ends; whoever has the address has the file."""
 
     id: str
@@ -215,7 +228,7 @@ class ReleasedFile(Shown):
 
 
 @dataclass(frozen=True)
-class Appended(Shown):
+class Appended(HtmlRepr):
     """What became of appended rows: their ordinals, or the name of their batch while they are pending."""
 
     first_row: int | None
@@ -228,7 +241,7 @@ class Appended(Shown):
 
 
 @dataclass(frozen=True)
-class PendingBatch(Shown):
+class PendingBatch(HtmlRepr):
     """Rows of one append that are pending."""
 
     id: str
@@ -237,7 +250,7 @@ class PendingBatch(Shown):
 
 
 @dataclass(frozen=True)
-class PendingRows(Shown):
+class PendingRows(HtmlRepr):
     """Rows that are in no copy until they form a part."""
 
     batches: tuple[PendingBatch, ...]
@@ -248,7 +261,7 @@ class PendingRows(Shown):
 
 
 @dataclass(frozen=True)
-class Closed(Shown):
+class Closed(HtmlRepr):
     """The ordinals that pending rows got, from `first_row` on."""
 
     first_row: int
@@ -258,7 +271,7 @@ class Closed(Shown):
 
 
 @dataclass(frozen=True)
-class Retired(Shown):
+class Retired(HtmlRepr):
     """How many rows were retired, and how many are left."""
 
     retired_now: int
@@ -266,7 +279,7 @@ class Retired(Shown):
 
 
 @dataclass(frozen=True)
-class Grant(Shown):
+class Grant(HtmlRepr):
     """Who may have which level of a data set."""
 
     dataset: str
@@ -277,7 +290,7 @@ class Grant(Shown):
 
 
 @dataclass(frozen=True)
-class Principal(Shown):
+class Principal(HtmlRepr):
     """Someone with a key."""
 
     id: str
@@ -287,10 +300,11 @@ class Principal(Shown):
     revoked_at: str | None = None
     keys: tuple[str, ...] = ()
     participant_id: str | None = None
+    proposed_participant_id: str | None = None
 
 
 @dataclass(frozen=True)
-class NewKey(Shown):
+class NewKey(HtmlRepr):
     """A key, shown this once; it is in no `repr`."""
 
     id: str
@@ -300,7 +314,7 @@ class NewKey(Shown):
 
 
 @dataclass(frozen=True)
-class HistoryEntry(Shown):
+class HistoryEntry(HtmlRepr):
     """One draw of a data set's noise; its hash covers the entry before it."""
 
     sequence: int
@@ -316,7 +330,7 @@ class HistoryEntry(Shown):
 
 
 @dataclass(frozen=True)
-class LogEntry(Shown):
+class LogEntry(HtmlRepr):
     """One line of the audit log."""
 
     sequence: int
@@ -332,7 +346,7 @@ class LogEntry(Shown):
 
 
 @dataclass(frozen=True)
-class Survey(Shown):
+class Survey(HtmlRepr):
     """A survey whose answers are perturbed before they leave those who give them."""
 
     id: str

@@ -1,4 +1,4 @@
-"""Which version of the client this is."""
+"""Version of the client."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_integers_beyond_the_exact_doubles_stay_doubles() -> None:
 def test_numbers_whose_squares_overflow_are_refused_by_name() -> None:
     with pytest.raises(InvalidTable) as refused:
         encoded(table(mass=[1e200, 1.0]), ["mass"])
-    assert refused.value.fields == {"column": "mass"}
+    assert {"column": "mass"}.items() <= refused.value.fields.items()
     assert "200" not in refused.value.detail
 
 

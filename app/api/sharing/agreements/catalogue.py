@@ -7,8 +7,8 @@ from fastapi import APIRouter
 from app.agreement import Rule
 from app.api.sharing.agreements.schemas import CatalogueView, ListingView, RuleForm, RuleList
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.sharing import catalogue
 from app.service.sharing.agreements import rules
 
@@ -33,7 +33,7 @@ rules_router = APIRouter(prefix="/v1/agreement-rules", tags=["agreements"], rout
 
 @rules_router.post("", status_code=201)
 def add_rule(form: RuleForm, resources: ResourcesDep, context: ContextDep) -> Rule:
-    """Agree from now on to requests that fit the rule; all others wait for a person."""
+    """Add a rule: requests that fit it are agreed to, all others await a decision."""
     return rules.add_rule(
         resources,
         context,
@@ -47,7 +47,7 @@ def add_rule(form: RuleForm, resources: ResourcesDep, context: ContextDep) -> Ru
 
 @rules_router.get("")
 def list_rules(resources: ResourcesDep, context: ContextDep) -> RuleList:
-    """List one's own rules."""
+    """List the owner's rules."""
     return RuleList(rules=rules.list_rules(resources, context))
 
 

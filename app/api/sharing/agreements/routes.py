@@ -22,8 +22,8 @@ from app.api.sharing.agreements.schemas import (
     TerminationForm,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements import lookup, negotiation, record, signatures
@@ -73,7 +73,7 @@ def list_agreements(
     page: PageDep,
     state: Annotated[State | None, Query(description="Only those in this state.")] = None,
 ) -> AgreementList:
-    """List agreements: one's own, or all for administrators and auditors."""
+    """List the principal's agreements; administrators and auditors see all."""
     found, cursor = page.of(lookup.list_agreements, resources, context, state=state)
     views = [AgreementView.of(one, context) for one in found]
     return AgreementList(agreements=views, next_cursor=cursor)

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from app.agreement import Party, TransferState
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers
@@ -48,7 +48,7 @@ class TransferList(BaseModel):
 
 @router.get("")
 def list_transfers(resources: ResourcesDep, context: ContextDep, page: PageDep) -> TransferList:
-    """List transfers: one's own on either side, or all for administrators and auditors."""
+    """List transfers of either side; administrators and auditors see all."""
     found, cursor = page.of(transfers.list_transfers, resources, context)
     return TransferList(transfers=[TransferView.of(one) for one in found], next_cursor=cursor)
 
@@ -63,7 +63,7 @@ def show_transfer(transfer_id: str, resources: ResourcesDep, context: ContextDep
 def suspend_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
-    """Stop a transfer: its key opens nothing from now on, downloads under way end."""
+    """Suspend a transfer. Its key opens nothing from now on, and running downloads end."""
     return _send(resources, context, transfer_id, Message.SUSPEND, form)
 
 
@@ -71,7 +71,7 @@ def suspend_transfer(
 def resume_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
-    """Let a suspended transfer go on, with the key that it has."""
+    """Resume a suspended transfer with the key that it has."""
     return _send(resources, context, transfer_id, Message.START, form)
 
 
@@ -79,7 +79,7 @@ def resume_transfer(
 def complete_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
-    """Say that a transfer is complete: its key is revoked."""
+    """Complete a transfer and revoke its key."""
     return _send(resources, context, transfer_id, Message.COMPLETE, form)
 
 
@@ -87,7 +87,7 @@ def complete_transfer(
 def terminate_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
-    """End a transfer for good: its key is revoked; the agreement holds on."""
+    """Terminate a transfer and revoke its key; the agreement stays in force."""
     return _send(resources, context, transfer_id, Message.TERMINATE, form)
 
 

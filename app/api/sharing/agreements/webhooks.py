@@ -8,9 +8,9 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.sharing.webhooks import subscriptions
 from app.service.sharing.webhooks.events import Event
 
@@ -71,7 +71,7 @@ class MessageList(BaseModel):
 def add_webhook(
     form: WebhookForm, response: Response, resources: ResourcesDep, context: ContextDep
 ) -> NewWebhookView:
-    """Have an address told; the answer shows this once the secret that signs the messages."""
+    """Add a webhook. The answer alone shows the secret that signs its messages."""
     response.headers["Cache-Control"] = "no-store"
     events = None if form.events is None else tuple(form.events)
     made = subscriptions.add_webhook(resources, context, form.url, events)
@@ -80,7 +80,7 @@ def add_webhook(
 
 @router.get("")
 def list_webhooks(resources: ResourcesDep, context: ContextDep) -> WebhookList:
-    """List one's webhooks."""
+    """List the principal's webhooks."""
     found = subscriptions.list_webhooks(resources, context)
     return WebhookList(webhooks=[WebhookView.of(one) for one in found])
 
@@ -95,7 +95,7 @@ def remove_webhook(webhook_id: str, resources: ResourcesDep, context: ContextDep
 def list_messages(
     webhook_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> MessageList:
-    """List what was told, how often it was tried, and the last answer."""
+    """List the messages of a webhook with their attempts and last answer."""
     found, cursor = page.of(subscriptions.list_messages, resources, context, webhook_id)
     return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=cursor)
 
@@ -104,5 +104,5 @@ def list_messages(
 def send_again(
     webhook_id: str, message_id: str, resources: ResourcesDep, context: ContextDep
 ) -> MessageView:
-    """Send a message once more, with the same id."""
+    """Send a message again, with the same id."""
     return MessageView.of(subscriptions.send_again(resources, context, webhook_id, message_id))

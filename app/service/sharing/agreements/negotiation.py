@@ -39,7 +39,7 @@ from app.service.unit_of_work import UnitOfWork, unit_of_work
 from app.store.database.audit_log import Fact
 from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreement_log, agreements, rules
+from app.store.database.sharing import agreement_log, agreements, dataspace, rules
 
 LONGEST_REASON = 2_000
 
@@ -125,6 +125,57 @@ def send(
         step = _Step(context.principal.id, party, message, state, facts=facts)
         agreement = _apply(resources, connection, replace(agreement, terms=terms), step)
         return _conclude(resources, uow, message, agreement)
+
+
+_CONCLUSION = (
+    (Party.PROVIDER, Message.AGREE),
+    (Party.CONSUMER, Message.VERIFY),
+    (Party.PROVIDER, Message.FINALIZE),
+)
+
+
+def accept_request(
+    resources: Resources, context: RequestContext, agreement_id: str, *, version: int
+) -> Agreement:
+    """Put into force what a consumer requested or accepted, by one act of the provider.
+
+    The request is the consumer's consent to these very terms, so that its verification is logged as `implied`.
+    A consumer that speaks the Dataspace Protocol verifies by itself: there the agreement is AGREED after this.
+    """
+    measured = _measured_ahead(resources, context, agreement_id)
+    with unit_of_work(resources, context) as uow:
+        connection = uow.connection
+        agreement = locked_agreement(connection, context, agreement_id)
+        party = acting_party(context, agreement)
+        if version != agreement.version:
+            raise _changed(agreement)
+        first = next((one for one in _CONCLUSION if states.after(agreement.state, *one)), None)
+        if first is None or first[0] is not Party.PROVIDER or party is not Party.PROVIDER:
+            raise _wrong(agreement, party, Message.AGREE)
+        require_still_possible(connection, agreement.terms, moment(connection))
+        verifies_itself = dataspace.of_agreement(connection, agreement_id) is not None
+        for sender, message in _CONCLUSION[_CONCLUSION.index(first) :]:
+            if sender is Party.CONSUMER and verifies_itself:
+                break
+            if message is Message.FINALIZE:
+                _freeze_items(resources, connection, agreement.terms, measured)
+            implied = sender is Party.CONSUMER
+            step = _Step(
+                agreement.consumer if implied else context.principal.id,
+                sender,
+                message,
+                states.TRANSITIONS[agreement.state, sender, message],
+                facts={"implied": True} if implied else None,
+            )
+            agreement = _apply(resources, connection, agreement, step)
+        uow.record(
+            "agreement.grant",
+            agreement.id,
+            state=agreement.state.value,
+            version=agreement.version,
+            entry=agreement.log_hash,
+        )
+        return agreement
 
 
 @dataclass(frozen=True)

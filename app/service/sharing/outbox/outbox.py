@@ -18,6 +18,7 @@ from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.outbox.http_post import post
+from app.service.sharing.outbox.smtp import send_email
 from app.store.database.engine import reading, writing
 from app.store.database.jobs import Job
 from app.store.database.sharing import outbox
@@ -41,18 +42,27 @@ class PostRequest:
 
 
 @dataclass(frozen=True)
+class Email:
+    """Whom a message is mailed to, and its content."""
+
+    to: str
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True)
 class MessageFormat:
     """Format of messages.
 
     where:
-        request      URL and headers of a message with this body; Void when it must not be sent
+        request      where a message with this body goes; Void when it must not be sent
         is_refusal   whether a status ends the attempts
         keeps_body   whether the body remains when the message has ended
         on_give_up   called in the transaction that gives a message up
     """
 
     name: str
-    request: Callable[[Resources, Connection, OutboxMessage, bytes], PostRequest]
+    request: Callable[[Resources, Connection, OutboxMessage, bytes], PostRequest | Email]
     is_refusal: Callable[[int], bool]
     keeps_body: bool = True
     on_give_up: Callable[[Connection, OutboxMessage, str], None] | None = None
@@ -164,8 +174,7 @@ def _attempt(
     try:
         with reading(resources.engine) as connection:
             request = message_format.request(resources, connection, message, body)
-        networks = resources.outside.webhook_networks
-        status, answer = post(request.url, networks, body, request.headers)
+        status, answer = _deliver(resources, request, body)
         delivered = status is not None and 200 <= status < 300
         refused = status is not None and message_format.is_refusal(status)
     except Void as void:
@@ -182,6 +191,17 @@ def _attempt(
         if first and given_up and message_format.on_give_up is not None:
             message_format.on_give_up(connection, message, answer)
     return delivered or given_up
+
+
+def _deliver(
+    resources: Resources, request: PostRequest | Email, body: bytes
+) -> tuple[int | None, str]:
+    if isinstance(request, PostRequest):
+        networks = resources.outside.webhook_networks
+        return post(request.url, networks, body, request.headers)
+    if resources.outside.mail is None:
+        raise Void("not sent: no mail server is configured")
+    return send_email(resources.outside.mail, request.to, request.subject, request.text)
 
 
 def _seal(message_id: str) -> str:

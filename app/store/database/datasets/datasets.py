@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Label, Select, delete, func, insert, or_, select, union, update
 
-from app.model import Column, Dataset, Kind, Part, Storage
+from app.model import Column, Dataset, Kind, Part, Protection, Storage
 from app.store.database import tables
 from app.store.database.datasets import orphaned_blobs
 from app.store.database.engine import lock_row
@@ -35,6 +35,9 @@ def add(
             secret=sealed_secret,
             statistics=sealed_statistics,
             missing_tokens=list(dataset.missing_tokens),
+            protection=dataset.protection.value,
+            least_variance=dataset.least_variance,
+            person_rows=dataset.person_rows,
         )
     )
     set_columns(connection, dataset.id, dataset.columns)
@@ -120,6 +123,9 @@ def page(
             description=row.description,
             listed=row.listed,
             missing_tokens=tuple(row.missing_tokens or ()),
+            protection=Protection(row.protection),
+            least_variance=row.least_variance,
+            person_rows=row.person_rows,
         )
         for row in rows
     ]
@@ -359,6 +365,11 @@ def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, li
                 lower=row.lower,
                 upper=row.upper,
                 unit=row.unit,
+                categories=row.categories,
+                other=row.other,
+                missing_as=row.missing_as,
+                weight=row.weight,
+                scale_unit=row.scale_unit,
             )
         )
     return found

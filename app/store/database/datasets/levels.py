@@ -26,10 +26,15 @@ def at_variance(connection: Connection, dataset_id: str, noise_variance: float) 
 
 
 def put(
-    connection: Connection, dataset_id: str, name: str, noise_variance: float, offered: bool
+    connection: Connection,
+    dataset_id: str,
+    name: str,
+    noise_variance: float,
+    offered: bool,
+    delta: float | None = None,
 ) -> None:
     """Give a name its variance, anew or for the first time."""
-    said = {"noise_variance": noise_variance, "offered": offered}
+    said = {"noise_variance": noise_variance, "offered": offered, "delta": delta}
     changed = connection.execute(
         update(tables.levels)
         .where(tables.levels.c.dataset == dataset_id, tables.levels.c.name == name)
@@ -70,5 +75,6 @@ def _found(
         .order_by(tables.levels.c.noise_variance, tables.levels.c.name)
     )
     return [
-        Level(row.name, row.noise_variance, row.issued_at is not None, row.offered) for row in rows
+        Level(row.name, row.noise_variance, row.issued_at is not None, row.offered, row.delta)
+        for row in rows
     ]

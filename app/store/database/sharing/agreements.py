@@ -14,9 +14,11 @@ from sqlalchemy import (
     Select,
     and_,
     delete,
+    func,
     insert,
     or_,
     select,
+    union,
     update,
 )
 
@@ -106,6 +108,70 @@ def page(
         about = select(items.agreement).where(items.dataset == dataset)
         wanted.append(agreements.id.in_(about))
     return _select(connection, wanted, limit=limit)
+
+
+def waiting_for(connection: Connection, principal: str, *, limit: int) -> list[Agreement]:
+    """Return agreements whose next message is this principal's, the longest waiting first."""
+    return _select(
+        connection, [_turn_of(principal)], limit=limit, by=tables.agreements.c.changed_at
+    )
+
+
+def count_waiting(connection: Connection, principal: str) -> int:
+    """Count the agreements whose next message is this principal's."""
+    query = select(func.count()).select_from(tables.agreements).where(_turn_of(principal))
+    return int(connection.execute(query).scalar_one())
+
+
+def changed_since(
+    connection: Connection, principal: str, since: datetime, *, limit: int
+) -> list[Agreement]:
+    """Return a principal's agreements that changed after a moment, the newest first."""
+    agreements = tables.agreements.c
+    own = or_(agreements.provider == principal, agreements.consumer == principal)
+    wanted = [own, agreements.changed_at > since]
+    return _select(connection, wanted, limit=limit, by=agreements.changed_at.desc())
+
+
+def requests_by(connection: Connection, consumer: str, ids: Iterable[str]) -> dict[str, Agreement]:
+    """Return the newest agreement of a consumer about each of these data sets that did not end."""
+    agreements, items = tables.agreements.c, tables.agreement_items.c
+    about = select(items.agreement).where(items.dataset.in_(set(ids)))
+    open_ones = [
+        agreements.consumer == consumer,
+        agreements.state != State.TERMINATED,
+        agreements.id.in_(about),
+    ]
+    found = _select(connection, open_ones, limit=1_000, by=agreements.changed_at)
+    return {item.dataset: one for one in found for item in one.terms.items}
+
+
+def count_recipients(connection: Connection, ids: Iterable[str], now: datetime) -> dict[str, int]:
+    """Count who may have a copy of each of these data sets at `now`, by a grant or an agreement."""
+    agreements, items, grants = tables.agreements.c, tables.agreement_items.c, tables.grants.c
+    wanted = set(ids)
+    agreed = (
+        select(items.dataset, agreements.consumer.label("recipient"))
+        .join(tables.agreements, agreements.id == items.agreement)
+        .where(items.dataset.in_(wanted), in_force(now))
+    )
+    granted = select(grants.dataset, grants.recipient).where(
+        grants.dataset.in_(wanted), or_(grants.expires_at.is_(None), grants.expires_at > now)
+    )
+    either = union(agreed, granted).subquery()
+    query = select(either.c.dataset, func.count()).group_by(either.c.dataset)
+    return {dataset: int(count) for dataset, count in connection.execute(query)}
+
+
+def _turn_of(principal: str) -> ColumnElement[bool]:
+    agreements = tables.agreements.c
+    return or_(
+        and_(
+            agreements.provider == principal,
+            agreements.state.in_((State.REQUESTED, State.ACCEPTED, State.VERIFIED)),
+        ),
+        and_(agreements.consumer == principal, agreements.state.in_((State.OFFERED, State.AGREED))),
+    )
 
 
 def grants_of(
@@ -215,10 +281,15 @@ def _set_items(connection: Connection, agreement: Agreement) -> None:
 
 
 def _select(
-    connection: Connection, wanted: Iterable[ColumnElement[bool]], *, limit: int
+    connection: Connection,
+    wanted: Iterable[ColumnElement[bool]],
+    *,
+    limit: int,
+    by: ColumnElement[Any] | None = None,
 ) -> list[Agreement]:
+    order = [tables.agreements.c.id] if by is None else [by, tables.agreements.c.id]
     rows = connection.execute(
-        select(tables.agreements).where(*wanted).order_by(tables.agreements.c.id).limit(limit)
+        select(tables.agreements).where(*wanted).order_by(*order).limit(limit)
     ).all()
     items = _items(connection, [row.id for row in rows])
     return [_agreement(row, tuple(items[row.id])) for row in rows]

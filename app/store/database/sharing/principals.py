@@ -1,7 +1,7 @@
 """Principals and their keys.
 
 A key reads `cw_<public id>_<secret>`; the secret has 256 random bits and is kept as SHA-256 only (a
-slow hash protects guessable secrets, and these are not). A key given by the administrator through
+slow hash protects secrets of few bits, and these have many). A key given by the administrator through
 CORNERWAVE_ADMIN_KEY has the public id `environment` and is hashed whole.
 """
 
@@ -192,10 +192,24 @@ def page(
         live[key.principal].append(key.id)
     return [
         PrincipalRecord(
-            _principal(row), row.created_at, row.revoked_at, tuple(live[row.id]), row.participant_id
+            _principal(row),
+            row.created_at,
+            row.revoked_at,
+            tuple(live[row.id]),
+            row.participant_id,
+            row.proposed_participant_id,
+            row.email,
         )
         for row in rows
     ]
+
+
+def set_email(connection: Connection, principal_id: str, email: str | None) -> None:
+    """Set where a principal is notified."""
+    principals = tables.principals
+    connection.execute(
+        update(principals).where(principals.c.id == principal_id).values(email=email)
+    )
 
 
 def _visible_to(owner: str) -> ColumnElement[bool]:
@@ -241,12 +255,25 @@ def change_role(connection: Connection, principal_id: str, role: Role) -> None:
 
 
 def set_participant(connection: Connection, principal_id: str, participant_id: str | None) -> None:
-    """Say who a principal is in a data space, or that it is in none."""
+    """Set the confirmed participant id of a principal; none is proposed any more."""
     connection.execute(
         update(tables.principals)
         .where(tables.principals.c.id == principal_id)
-        .values(participant_id=participant_id)
+        .values(participant_id=participant_id, proposed_participant_id=None)
     )
+
+
+def propose_participant(
+    connection: Connection, principal_id: str, participant_id: str | None, *, created_by: str
+) -> bool:
+    """Set the proposed participant id of a principal; False if another principal created it."""
+    principal = tables.principals.c
+    changed = connection.execute(
+        update(tables.principals)
+        .where(principal.id == principal_id, principal.created_by == created_by)
+        .values(proposed_participant_id=participant_id)
+    )
+    return changed.rowcount == 1
 
 
 def revoke(connection: Connection, principal_id: str, now: datetime) -> None:

@@ -26,7 +26,23 @@ def add(connection: Connection, session: Session, token: str) -> None:
             begun_at=session.begun_at,
             seen_at=session.seen_at,
             ends_at=session.ends_at,
+            since=session.since,
         )
+    )
+    _visited(connection, session.principal.id, session.begun_at)
+
+
+def last_visit(connection: Connection, principal_id: str) -> datetime | None:
+    """Return the last use of any session of a principal."""
+    query = select(tables.principals.c.visited_at).where(tables.principals.c.id == principal_id)
+    moment: datetime | None = connection.execute(query).scalar_one()
+    return moment
+
+
+def _visited(connection: Connection, principal_id: str, now: datetime) -> None:
+    principals = tables.principals
+    connection.execute(
+        update(principals).where(principals.c.id == principal_id).values(visited_at=now)
     )
 
 
@@ -48,13 +64,14 @@ def of_principal(connection: Connection, principal_id: str, now: datetime) -> li
     return [_session(row) for row in rows]
 
 
-def touch(connection: Connection, session_id: str, now: datetime, ends_at: datetime) -> None:
+def touch(connection: Connection, session: Session, now: datetime, ends_at: datetime) -> None:
     """Keep that a session is in use, and when it ends if it is not used again."""
     connection.execute(
         update(tables.sessions)
-        .where(tables.sessions.c.id == session_id)
+        .where(tables.sessions.c.id == session.id)
         .values(seen_at=now, ends_at=ends_at)
     )
+    _visited(connection, session.principal.id, now)
 
 
 def end(connection: Connection, principal_id: str, session_id: str) -> bool:
@@ -139,6 +156,7 @@ def _session(row: Row[tuple[object, ...]]) -> Session:
         begun_at=row.begun_at,
         seen_at=row.seen_at,
         ends_at=row.ends_at,
+        since=row.since,
     )
 
 

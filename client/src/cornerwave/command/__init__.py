@@ -1,4 +1,4 @@
-"""The `cornerwave` command, for those who use a service."""
+"""The `cornerwave` command."""
 
 from __future__ import annotations
 

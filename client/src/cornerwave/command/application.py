@@ -1,10 +1,10 @@
-"""All commands together."""
+"""Typer application with all commands."""
 
 from __future__ import annotations
 
 import typer
 
-from cornerwave.command import computing, keys, owning, receiving, sharing
+from cornerwave.command import copies, datasets, keys, methods, sharing
 from cornerwave.version import VERSION
 
 app = typer.Typer(
@@ -13,12 +13,12 @@ app = typer.Typer(
     help="Perturbed copies of data sets, one per level of trust.",
     epilog="Exit codes: 0 done, 1 refused, 2 wrong call, 3 key, 4 not found, 5 conflict, 6 service away, 7 checksum.",
 )
-for part in (keys, owning, receiving, computing, sharing):
+for part in (keys, datasets, copies, methods, sharing):
     part.add_to(app)
 
 
-def _version(wished: bool) -> None:
-    if wished:
+def _version(chosen: bool) -> None:
+    if chosen:
         print(f"cornerwave {VERSION}")
         raise typer.Exit
 

@@ -1,4 +1,4 @@
-"""login, logout, open: which service, and whose key.
+"""Commands login, logout, open.
 
 A key is never an argument: arguments stand in the list of processes and in the shell's history.
 """
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from cornerwave.client import connect
-from cornerwave.command.speaking import Json, say, told
+from cornerwave.command.output import Json, exit_on_error, print_value
 from cornerwave.credentials import Credentials, address_of, find, forget, keep
 from cornerwave.problems import NoKey
 
@@ -26,14 +26,14 @@ def login(
     as_json: Json = False,
 ) -> None:
     """Keep a key for a service: asked for, or read from standard input or a file."""
-    with told(as_json):
+    with exit_on_error(as_json):
         address = address_of(url)  # before somebody types a key
         credentials = Credentials(address, _key(key_file))
         with connect(credentials.url, credentials.key) as client:
             version = client.health().get("version", "")
             client.datasets()  # a key that is not valid ends here
         place = keep(credentials)
-        say({"url": credentials.url, "version": version, "kept_in": str(place)}, as_json)
+        print_value({"url": credentials.url, "version": version, "kept_in": str(place)}, as_json)
 
 
 def _key(key_file: Path | None) -> str:
@@ -54,11 +54,11 @@ def logout(
     as_json: Json = False,
 ) -> None:
     """Forget the key for a service."""
-    with told(as_json):
+    with exit_on_error(as_json):
         address = url or find().url
         if not forget(address):
             raise NoKey(f"No key for {address} is kept.")
-        say({"forgotten": address}, as_json)
+        print_value({"forgotten": address}, as_json)
 
 
 def open_portal(
@@ -68,11 +68,11 @@ def open_portal(
     as_json: Json = False,
 ) -> None:
     """Open the portal in a browser."""
-    with told(as_json):
+    with exit_on_error(as_json):
         address = f"{find().url}/portal"
         if not show:
             webbrowser.open(address)
-        say({"portal": address}, as_json)
+        print_value({"portal": address}, as_json)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""recipients, catalogue, agreement, jobs: people, contracts with them, and long work."""
+"""Commands principals, catalogue, agreement, jobs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,33 @@ from typing import Annotated
 
 import typer
 
-from cornerwave.command.owning import Dataset, File
-from cornerwave.command.reading import reads_tables
-from cornerwave.command.speaking import Json, json_of, say, say_json, say_table, speaking, told
-from cornerwave.datasets import AS_FOUND, Reading
+from cornerwave.command.datasets import Dataset, File
+from cornerwave.command.output import (
+    Json,
+    command_client,
+    exit_on_error,
+    json_of,
+    print_json,
+    print_table,
+    print_value,
+)
+from cornerwave.command.read_options import reads_tables
+from cornerwave.datasets import AS_FOUND, ReadOptions
 from cornerwave.datasets import Dataset as OneDataset
 from cornerwave.problems import Conflict, Forbidden, InvalidTable, NotFound
+from cornerwave.transport.downloads import arriving
 from cornerwave.values import Report
 from cornerwave.verification.signatures import verify_record
-from cornerwave.wire.downloads import arriving
 
 Agreement = Annotated[str, typer.Argument(help="The agreement's id.")]
 
 
 def recipients(as_json: Json = False) -> None:
     """List everybody with a key."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.principals()
         lines = [(each.name, each.id, each.role, each.revoked_at) for each in found]
-        say_table(("name", "id", "role", "revoked"), lines, found, as_json)
+        print_table(("name", "id", "role", "revoked"), lines, found, as_json)
 
 
 def invite(
@@ -38,7 +46,7 @@ def invite(
     as_json: Json = False,
 ) -> None:
     """Give somebody a key. It is written to a file: a terminal would keep it in its history."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         # First of all: a key that could not be written would be lost.
         descriptor = os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -48,18 +56,20 @@ def invite(
         except BaseException:
             key_file.unlink()
             raise
-        say({"id": made.id, "name": made.name, "role": made.role, "key_file": key_file}, as_json)
+        print_value(
+            {"id": made.id, "name": made.name, "role": made.role, "key_file": key_file}, as_json
+        )
 
 
 def catalogue(as_json: Json = False) -> None:
     """List the data sets that you can ask for."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.catalogue()
         lines = [
             (each.name, each.id, each.owner_name, ", ".join(level.name for level in each.levels))
             for each in found
         ]
-        say_table(("name", "id", "owner", "levels"), lines, found, as_json)
+        print_table(("name", "id", "owner", "levels"), lines, found, as_json)
 
 
 def agreements(
@@ -67,13 +77,13 @@ def agreements(
     as_json: Json = False,
 ) -> None:
     """List your agreements, and what you may say next."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.agreements(state=state)
         lines = [
             (each.id, each.state, each.purpose, each.ends_at, ", ".join(each.open_to_you))
             for each in found
         ]
-        say_table(("id", "state", "purpose", "ends", "open to you"), lines, found, as_json)
+        print_table(("id", "state", "purpose", "ends", "open to you"), lines, found, as_json)
 
 
 def open_agreement(
@@ -89,18 +99,20 @@ def open_agreement(
     as_json: Json = False,
 ) -> None:
     """Request an agreement, or, as an owner, offer one."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         known = {each.name: each.id for each in cw.datasets()}
         known |= {each.name: each.id for each in cw.catalogue()}
         item = {"dataset": known.get(dataset, dataset), "level": level}
         said = json_of(terms, "--terms") or {}
-        say(cw.open_agreement([item], purpose=purpose, recipient=recipient, **said), as_json)
+        print_value(
+            cw.open_agreement([item], purpose=purpose, recipient=recipient, **said), as_json
+        )
 
 
 def show_agreement(agreement: Agreement, as_json: Json = False) -> None:
     """Show an agreement."""
-    with speaking(as_json) as cw:
-        say(cw.agreement(agreement), as_json)
+    with command_client(as_json) as cw:
+        print_value(cw.agreement(agreement), as_json)
 
 
 def say_to(
@@ -114,19 +126,19 @@ def say_to(
     as_json: Json = False,
 ) -> None:
     """Say something in a negotiation."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         said = cw.answer_agreement(
             agreement, message, version=version, terms=json_of(terms, "--terms"), reason=reason
         )
-        say(said, as_json)
+        print_value(said, as_json)
 
 
 def log(agreement: Agreement, as_json: Json = False) -> None:
     """Show what was said in a negotiation."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.agreement_log(agreement)
         lines = [(e["sequence"], e["at"], e["party"], e["event"], e["state"]) for e in found]
-        say_table(("", "at", "party", "event", "state"), lines, found, as_json)
+        print_table(("", "at", "party", "event", "state"), lines, found, as_json)
 
 
 def record(
@@ -136,13 +148,13 @@ def record(
     as_json: Json = False,
 ) -> None:
     """Download the signed record of a finalized agreement, and the keys that check it."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         with arriving(output) as file:
             file.write(cw.agreement_record(agreement))
         if keys is not None:
             with arriving(keys) as file:
                 file.write(cw.signing_keys())
-        say({"record": output, "keys": keys}, as_json)
+        print_value({"record": output, "keys": keys}, as_json)
 
 
 def verify_agreement(
@@ -151,9 +163,9 @@ def verify_agreement(
     as_json: Json = False,
 ) -> None:
     """Check the signed record of an agreement, without the service."""
-    with told(as_json):
+    with exit_on_error(as_json):
         agreement = verify_record(file.read_bytes(), keys.read_bytes())
-        say(agreement, as_json)
+        print_value(agreement, as_json)
 
 
 def jobs(
@@ -165,19 +177,19 @@ def jobs(
     as_json: Json = False,
 ) -> None:
     """List your long work, wait for it, or cancel it."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         if wait or cancel:
-            say(cw.wait(wait) if wait else cw.cancel_job(str(cancel)), as_json)
+            print_value(cw.wait(wait) if wait else cw.cancel_job(str(cancel)), as_json)
             return
         found = cw.jobs(state=state)
         lines = [(j.id, j.kind, j.state, j.step, f"{j.done}/{j.total}") for j in found]
-        say_table(("id", "kind", "state", "step", "done"), lines, found, as_json)
+        print_table(("id", "kind", "state", "step", "done"), lines, found, as_json)
 
 
-def _traced(dataset: OneDataset, file: Path, reading: Reading) -> Report | None:
+def _traced(dataset: OneDataset, file: Path, read_options: ReadOptions) -> Report | None:
     """What the data set has to do with the file; None where it is not for this principal, not traceable or another."""
     try:
-        return dataset.trace(file, reading=reading)
+        return dataset.trace(file, read_options=read_options)
     except (InvalidTable, Conflict, Forbidden, NotFound):
         return None
 
@@ -188,16 +200,16 @@ def trace(
     dataset: Annotated[
         str | None, typer.Option(help="A data set's name or id; all that you see, if not said.")
     ] = None,
-    reading: Reading = AS_FOUND,
+    read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
     """Find out whose copies a found table was made of: for owners and auditors, of traceable agreements."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         if dataset is not None:
             named = cw.dataset(dataset)
-            found = [(named.name, named.trace(file, reading=reading))]
+            found = [(named.name, named.trace(file, read_options=read_options))]
         else:
-            tried = ((each.name, _traced(each, file, reading)) for each in cw.datasets())
+            tried = ((each.name, _traced(each, file, read_options)) for each in cw.datasets())
             found = [(name, traced) for name, traced in tried if traced is not None]
         lines = [
             (name, copy["recipient"], copy["level"], copy["weight"], copy["error_chance"])
@@ -208,7 +220,7 @@ def trace(
         head = ("data set", "recipient", "level", "weight", "chance of error")
         values = [traced for _, traced in found]
         if as_json or lines:
-            say_table(head, lines, values, as_json)
+            print_table(head, lines, values, as_json)
         if not as_json:
             for name, traced in found:
                 print(f"{name}: {traced['verdict']}")
@@ -223,13 +235,13 @@ def audit_log(
     as_json: Json = False,
 ) -> None:
     """Show what was done and refused, for auditors."""
-    with speaking(as_json) as cw:
+    with command_client(as_json) as cw:
         found = cw.audit_log(most=most)
         if as_json:
-            say_json(found)
+            print_json(found)
             return
         lines = [(e.sequence, e.at, e.principal, e.action, e.subject, e.outcome) for e in found]
-        say_table(("", "at", "principal", "action", "subject", "outcome"), lines, found, as_json)
+        print_table(("", "at", "principal", "action", "subject", "outcome"), lines, found, as_json)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -238,7 +250,7 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
     app.command("audit-log")(audit_log)
     negotiating = typer.Typer(
-        no_args_is_help=True, help="Agreements: list, open, show, say, log, record."
+        no_args_is_help=True, help="Agreements: list, open, show, print_value, log, record."
     )
     negotiating.command("list")(agreements)
     negotiating.command("open")(open_agreement)

@@ -1,4 +1,4 @@
-"""Methods that keep nothing: a table goes in, a table or a report comes out."""
+"""Stateless methods: a table in, a table or a report out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What methods answer with: a table that is held, with its report, or a report alone."""
+"""Answers of stateless methods: a table in a file with its report, or a report alone."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cornerwave.held import FORMATS, HeldTable
 from cornerwave.jobs import answered
+from cornerwave.table_file import FORMATS, TableFile
+from cornerwave.transport.bodies import Body
+from cornerwave.transport.calls import Answer, Call, Flow, get
+from cornerwave.transport.downloads import FileSink
 from cornerwave.values import Report
-from cornerwave.wire.bodies import Body
-from cornerwave.wire.calls import Answer, Call, Flow, get
-from cornerwave.wire.downloads import FileSink
 
 REPORT = re.compile(r"</v1/reports/([^>]+)>")
 Json = Mapping[str, Any]
 
 
-def table_answer(path: str, query: Json, body: Body, label: str) -> Flow[HeldTable]:
+def table_answer(path: str, query: Json, body: Body, label: str) -> Flow[TableFile]:
     """The table that a method answers with, and its report where it has one."""
-    held = HeldTable()
+    held = TableFile()
     with held._path.open("wb") as file:
         sink = FileSink(file)
         answer = yield from answered(

@@ -1,18 +1,18 @@
-"""How much attackers get back from disguised tables; noise without a history."""
+"""Reconstruction attacks on perturbed tables; single-level noise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cornerwave.datasets import AS_FOUND, Reading
-from cornerwave.held import HeldTable
+from cornerwave.datasets import AS_FOUND, ReadOptions
 from cornerwave.methods.answers import Json, names, report_answer, table_answer
+from cornerwave.table_file import TableFile
+from cornerwave.transport.bodies import Body, FormBody, JsonBody
+from cornerwave.transport.calls import Flow, path_of
+from cornerwave.transport.drivers import operation
+from cornerwave.transport.tables import TableLike, body_of
 from cornerwave.values import Report
-from cornerwave.wire.bodies import Body, FormBody, JsonBody
-from cornerwave.wire.calls import Flow, path_of
-from cornerwave.wire.driving import operation
-from cornerwave.wire.tables import TableLike, body_of
 
 
 def _attacked(
@@ -43,14 +43,14 @@ class Attacks:
         disguised: TableLike | Sequence[TableLike],
         *,
         noise: Json | Sequence[Json] | None = None,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
         **options: Any,
     ) -> Flow[Report]:
         """How much of the original attackers get back from a disguised table, or from several copies."""
         form = _attacked(disguised, original, noise, options)
         return (
             yield from report_answer(
-                path_of("attacks", "score"), reading.query(), form, "Attacking", "attacks"
+                path_of("attacks", "score"), read_options.query(), form, "Attacking", "attacks"
             )
         )
 
@@ -62,13 +62,13 @@ class Attacks:
         *,
         noise: Json | Sequence[Json] | None = None,
         original: TableLike | None = None,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
         **options: Any,
-    ) -> Flow[HeldTable]:
+    ) -> Flow[TableFile]:
         """The table that an attacker makes of a disguised one."""
         form = _attacked(disguised, original, noise, options)
         path = path_of("attacks", "reconstruct")
-        return (yield from table_answer(path, reading.query(), form, "Reconstructing"))
+        return (yield from table_answer(path, read_options.query(), form, "Reconstructing"))
 
     @operation
     def randomize(
@@ -79,15 +79,15 @@ class Attacks:
         noise: str | None = None,
         columns: str | Sequence[str] | None = None,
         seed: int | None = None,
-        reading: Reading = AS_FOUND,
-    ) -> Flow[HeldTable]:
+        read_options: ReadOptions = AS_FOUND,
+    ) -> Flow[TableFile]:
         """The table with noise added, without a history: for one release only."""
         query = {
             "noise_variance": noise_variance,
             "noise": noise,
             "column": names(columns),
             "seed": seed,
-            **reading.query(),
+            **read_options.query(),
         }
         return (
             yield from table_answer(path_of("randomize"), query, body_of(table), "Adding noise")

@@ -1,4 +1,4 @@
-"""The distribution behind perturbed values; surveys that never see an answer as it was given."""
+"""Estimates of distributions behind perturbed values; surveys by randomised response."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cornerwave.methods.answers import Json, names
+from cornerwave.transport.bodies import JsonBody
+from cornerwave.transport.calls import Answer, Call, Flow, every, get, path_of, send
+from cornerwave.transport.drivers import operation
 from cornerwave.values import Report, Survey, load
-from cornerwave.wire.bodies import JsonBody
-from cornerwave.wire.calls import Answer, Call, Flow, every, get, path_of, send
-from cornerwave.wire.driving import operation
 
 
 def _form(**fields: Any) -> JsonBody:

@@ -1,17 +1,17 @@
-"""Who is given away, and swapping that prevents it."""
+"""Identifiability of records, and swapping of confidential values."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from cornerwave.datasets import AS_FOUND, Reading
-from cornerwave.held import HeldTable
+from cornerwave.datasets import AS_FOUND, ReadOptions
 from cornerwave.methods.answers import Json, names, report_answer, table_answer
+from cornerwave.table_file import TableFile
+from cornerwave.transport.calls import Flow, path_of
+from cornerwave.transport.drivers import operation
+from cornerwave.transport.tables import TableLike, body_of
 from cornerwave.values import Report
-from cornerwave.wire.calls import Flow, path_of
-from cornerwave.wire.driving import operation
-from cornerwave.wire.tables import TableLike, body_of
 
 
 class Swapping:
@@ -26,7 +26,7 @@ class Swapping:
         non_confidential: str | Sequence[str] | None = None,
         bins: Json | None = None,
         rows: bool | None = None,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
     ) -> Flow[Report]:
         """How many records give their confidential value away, by themselves or as a group."""
         query = {
@@ -34,7 +34,7 @@ class Swapping:
             "non_confidential": names(non_confidential),
             "bins": None if bins is None else json.dumps(bins),
             "rows": rows,
-            **reading.query(),
+            **read_options.query(),
         }
         path = path_of("identifiability")
         return (yield from report_answer(path, query, body_of(table), "Looking who is given away"))
@@ -56,8 +56,8 @@ class Swapping:
         tree: bool | None = None,
         seed: int | None = None,
         keep: str | Sequence[str] | None = None,
-        reading: Reading = AS_FOUND,
-    ) -> Flow[HeldTable]:
+        read_options: ReadOptions = AS_FOUND,
+    ) -> Flow[TableFile]:
         """The table with confidential values swapped so that nobody is sure of one, and a report.
 
         Identifiers are left out, and named by the report, unless `keep` names them.
@@ -75,6 +75,6 @@ class Swapping:
             "tree": tree,
             "seed": seed,
             "keep": names(keep),
-            **reading.query(),
+            **read_options.query(),
         }
         return (yield from table_answer(path_of("swaps"), query, body_of(table), "Swapping"))

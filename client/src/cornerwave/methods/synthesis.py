@@ -1,17 +1,17 @@
-"""Synthetic tables, and how faithful and how safe a release is."""
+"""Synthetic tables, and the utility and risk of a release."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cornerwave.datasets import AS_FOUND, Reading
-from cornerwave.held import HeldTable
+from cornerwave.datasets import AS_FOUND, ReadOptions
 from cornerwave.methods.answers import names, report_answer, table_answer
+from cornerwave.table_file import TableFile
+from cornerwave.transport.bodies import FormBody
+from cornerwave.transport.calls import Answer, Call, Flow, get, path_of
+from cornerwave.transport.drivers import operation
+from cornerwave.transport.tables import TableLike, body_of
 from cornerwave.values import Report
-from cornerwave.wire.bodies import FormBody
-from cornerwave.wire.calls import Answer, Call, Flow, get, path_of
-from cornerwave.wire.driving import operation
-from cornerwave.wire.tables import TableLike, body_of
 
 
 class Synthesis:
@@ -33,8 +33,8 @@ class Synthesis:
         stratum_records: int | None = None,
         accept_risk: bool | None = None,
         keep: str | Sequence[str] | None = None,
-        reading: Reading = AS_FOUND,
-    ) -> Flow[HeldTable]:
+        read_options: ReadOptions = AS_FOUND,
+    ) -> Flow[TableFile]:
         """A synthetic table like this one, with a report on how faithful and how safe it is.
 
         Identifiers are left out, and named by the report, unless `keep` names them.
@@ -50,7 +50,7 @@ class Synthesis:
             "stratum_records": stratum_records,
             "accept_risk": accept_risk,
             "keep": names(keep),
-            **reading.query(),
+            **read_options.query(),
         }
         path = path_of("synthesis", method)
         return (yield from table_answer(path, query, body_of(table), "Synthesising"))
@@ -64,7 +64,7 @@ class Synthesis:
         seed: int | None = None,
         target: str | None = None,
         keep: str | Sequence[str] | None = None,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
     ) -> Flow[Report]:
         """All methods of synthesis on one table, and which of them is recommended."""
         query = {
@@ -72,7 +72,7 @@ class Synthesis:
             "seed": seed,
             "target": target,
             "keep": names(keep),
-            **reading.query(),
+            **read_options.query(),
         }
         return (
             yield from report_answer(
@@ -99,13 +99,13 @@ class Synthesis:
         target: str | None = None,
         distance: float | None = None,
         seed: int | None = None,
-        reading: Reading = AS_FOUND,
+        read_options: ReadOptions = AS_FOUND,
     ) -> Flow[Report]:
         """How faithful and how safe a released table is."""
         parts = [("original", body_of(original)), ("released", body_of(released))]
         if holdout is not None:
             parts.append(("holdout", body_of(holdout)))
-        query = {"target": target, "distance": distance, "seed": seed, **reading.query()}
+        query = {"target": target, "distance": distance, "seed": seed, **read_options.query()}
         return (yield from report_answer(path_of("utility"), query, FormBody(parts), "Measuring"))
 
     @operation

@@ -1,1 +1,1 @@
-"""Who has what: people, agreements, data spaces, and who is told."""
+"""Principals, agreements, data spaces and webhooks."""

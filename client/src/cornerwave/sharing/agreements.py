@@ -1,4 +1,4 @@
-"""Agreements: rights with a purpose, a legal basis and an end, negotiated by two parties; and the catalogue."""
+"""Agreements between an owner and a recipient; the catalogue."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cornerwave.values import Level, Report, Shown, load
-from cornerwave.wire.calls import Answer, Call, Flow, every, get, send
-from cornerwave.wire.downloads import arriving
-from cornerwave.wire.driving import operation
+from cornerwave.transport.calls import Answer, Call, Flow, every, get, send
+from cornerwave.transport.downloads import arriving
+from cornerwave.transport.drivers import operation
+from cornerwave.values import HtmlRepr, Level, Report, load
 
 MESSAGES = ("request", "offer", "accept", "agree", "verify", "finalize", "terminate")
 
 
 @dataclass(frozen=True)
-class Agreement(Shown):
+class Agreement(HtmlRepr):
     """An agreement as it stood when it was looked at. `open_to_you` is what this principal may say next."""
 
     id: str
@@ -47,7 +47,7 @@ class Agreement(Shown):
 
 
 @dataclass(frozen=True)
-class Listing(Shown):
+class Listing(HtmlRepr):
     """A data set that its owner lets others find and ask for."""
 
     id: str
@@ -61,7 +61,7 @@ class Listing(Shown):
 
 
 @dataclass(frozen=True)
-class Delivery(Shown):
+class Delivery(HtmlRepr):
     """Something that was or is to be delivered under an agreement, and the receipt for it."""
 
     id: str

@@ -1,19 +1,19 @@
-"""Data spaces, seen by people: who a recipient is there, and the transfers that its connector asked for."""
+"""Data spaces: participants and the transfers of their connectors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cornerwave.values import Principal, Shown, load
-from cornerwave.wire.bodies import JsonBody
-from cornerwave.wire.calls import Answer, Call, Flow, every, get, path_of, send
-from cornerwave.wire.driving import operation
+from cornerwave.transport.bodies import JsonBody
+from cornerwave.transport.calls import Answer, Call, Flow, every, get, path_of, send
+from cornerwave.transport.drivers import operation
+from cornerwave.values import HtmlRepr, Principal, load
 
 MESSAGES = ("complete", "suspend", "resume", "terminate")
 
 
 @dataclass(frozen=True)
-class Transfer(Shown):
+class Transfer(HtmlRepr):
     """A transfer under an agreement; `suspended_by` tells which side stopped it."""
 
     id: str
@@ -31,7 +31,7 @@ class Dataspaces:
 
     @operation
     def name_participant(self, recipient: str, participant_id: str | None) -> Flow[Principal]:
-        """Say who a recipient is in a data space (such as `did:web:…`), or that it is in none."""
+        """Propose (owner) or confirm (administrator) the participant id of a recipient, such as `did:web:…`; None removes it."""
         path = path_of("principals", recipient, "participant")
         form = JsonBody({"participant_id": participant_id})
         answer: Answer = yield Call("PUT", path, body=form, changes=True)

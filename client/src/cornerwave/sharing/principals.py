@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cornerwave.transport.calls import Answer, Call, Flow, every, get, send
+from cornerwave.transport.drivers import operation
 from cornerwave.values import LogEntry, NewKey, Principal, Report, load
-from cornerwave.wire.calls import Answer, Call, Flow, every, get, send
-from cornerwave.wire.driving import operation
 
 
 class Principals:

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told what becomes of agreements and deliveries."""
+"""Webhooks: addresses that receive events of agreements and deliveries."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cornerwave.values import Shown, load
-from cornerwave.wire.calls import Answer, Flow, every, get, send
-from cornerwave.wire.driving import operation
+from cornerwave.transport.calls import Answer, Flow, every, get, send
+from cornerwave.transport.drivers import operation
+from cornerwave.values import HtmlRepr, load
 
 
 @dataclass(frozen=True)
-class Webhook(Shown):
+class Webhook(HtmlRepr):
     """An address that is told. `events` is None where it is told everything."""
 
     id: str
@@ -29,7 +29,7 @@ class NewWebhook(Webhook):
 
 
 @dataclass(frozen=True)
-class Message(Shown):
+class Message(HtmlRepr):
     """Something that a webhook was told: how often it was tried, and the last answer."""
 
     id: str

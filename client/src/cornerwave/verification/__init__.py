@@ -1,1 +1,1 @@
-"""Whether what the service sent is what it says: checked without the service."""
+"""Verification of what the service sent, without the service."""

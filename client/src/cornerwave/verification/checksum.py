@@ -1,4 +1,4 @@
-"""The checksum of the values of a copy, from a file in any format but JSON: as the service reckons it.
+"""Checksum of a copy's values, from a file in any format but JSON, as the service computes it.
 
 checksum = SHA-256 of the digests of the columns, in order
 digest   = SHA-256 of a column's cells in row order: a byte 1 and a double as its 8 bytes, an integer or a date (days
@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cornerwave.transport.tables import needed
 from cornerwave.values import CopyInfo
-from cornerwave.wire.tables import needed
 
 if TYPE_CHECKING:
     import pyarrow as pa

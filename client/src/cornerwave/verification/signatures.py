@@ -1,4 +1,4 @@
-"""Whether the record of an agreement is what the service signed: from the file and the public keys, without the service."""
+"""Offline verification of the signed record of an agreement, with the public keys of the service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 
 from cornerwave.problems import CornerwaveError
-from cornerwave.wire.tables import needed
+from cornerwave.transport.tables import needed
 
 
 class NotVerified(CornerwaveError):

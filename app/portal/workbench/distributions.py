@@ -1,0 +1,116 @@
+"""Estimate the distribution behind perturbed values, with the band that chance gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from pydantic import Field
+
+from app.api.transport.forms import Form
+from app.errors import InvalidParameter, InvalidTable
+from app.model import Limits
+from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import cancellable
+from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
+from app.numerics.deconvolution.em import LEVEL, em_with_band
+from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
+from app.portal.workbench.results import ResultPage, ToolResult, figures
+from app.service.distributions.estimate import Bins, EstimateParams, estimate_distribution
+from app.service.progress import Progress
+from app.tables.arrays.numbers import number_table
+
+SEED = 20_260_101
+"""Of the draws behind the band: the same file has the same band."""
+
+
+class EstimateForm(Form):
+    """The column, the noise that its values carry, and on how many bins."""
+
+    column: str
+    noise: Literal["level", "normal", "uniform", "laplace"] = "level"
+    amount: float = Field(gt=0, allow_inf_nan=False)
+    bins: int = Field(60, ge=2, le=400)
+
+    def noise_of(self, values: FloatArray) -> Noise:
+        """The noise; that of a level is told by its privacy e: v = e/(1-e) times the column's variance."""
+        match self.noise:
+            case "normal":
+                return Normal(self.amount**2)
+            case "uniform":
+                return Uniform(-self.amount, self.amount)
+            case "laplace":
+                return Laplace(self.amount)
+        if self.amount >= 1:
+            raise InvalidParameter(
+                "The privacy of a level lies between 0 and 1.", parameter="amount", most=1
+            )
+        variance = self.amount / (1 - self.amount)
+        return noise_of_copy(variance, float(values.var()) / (1 + variance))
+
+
+def run_estimate(
+    tables: Mapping[str, list[pa.Table]], form: EstimateForm, _limits: Limits, progress: Progress
+) -> ToolResult:
+    """The distribution on bins."""
+    (table,) = tables["table"]
+    if form.column not in table.column_names:
+        raise InvalidTable(f"The table has no column {form.column!r}.", column=form.column)
+    present = table.select([form.column]).drop_null()
+    values = number_table(present, "given", [form.column]).values[:, 0]
+    noise = form.noise_of(values)
+    with cancellable(progress.raise_if_cancelled):
+        progress.report("taking the noise out", 0, 2)
+        found = estimate_distribution(values, EstimateParams(noise, bins=Bins(form.bins)))
+        progress.report("drawing anew for the band", 1, 2)
+        edges = found.edges
+        histogram = histogram_on(values, edges, cells_per_bin=cells_per_bin(edges))
+        band = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))
+    inside = np.clip(values, edges[0], edges[-1])
+    observed = np.histogram(inside, edges)[0] / values.size
+    centres = (edges[:-1] + edges[1:]) / 2
+    mean = float(centres @ found.probabilities)
+    spread = float(np.sqrt(np.square(centres - mean) @ found.probabilities))
+    picture = {
+        "form": "estimate",
+        "title": form.column,
+        "says": f"As it came, and the estimate without the noise; {LEVEL:.0%} of the estimates from values drawn anew lie in the band.",
+        "edges": [float(f"{edge:.9g}") for edge in edges],
+        "released": figures(observed),
+        "estimated": figures(found.probabilities),
+        "low": figures(band.low),
+        "high": figures(band.high),
+    }
+    shown = ResultPage(
+        verdict=f"Without the noise, {form.column} has a mean of {mean:.5g} and a standard deviation of {spread:.5g}.",
+        figures=(
+            ("Values", float(values.size)),
+            ("Standard deviation as it came", f"{values.std():.5g}"),
+            ("Without the noise", f"{spread:.5g}"),
+        ),
+        notes=[f"{table.num_rows - values.size} cells are missing and were left out."]
+        if values.size < table.num_rows
+        else [],
+        pictures=[picture],
+    )
+    made = pa.table(
+        {
+            "from": edges[:-1],
+            "to": edges[1:],
+            "probability": found.probabilities,
+            "low": band.low,
+            "high": band.high,
+        }
+    )
+    report = {
+        "method": found.method.value,
+        "records": found.records,
+        "edges": edges.tolist(),
+        "probabilities": found.probabilities.tolist(),
+        "low": band.low.tolist(),
+        "high": band.high.tolist(),
+    }
+    return ToolResult(made, orjson.dumps(report), shown)

@@ -1,0 +1,1 @@
+"""HTTP transport: requests as values, bodies, drivers and retries."""

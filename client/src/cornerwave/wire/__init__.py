@@ -1,1 +1,0 @@
-"""Requests on their way: as values, as bytes, sent and sent again."""
