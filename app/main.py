@@ -47,7 +47,7 @@ from app.api.synthesis import routes as synthesis
 from app.api.transport import problems
 from app.api.transport.access_log import Observing
 from app.api.transport.endpoints import answers, document
-from app.api.transport.endpoints.downloads import Ranges
+from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
 from app.api.transport.incoming.async_worker import request_kind
 from app.api.transport.incoming.body_spool import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
@@ -227,7 +227,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.add_resources(resources)
-    app.state.ranges = Ranges(resources.spool_dir)
+    app.state.ranges = Ranges(resources.spool_dir, HotBlocks(KEPT_BYTES))
     app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.first_start = not has_administrator(resources)

@@ -14,9 +14,9 @@ from app.api.transport.incoming.async_worker import answer_of
 from app.api.transport.incoming.tables import TABLE_TYPES
 from app.api.transport.job_schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.paging import PageDep
+from app.job import JobState
 from app.pictures import PNG, SVG
 from app.service.jobs import watching
-from app.store.database.jobs import JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Route)
 
