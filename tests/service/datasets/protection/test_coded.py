@@ -75,7 +75,7 @@ def test_a_value_is_shown_once_five_rows_of_all_parts_have_it() -> None:
     for donors, shown in ((first, False), (together, True)):
         found = pool_of(donors).shown({"city": cities}, 0.1, key=bytes(32), start=0)
         assert ("Steyr" in found["city"].to_pylist()) is shown
-    assert together.listed()["city"] == [*first.listed()"Wien"]
+    assert together.listed()["city"] == [*first.listed()["city"], "Wien"]
 
 
 def test_a_column_of_which_no_value_may_be_shown_is_missing_throughout() -> None:
