@@ -1,4 +1,4 @@
-"""The things the service speaks of, as frozen values.
+"""Domain model as frozen values: Dataset, Column, Level, Copy, Principal, Grant …
 
 Words as in the design: a data set has columns, levels, a history and copies; a recipient has a key
 and grants. None of these values ever carries a data value, a key or a covariance.
@@ -428,3 +428,39 @@ class ShownSetting:
     name: str
     value: str
     chosen: bool
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey; exactly one of `categories` and `edges` is there.
+
+    where:
+        perturbation             the kind of W and its parameters
+        totals                   one sum for each bin, over `responses` vectors
+        responses_per_principal  how many one may add who does not own it
+    """
+
+    id: str
+    name: str
+    owner: str
+    categories: tuple[str, ...] | None
+    edges: tuple[float, ...] | None
+    perturbation: Mapping[str, str | float]
+    created_at: datetime
+    responses: int
+    totals: tuple[int, ...]
+    responses_per_principal: int
+
+    @property
+    def bins(self) -> int:
+        return len(self.totals)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """That a write was done, for which request, and what was answered (if that is known)."""
+
+    fingerprint: str
+    subject: str
+    status: int | None
+    answer: bytes | None

@@ -26,7 +26,6 @@ from app.api.transport.endpoints.answers import (
 )
 from app.api.transport.endpoints.route import Route
 from app.errors import InvalidParameter
-from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_distribution
 from app.service.context import seed_or_new
 from app.service.distributions.copy_sample import column_of_copy
@@ -36,6 +35,7 @@ from app.service.distributions.perturb import (
     measure,
     perturb_categories,
     perturb_values,
+    steps_per_unit,
 )
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
+from app.job import Job
 from app.model import HistoryEntry
 from app.numerics.attacks.releases.findings import Verdict, summary
 from app.numerics.attacks.releases.linear import pooled_left
@@ -36,7 +37,6 @@ from app.store.database import receipts
 from app.store.database.copies import history
 from app.store.database.datasets import levels
 from app.store.database.engine import reading
-from app.store.database.jobs import Job
 from app.store.database.sharing import principals
 
 MOST_COPIES = 200
@@ -70,7 +70,7 @@ def run_audit(
     wish: AuditParams,
     progress: Progress = NO_PROGRESS,
 ) -> Audit:
-    """Attack the copies wished for, for the data set's owner, and keep what was found.
+    """Attack the copies named by `wish`, for the data set's owner, and keep what was found.
 
     Nothing of the copies leaves.
     """

@@ -1,4 +1,4 @@
-"""The distribution behind perturbed values, for who holds the values and knows the noise.
+"""Estimate of the distribution behind perturbed values with known noise.
 
 [wu2003, section 3.] Nothing is kept.
 """
@@ -37,6 +37,9 @@ MOST_WORK = 20_000_000_000
 """Entries times iterations: about half a minute of one core."""
 FFT_WORK = 60
 """Entries of a matrix that take as long as one place of a transform."""
+
+
+__all__ = ["FloatArray", "Histogram", "Stopping"]  # values that its functions take
 
 
 class EstimationMethod(StrEnum):

@@ -1,4 +1,4 @@
-"""Perturb values or categories: by adding noise, or to the vectors of the one-step scheme.
+"""Perturbation of values (additive noise) or categories (one-step scheme).
 
 [wu2003, sections 2 and 4.] Nothing is kept. The seed makes a request repeatable, so it is as secret as the
 values: who knows it can take the noise off.
@@ -27,6 +27,7 @@ from app.numerics.disclosure import (
     additive_privacy_loss,
     expected_one_step_loss,
     one_step_privacy_loss,
+    probability_mle_is_right,
 )
 from app.numerics.indicator.perturbations import (
     DiscreteNormal,
@@ -35,8 +36,11 @@ from app.numerics.indicator.perturbations import (
     InverseSquare,
     Perturbation,
     ScaledPoisson,
+    steps_per_unit,
 )
 from app.numerics.indicator.scheme import MOST_BINS, index_of_bin, perturbed_vectors
+
+__all__ = ["Perturbation", "probability_mle_is_right", "steps_per_unit"]
 
 KINDS: Mapping[str, Any] = {
     "discrete_normal": DiscreteNormal,

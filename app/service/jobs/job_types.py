@@ -1,4 +1,4 @@
-"""Types of jobs: handler, retries and pool of threads; and what one process counts of its jobs."""
+"""Job types: handler, retry delays, thread pool; and a process's job counters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from app.job import Job, JobState
 from app.service.progress import Progress
 from app.store.blobs.job_files import JobFiles
-from app.store.database.jobs import Job, JobState
 
 
 class Tally:

@@ -9,15 +9,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.errors import QuotaExceeded
+from app.job import Job, JobState
 from app.model import Principal, Role
 from app.service.jobs import runner
+from app.service.jobs.execution import claim_next
 from app.service.jobs.job_types import Outcome, Pool
-from app.service.jobs.running import claim_next
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import writing
-from app.store.database.jobs import Job, JobState
 from tests.service.jobs.conftest import Office
 
 

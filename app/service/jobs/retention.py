@@ -1,4 +1,4 @@
-"""What is left of jobs that ended long ago goes: the rows, their files, and files without a row."""
+"""Retention of jobs: removes ended jobs after a period, their files, and files without a job."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
+from app.job import Job
 from app.service.jobs.job_types import Outcome
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
-from app.store.database.jobs import Job
 
 REQUEST, WORKBENCH = "request", "workbench"
 """The kinds of jobs that have files: those that answer a request, and tools of the workbench."""
