@@ -130,7 +130,7 @@ def first_failure(place: Path, selected: list[str]) -> str | None:
 def judged(place: Path, mutation: Mutation, *, thorough: bool) -> dict[str, str]:
     """Apply a mutation, run the tests, restore the file; what came of it."""
     path = place / "app" / mutation.file
-    whole = path.read_text(encoding="utf-8")
+    whole = path.read_text(encoding="utf-8") if path.exists() else ""
     said = {"file": mutation.file, "new": mutation.new.strip()}
     if whole.count(mutation.old) != 1:
         return said | {"verdict": "stale"}
