@@ -20,14 +20,20 @@ class Kind(StrEnum):
 
     NUMERIC = "numeric"
     DATE = "date"
+    DATETIME = "datetime"
     CATEGORICAL = "categorical"
     IDENTIFIER = "identifier"
     PASSTHROUGH = "passthrough"
 
     @property
     def noised(self) -> bool:
-        """Whether noise is added to its numbers; a date is a number of days."""
-        return self in (Kind.NUMERIC, Kind.DATE)
+        """Whether noise is added to its numbers; a date is a number of days, a moment one of seconds."""
+        return self in (Kind.NUMERIC, Kind.DATE, Kind.DATETIME)
+
+    @property
+    def dated(self) -> bool:
+        """Whether its numbers count from 1970, and have no zero that means anything."""
+        return self in (Kind.DATE, Kind.DATETIME)
 
 
 class Scale(StrEnum):
@@ -62,6 +68,7 @@ class Column:
                  of rows that no copy has
         round_to_integer, lower, upper  what a release enforces, only where the owner asked; under formal
                  protection the bounds are declared, and rows are held to them before noise is added
+        date_format  how its dates or moments are written, in the signs of strftime
         unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
                  where nobody knows
         categories  the declared values of a categorical column, or the one of a public constant
@@ -81,6 +88,7 @@ class Column:
     lower: float | None = None
     upper: float | None = None
     unit: str | None = None
+    date_format: str | None = None
     categories: tuple[str, ...] | None = None
     other: str | None = None
     missing_as: str | None = None

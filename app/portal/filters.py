@@ -44,6 +44,7 @@ def chance(value: float) -> str:
 KINDS = {
     Kind.NUMERIC: "number",
     Kind.DATE: "date",
+    Kind.DATETIME: "date and time",
     Kind.CATEGORICAL: "category",
     Kind.IDENTIFIER: "identifier",
     Kind.PASSTHROUGH: "as it is",
@@ -52,6 +53,7 @@ KINDS = {
 WHAT_HAPPENS = {
     Kind.NUMERIC: "Noise is added to each number.",
     Kind.DATE: "Noise is added, in days.",
+    Kind.DATETIME: "Noise is added, in seconds.",
     Kind.CATEGORICAL: "The record is kept whole, or replaced by that of another row.",
     Kind.IDENTIFIER: "It never leaves.",
     Kind.PASSTHROUGH: "It is released as it is.",
@@ -77,6 +79,7 @@ FORMATS = {
 CHOICES = {
     Kind.NUMERIC: "number: noise is added",
     Kind.DATE: "date: noise is added, in days",
+    Kind.DATETIME: "date and time: noise is added, in seconds",
     Kind.CATEGORICAL: "category: kept or replaced",
     Kind.IDENTIFIER: "identifier: never leaves",
     Kind.PASSTHROUGH: "as it is: leaves without noise",

@@ -109,7 +109,11 @@ def register_dataset(
     if not dry_run:
         register.check_name(resources, context, name)
     with incoming_table(
-        request, resources, context, body, replace(reading, storage=storage_overrides(overrides))
+        request,
+        resources,
+        context,
+        body,
+        replace(reading, storage=storage_overrides(overrides, key_column)),
     ) as stream:
         if dry_run:
             response.status_code = 200

@@ -25,7 +25,7 @@ from app.service.resources import Resources
 router = APIRouter(prefix=ONE, route_class=PortalRoute, include_in_schema=False)
 
 WRITTEN = TypeAdapter(LevelPreview)
-SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.CATEGORICAL)
+SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.DATETIME, Kind.CATEGORICAL)
 """Columns of which a preview shows examples."""
 
 Name = Annotated[str, Form(max_length=1_000)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.errors import InvalidParameter
-from app.model import Column, Kind, Scale
+from app.model import Column, Scale
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.tables import MixedTable
 from app.numerics.utility.analyses import (
@@ -127,7 +127,7 @@ def _means(
         if change is None:
             continue
         both_signs = float(np.nanmin(X)) < 0 < float(np.nanmax(X))
-        no_zero = columns[name].kind is Kind.DATE or columns[name].scale is Scale.LOG
+        no_zero = columns[name].kind.dated or columns[name].scale is Scale.LOG
         by_deviation = no_zero or both_signs or change.mean == 0
         found.append(_column_moved(name, change, len(X), copy_rows, by_deviation=by_deviation))
     return tuple(found)

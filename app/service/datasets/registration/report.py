@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from app.service.datasets.registration.ingestion import IngestedTable
 from app.tables.columns import ColumnProfile
 from app.tables.detection.personal import personal_within, warnings_about
 from app.tables.stream import DetectedFormat
+from app.tables.values.dates import is_timed
 
 RARE = 5
 """A category with fewer rows is rare: it singles out whoever has it."""
@@ -27,7 +28,7 @@ SENTINELS = ("-1", "-9", "-99", "-999", "-9999", "99", "999", "9999", "99999", "
 APART = 3.0
 """A sentinel lies outside the others by so many times their spread."""
 
-EPOCH = date(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,10 @@ def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableRepor
 def _column(
     column: Column, look: ColumnProfile, mean: float | None, repeats: str | None
 ) -> ColumnReport:
-    dated = column.kind is Kind.DATE
+    dated = column.date_format if column.kind.dated else None
     examples = look.examples
-    if dated:
-        examples = tuple(str(_shown(float(text), dated=True)) for text in examples)
+    if dated is not None:
+        examples = tuple(str(_shown(float(text), dated=dated)) for text in examples)
     return ColumnReport(
         distinct=look.distinct,
         smallest=_shown(look.smallest, dated=dated),
@@ -99,16 +100,19 @@ def _column(
     )
 
 
-def _shown(value: float | None, *, dated: bool) -> float | str | None:
+def _shown(value: float | None, *, dated: str | None) -> float | str | None:
     if value is None or not math.isfinite(value):
         return None
-    return str(EPOCH + timedelta(days=round(value))) if dated else value
+    if dated is None:
+        return value
+    moment = EPOCH + timedelta(**{"seconds" if is_timed(dated) else "days": round(value)})
+    return f"{moment:{dated}}" if is_timed(dated) else f"{moment:%Y-%m-%d}"
 
 
 def _warnings(column: Column, look: ColumnProfile) -> list[str]:
     if column.kind is Kind.IDENTIFIER:
         return []
-    found = warnings_about(column.name, date=column.kind is Kind.DATE)
+    found = warnings_about(column.name, date=column.kind.dated)
     if column.kind is Kind.PASSTHROUGH:
         found.append("It leaves as it is, with no noise: whoever knows a value finds the row.")
     if column.storage is Storage.TEXT:

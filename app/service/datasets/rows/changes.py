@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
-from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Storage
+from app.model import Column, ColumnOverrides, Dataset, Notice, Part, Storage
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.datasets.overlap.comparison import enter_keys, extend_sketches, sealed_sketches
 from app.service.datasets.overlap.row_fingerprints import Fingerprints
@@ -69,7 +69,7 @@ def expected_options(
         dataset = owned(connection, context, dataset_id)
     # Dates come as texts, which are made days afterwards.
     storage = {
-        column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
+        column.name: Storage.TEXT if column.kind.dated else column.storage
         for column in dataset.columns
     }
     missing = _together(dataset.missing_tokens, options.missing)
