@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
+from app.api.datasets.schemas import FormalGuaranteeView
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
@@ -67,7 +68,7 @@ class IssuedView(BaseModel):
     """A copy. `content` is where its rows are.
 
     `privacy` and `noise_variance` are what is promised; `applied_variance` is what is drawn for it in the first rows.
-    That, `sequence` and `hash` are null for recipients.
+    That, `sequence` and `hash` are null for recipients. `guarantee` is there under formal protection.
     """
 
     id: str
@@ -81,6 +82,7 @@ class IssuedView(BaseModel):
     issued_at: datetime
     rows: int
     columns: list[CopyColumn]
+    guarantee: FormalGuaranteeView | None
     content: str
 
     @classmethod
@@ -97,6 +99,7 @@ class IssuedView(BaseModel):
             issued_at=copy.issued_at,
             rows=copy.rows,
             columns=[CopyColumn.of(column, copy) for column in copy.columns],
+            guarantee=None if copy.guarantee is None else FormalGuaranteeView.of(copy.guarantee),
             content=f"/v1/copies/{copy.id}/content",
         )
 

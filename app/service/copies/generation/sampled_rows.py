@@ -240,7 +240,12 @@ class SampledRows:
 def sampled_rows(
     resources: Resources, connection: Connection, dataset: Dataset, most_rows: int = MOST_ROWS
 ) -> SampledRows:
-    """Read rows of a data set; NotReleasable where nothing of them could be released."""
+    """Read rows of a data set; NotReleasable where nothing of them could be released, Conflict under formal protection."""
+    if dataset.formal:
+        raise Conflict(
+            "Previews and audits measure what noise leaves of the rows; under formal protection nothing is measured."
+            " What a level guarantees stands in the level (`guarantee`), and holds whatever the rows are."
+        )
     columns, records = sampled_columns(dataset.columns)
     numbers = tuple(column.name for column in columns)
     names = (*numbers, *records)
