@@ -37,6 +37,9 @@ def show_levels(
 ) -> Response:
     """The slider, and the levels that have a name."""
     named = levels.list_levels(resources, context, dataset.id)
+    if dataset.formal:
+        title = f"Levels of {dataset.name}"
+        return page(request, "owner/formal_levels.html", title=title, dataset=dataset, levels=named)
     return page(
         request,
         "owner/levels.html",
@@ -102,6 +105,29 @@ def save_level(
         noise_variance=None,
         privacy=percent / 100,
         offered=offered,
+    )
+    return _back(dataset.id, "saved")
+
+
+@router.post("/levels/formal")
+def save_formal_level(
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    epsilon: Annotated[float, Form(gt=0, le=100)],
+    name: Name = "",
+    offered: Annotated[bool, Form()] = False,
+) -> Response:
+    """Give the ε of the slider a name, under formal protection."""
+    levels.put_advised_level(
+        resources,
+        context,
+        dataset.id,
+        name.strip(),
+        noise_variance=None,
+        privacy=None,
+        offered=offered,
+        epsilon=epsilon,
     )
     return _back(dataset.id, "saved")
 

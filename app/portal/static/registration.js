@@ -16,6 +16,16 @@ function field(row, name) {
   return row.querySelector(`[name="${name}-${row.dataset.place}"]`);
 }
 
+const formal = () => Boolean(document.getElementById("formal")?.checked);
+
+// A declaration of a category or a public constant.
+function declared(row, kind) {
+  const categories = field(row, "values")?.value.split("\n").map((line) => line.trim()).filter(Boolean);
+  if (!categories?.length || !["categorical", "passthrough"].includes(kind)) return {};
+  const other = field(row, "other").value.trim();
+  return { categories, ...(other ? { other } : {}) };
+}
+
 // What the owner changed, as the service takes it: column → params.
 function wishes() {
   const said = {};
@@ -23,11 +33,13 @@ function wishes() {
     const { column, kind: found, round, lower, upper } = row.dataset;
     const kind = field(row, "kind").value;
     const now = [kind, field(row, "round").checked ? "yes" : "", field(row, "lower").value.trim(), field(row, "upper").value.trim()];
-    if (now.join("\n") === [found, round, lower, upper].join("\n") && !taken.has(column)) continue;
+    const same = now.join("\n") === [found, round, lower, upper].join("\n");
+    if (same && !taken.has(column) && (!formal() || kind === "identifier")) continue;
     const number = (text) => (text === "" ? null : Number(text.replace(",", ".")));
     said[column] = kind === "numeric"
       ? { kind, round_to_integer: now[1] === "yes", lower: number(now[2]), upper: number(now[3]) }
-      : { kind };
+      : { kind, ...declared(row, kind) };
+    if (formal() && kind === "date") Object.assign(said[column], { lower: number(now[2]), upper: number(now[3]) });
   }
   return said;
 }
@@ -40,6 +52,7 @@ function query(extra = {}) {
   for (const [name, value] of saidOfReading(document.getElementById("reading"))) params.append(name, value);
   const said = looked.querySelector("[data-column]") ? wishes() : {};
   if (Object.keys(said).length) params.set("columns", JSON.stringify(said));
+  if (formal()) params.set("protection", "formal");
   return [params, said];
 }
 
@@ -133,6 +146,8 @@ function take(row, said) {
   if (said.round_to_integer) field(row, "round").checked = true;
   if (said.lower !== undefined) field(row, "lower").value = said.lower;
   if (said.upper !== undefined) field(row, "upper").value = said.upper;
+  if (said.categories) field(row, "values").value = said.categories.join("\n");
+  if (said.other) field(row, "other").value = said.other;
   row.querySelector("details").open = true;
 }
 
@@ -149,6 +164,9 @@ looked.addEventListener("click", (event) => {
     marks.value = `${marks.value} ${button.dataset.missing}`.trim();
     look();
   } else if (button.dataset.again !== undefined) look();
+});
+looked.addEventListener("change", (event) => {
+  if (event.target.id === "formal") look();
 });
 looked.addEventListener("submit", (event) => {
   event.preventDefault();
