@@ -172,8 +172,8 @@ def _serve(settings: Settings, listening: socket.socket, *, demonstration: bool 
 
 def _supervise(settings: Settings, listening: socket.socket) -> None:
     """Serve in worker processes, after preparing what they would race for."""
-    from app.api.serving.metrics import share_metrics
     from app.api.serving.server import Supervisor
+    from app.api.transport.metrics import share_metrics
     from app.service.startup.installation import ensure_administrator
 
     with resources_of(settings) as resources:

@@ -37,22 +37,23 @@ from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
-from app.api.jobs.async_worker import request_kind
 from app.api.serving.load_shedding import LoadSheddingMiddleware
-from app.api.serving.metrics import Metrics
 from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import catalogue, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
-from app.api.transport import answers, document, problems
+from app.api.transport import problems
 from app.api.transport.access_log import Observing
-from app.api.transport.downloads import Ranges
+from app.api.transport.endpoints import answers, document
+from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
+from app.api.transport.incoming.async_worker import request_kind
 from app.api.transport.incoming.body_spool import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
-from app.api.transport.incoming.request_body import SlowClientMiddleware
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
+from app.api.transport.metrics import Metrics
+from app.api.transport.request_body import SlowClientMiddleware
 from app.errors import ClusterUnavailable
 from app.portal import middleware as portal_middleware
 from app.portal import routes as portal_routes
@@ -226,7 +227,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.identity_provider = _identity_provider(settings)
     app.state.metrics = Metrics()
     app.state.metrics.add_resources(resources)
-    app.state.ranges = Ranges(resources.spool_dir)
+    app.state.ranges = Ranges(resources.spool_dir, HotBlocks(KEPT_BYTES))
     app.state.uploads = FairSemaphore(UPLOADS_AT_ONCE, UPLOADS_OF_ONE)
     app.state.spool_quota = SpoolQuota(settings.spool_bytes)
     app.state.first_start = not has_administrator(resources)

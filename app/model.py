@@ -30,6 +30,13 @@ class Kind(StrEnum):
         return self in (Kind.NUMERIC, Kind.DATE)
 
 
+class Scale(StrEnum):
+    """What a column is measured, perturbed and attacked on (app/numerics/copies/scales.py)."""
+
+    LINEAR = "linear"
+    LOG = "log"
+
+
 class Storage(StrEnum):
     """How a column's values are kept: every number is a double, everything else is text."""
 
@@ -61,6 +68,7 @@ class Column:
         other    that of them which values outside the list become
         missing_as  that of them which missing cells become; None for `other`
         weight   w, of the noise variance w·(upper - lower)²·v under formal protection
+        scale_unit  of its log scale, which is linear below it; None on the linear scale
     """
 
     name: str
@@ -77,6 +85,11 @@ class Column:
     other: str | None = None
     missing_as: str | None = None
     weight: float = 1.0
+    scale_unit: float | None = None
+
+    @property
+    def scale(self) -> Scale:
+        return Scale.LINEAR if self.scale_unit is None else Scale.LOG
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,7 @@ class ColumnOverrides:
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set
+        scale_unit    of the log scale, 1 where it is not said
     """
 
     kind: Kind | None = None
@@ -96,6 +110,8 @@ class ColumnOverrides:
     other: str | None = None
     missing_as: str | None = None
     weight: float | None = None
+    scale: Scale | None = None
+    scale_unit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +262,7 @@ class Copy:
     where:
         rows     how many rows a download has now
         columns  those that leave, in the data set's order
-        grid     column with noise → e: its released numbers are multiples of 2^e
+        grid     column with noise → e: on the column's scale its numbers are multiples of 2^e
         records  columns whose values are kept or replaced by those of donors
         levels   the owner's names for this variance that this principal may know
         applied_variance  a(v) of the level in the first part; None where the owner withholds the noise law
@@ -312,6 +328,7 @@ class PrincipalRecord:
     revoked_at: datetime | None
     keys: tuple[str, ...]
     participant_id: str | None = None
+    proposed_participant_id: str | None = None
     email: str | None = None
 
 
@@ -411,3 +428,39 @@ class ShownSetting:
     name: str
     value: str
     chosen: bool
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A survey; exactly one of `categories` and `edges` is there.
+
+    where:
+        perturbation             the kind of W and its parameters
+        totals                   one sum for each bin, over `responses` vectors
+        responses_per_principal  how many one may add who does not own it
+    """
+
+    id: str
+    name: str
+    owner: str
+    categories: tuple[str, ...] | None
+    edges: tuple[float, ...] | None
+    perturbation: Mapping[str, str | float]
+    created_at: datetime
+    responses: int
+    totals: tuple[int, ...]
+    responses_per_principal: int
+
+    @property
+    def bins(self) -> int:
+        return len(self.totals)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """That a write was done, for which request, and what was answered (if that is known)."""
+
+    fingerprint: str
+    subject: str
+    status: int | None
+    answer: bytes | None

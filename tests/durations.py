@@ -124,8 +124,26 @@ class DurationsPlugin:
         for nodeid, seconds in slowest:
             terminalreporter.write_line(f"{seconds:8.1f}  {nodeid}")
         if path := self._config.getoption("record_durations"):
-            kept = {nodeid: round(seconds, 2) for nodeid, seconds in sorted(self._seconds.items())}
-            Path(path).write_text(json.dumps(kept, indent=0, ensure_ascii=False) + "\n")
+            record(Path(path), self._seconds)
+
+
+def record(path: Path, seconds: dict[str, float]) -> None:
+    """Write what was measured, and keep what the file says of modules that did not run and still exist."""
+    measured = {_owner(nodeid) for nodeid in seconds}
+    before = json.loads(path.read_text()) if path.exists() else {}
+    kept = {
+        nodeid: value
+        for nodeid, value in before.items()
+        if _owner(nodeid) not in measured and Path(_owner(nodeid)).exists()
+    }
+    kept |= {nodeid: round(value, 2) for nodeid, value in seconds.items()}
+    text = json.dumps(dict(sorted(kept.items())), indent=0, ensure_ascii=False)
+    path.write_text(text + "\n")
+
+
+def _owner(nodeid: str) -> str:
+    """Return the module of a test, or the folder of a shared fixture."""
+    return nodeid.partition("::")[0]
 
 
 def scope_of(nodeid: str) -> str:

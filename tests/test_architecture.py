@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import grimp
+import pytest
 
 from app.main import openapi_document
 
@@ -27,6 +31,30 @@ def test_a_start_loads_no_large_package_before_its_use() -> None:
         [sys.executable, "-c", start], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout
     assert loaded.split() == []
+
+
+@pytest.fixture(scope="module")
+def imports() -> grimp.ImportGraph:
+    return grimp.build_graph("app", exclude_type_checking_imports=True)
+
+
+@pytest.mark.parametrize("layer", ["app.service", "app.api", "app.store"])
+def test_packages_of_a_layer_do_not_import_each_other_in_a_circle(
+    layer: str, imports: grimp.ImportGraph
+) -> None:
+    def package(module: str) -> str:
+        return module if imports.find_children(module) else module.rpartition(".")[0]
+
+    modules = imports.find_descendants(layer)
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for module in modules:
+        for imported in imports.find_modules_directly_imported_by(module) & modules:
+            if package(module) != package(imported):
+                sorter.add(package(module), package(imported))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        pytest.fail(f"packages import each other: {' -> '.join(error.args[1])}")
 
 
 def test_the_lock_names_no_registry() -> None:

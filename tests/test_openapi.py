@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from app.api.transport.document import TAGS
+from app.api.transport.endpoints.document import TAGS
 from app.api.transport.problems import TRANSPORT
 from app.main import openapi_document
 from app.tables.media import OFFERED

@@ -53,17 +53,6 @@ def test_the_server_is_postgresql_18(postgres_url: str) -> None:
     assert str(scalar(postgres_url, "SELECT version()")).startswith("PostgreSQL 18.")
 
 
-def test_a_database_of_each_kind_takes_writes(database_url: str) -> None:
-    scalar(database_url, "CREATE TABLE note (words text)")
-    scalar(database_url, "INSERT INTO note VALUES ('kept')")
-    assert scalar(database_url, "SELECT words FROM note") == "kept"
-
-
-@pytest.mark.parametrize("turn", [1, 2])
-def test_a_test_finds_nothing_of_the_one_before(database_url: str, turn: int) -> None:
-    scalar(database_url, "CREATE TABLE left_behind (turn integer)")
-
-
 def test_two_databases_do_not_see_each_other(postgres_url: str, postgres_database: str) -> None:
     with fresh_database(postgres_url) as other:
         scalar(postgres_database, "CREATE TABLE mine (x integer)")
@@ -80,14 +69,6 @@ def test_a_database_is_dropped_also_while_a_connection_is_open(postgres_url: str
         assert scalar(postgres_url, listed) == 1
     assert scalar(postgres_url, listed) == 0
     connection.close()
-
-
-@pytest.mark.parametrize("turn", [1, 2])
-def test_redis_keeps_a_key_for_one_test_only(redis_url: str, turn: int) -> None:
-    with redis.Redis.from_url(redis_url) as client:
-        assert client.keys() == []
-        client.set("key", "value")
-        assert client.get("key") == b"value"
 
 
 def test_the_servers_listen_on_loopback_alone_and_want_a_password(

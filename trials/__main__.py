@@ -9,6 +9,7 @@ make trials ARGS="--page-only"       the page, from what is there
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -42,8 +43,16 @@ def main() -> None:
     violated = False
     # A kill of a process loses nothing that was written: what waits for a disk can be spared.
     place = MEMORY if MEMORY.is_dir() else None
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
     for name in () if options.page_only else (options.names or TRIALS):
         with tempfile.TemporaryDirectory(prefix="cornerwave-trials-", dir=place) as folder:
+            state.begin(name, commit or "no checkout")
             try:
                 TRIALS[name](TrialContext(state, Path(folder), options.share, console))
             except InvariantViolation as violation:

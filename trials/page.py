@@ -31,6 +31,9 @@ def write_trials_page(state: State, page: Path) -> None:
         load=load_section(state),
         health=health_table(state),
         slow_tier=slow_tier(state),
+        commits=table(
+            "trial | commits", {name: [", ".join(at)] for name, at in state.commits.items()}
+        ),
         findings="\n".join(
             f"- Reported by the trial {one['trial']} at {one['at']}: {one['sentence'][:160]}"
             for one in state.findings

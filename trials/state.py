@@ -21,12 +21,13 @@ SENTENCE = 500
 
 @dataclass
 class State:
-    """Counts and figures by trial, and findings; saved in `file`."""
+    """Counts and figures by trial, findings, and the commits that trials ran at; saved in `file`."""
 
     file: Path
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     findings: list[dict[str, str]] = field(default_factory=list)
+    commits: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, file: Path) -> State:
@@ -34,7 +35,14 @@ class State:
         if not file.exists():
             return cls(file)
         kept = json.loads(file.read_text(encoding="utf-8"))
-        return cls(file, kept["counts"], kept["figures"], kept["findings"])
+        return cls(file, **kept)
+
+    def begin(self, trial: str, commit: str) -> None:
+        """Note that a trial runs at a commit."""
+        known = self.commits.setdefault(trial, [])
+        if commit not in known:
+            known.append(commit)
+        self.save()
 
     def add(self, trial: str, more: Mapping[str, int]) -> None:
         counts = self.counts.setdefault(trial, {})
@@ -59,5 +67,5 @@ class State:
 
     def save(self) -> None:
         """Replace the file atomically."""
-        kept = {"counts": self.counts, "figures": self.figures, "findings": self.findings}
+        kept = {name: value for name, value in vars(self).items() if name != "file"}
         replace_file(self.file, json.dumps(kept, indent=1).encode())

@@ -19,6 +19,9 @@ from app.numerics.cancellation import checkpoint
 
 LEAST_IN_A_LEAF = 3
 
+LARGEST = float(np.finfo(np.float32).max)
+"""scikit-learn's trees keep features in single precision; a number beyond it counts as its end."""
+
 PREDICTED_RECORDS = 50_000
 """Records between two checkpoints of a prediction."""
 
@@ -43,10 +46,11 @@ def fitted_forest(
         n_jobs=cores,
         warm_start=True,
     )
+    within = np.clip(features, -LARGEST, LARGEST)
     for grown in [*range(cores, trees, cores), trees]:
         checkpoint()
         forest.set_params(n_estimators=grown, oob_score=out_of_bag and grown == trees)
-        forest.fit(features, answers)
+        forest.fit(within, answers)
     return forest
 
 
@@ -64,5 +68,6 @@ def _in_parts(predict: Any, features: NDArray[Any]) -> NDArray[Any]:
     parts = []
     for start in range(0, len(features), PREDICTED_RECORDS):
         checkpoint()
-        parts.append(predict(features[start : start + PREDICTED_RECORDS]))
+        part = features[start : start + PREDICTED_RECORDS]
+        parts.append(predict(np.clip(part, -LARGEST, LARGEST)))
     return np.concatenate(parts)

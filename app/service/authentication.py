@@ -83,3 +83,14 @@ def _count(resources: Resources, name: str, times: int = 1) -> None:
             seconds=count.seconds_left,
             first=count.requests == limit + 1,
         )
+
+
+def public_key_id(key: str) -> str:
+    """Return the part of a key that names it and opens nothing."""
+    return principals.public_id(key)
+
+
+def holder(resources: Resources, principal_id: str, key_id: str) -> Principal | None:
+    """Return the principal, if this key of it is still valid."""
+    with reading(resources.engine) as connection:
+        return principals.holder_of(connection, principal_id, key_id)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidParameter
-from app.model import Column, ColumnOverrides, Kind, Storage
+from app.model import Column, ColumnOverrides, Kind, Scale, Storage
 from app.tables.detection.personal import (
     FEWEST,
     TIMES_NOTE,
@@ -234,7 +234,7 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             f"Column {name!r} holds text and cannot be {kind.value}.", column=name
         )
     if kind is not Kind.NUMERIC:
-        column = replace(column, round_to_integer=False)
+        column = replace(column, round_to_integer=False, scale_unit=None)
     if not kind.noised:
         column = replace(column, lower=None, upper=None, weight=1.0)
     if kind not in (Kind.CATEGORICAL, Kind.PASSTHROUGH):
@@ -245,8 +245,13 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     bounds = [bound for bound in (lower, upper) if bound is not None]
+    scale_unit = _scale_unit(column, overrides)
     if (rounded and kind is not Kind.NUMERIC) or (bounds and not kind.noised):
         wrong = f"Column {name!r} is not numeric: it has no bounds and is not rounded"
+    elif scale_unit is not None and kind is not Kind.NUMERIC:
+        wrong = f"Column {name!r} is not numeric and has no log scale."
+    elif scale_unit is not None and not 0 < scale_unit < math.inf:
+        wrong = f"The unit of the log scale of column {name!r} must be a positive, finite number."
     elif not all(map(math.isfinite, bounds)):
         wrong = (
             f"The bounds of column {name!r} must be finite numbers; leave out the one that is not"
@@ -266,8 +271,19 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
             lower=lower,
             upper=upper,
             **_declared(name, kind, column, overrides),
+            scale_unit=scale_unit,
         )
     raise InvalidParameter(wrong, column=name)
+
+
+def _scale_unit(column: Column, overrides: ColumnOverrides) -> float | None:
+    """The unit of its log scale; None on the linear scale."""
+    scale = _chosen(overrides.scale, column.scale)
+    if overrides.scale is None and overrides.scale_unit is not None:
+        scale = Scale.LOG
+    if scale is Scale.LINEAR:
+        return None
+    return _chosen(overrides.scale_unit, _chosen(column.scale_unit, 1.0))
 
 
 def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides) -> dict[str, Any]:

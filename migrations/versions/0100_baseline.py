@@ -112,6 +112,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("participant_id", sa.String(length=500), nullable=True),
+        sa.Column("proposed_participant_id", sa.String(length=500), nullable=True),
         sa.Column("created_by", sa.String(length=40), nullable=True),
         sa.Column("email", sa.String(length=254), nullable=True),
         sa.Column("visited_at", sa.DateTime(timezone=True), nullable=True),
@@ -450,6 +451,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("other", sa.Text(), nullable=True),
         sa.Column("missing_as", sa.Text(), nullable=True),
         sa.Column("weight", sa.Float(precision=53), server_default="1", nullable=False),
+        sa.Column("scale_unit", sa.Float(precision=53), nullable=True),
         sa.ForeignKeyConstraint(
             ["dataset"], ["datasets.id"], name=op.f("fk_columns_dataset"), ondelete="CASCADE"
         ),

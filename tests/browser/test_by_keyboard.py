@@ -1,17 +1,13 @@
-"""The whole portal without a mouse: each journey by Tab, Enter, Space, arrows and letters alone.
+"""Journeys of the portal without a mouse, by Tab, Enter, Space, arrows and letters alone; other journeys have the mouse.
 
 At every stop on the way the focus must be seen, stand before nothing, and have a name (`keyboard.py`).
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import expect
 
@@ -19,15 +15,12 @@ from tests.browser.conftest import LOOKS, NARROW, Look, Visitor, in_turn
 from tests.browser.keyboard import Keyboard
 from tests.browser.people import (
     PARQUET,
-    Person,
     Survey,
     household_table,
-    issued,
     parquet,
     person,
     registered,
     survey,
-    traceable,
 )
 from tests.e2e.running import ADMIN_KEY, Service
 
@@ -86,25 +79,6 @@ def chosen(keys: Keyboard, name: str, content: bytes, field: str) -> None:
     keys.choose(name, content)
 
 
-def test_an_analyst_downloads_a_copy(told: Survey, look: Look, visit: Visit) -> None:
-    visitor = visit(look)
-    keys = signed_in(visitor, told.analyst.key)
-    enter(keys, look, "Catalogue")
-    follow(keys, "Households 2024", "First rows")
-    keys.to("link", "Parquet")
-    with visitor.page.expect_download() as waiting:
-        keys.press("Enter")
-    assert Path(waiting.value.path()).stat().st_size > 10_000
-    expect(visitor.page.locator("#spoken")).to_contain_text("is saved")
-    # The keyboard is where it was.
-    assert keys.here() is not None
-    keys.to("DisclosureTriangle", "curl")
-    keys.press("Enter")
-    keys.to("button", "Copy")
-    keys.press("Enter")
-    expect(visitor.page.locator("#spoken")).to_have_text("Copied")
-
-
 def test_an_owner_chooses_whether_associations_are_corrected(
     told: Survey, look: Look, visit: Visit
 ) -> None:
@@ -147,34 +121,6 @@ def test_access_is_asked_for_and_decided(
     press(theirs, "Grant access", "Access is granted")
     follow(hers, "Agreements", "Agreements")
     assert ana.page.locator("tbody").get_by_text("in force").count() == 1
-
-
-def test_a_file_is_looked_at_corrected_and_registered(
-    told: Survey, look: Look, visit: Visit
-) -> None:
-    visitor = visit(look)
-    page = visitor.page
-    keys = signed_in(visitor, told.owner.key)
-    enter(keys, look, "Your data sets")
-    follow(keys, "Register a table", "1. The file")
-    table = household_table(400, seed=910 + LOOKS.index(look)).select(COLUMNS)
-    chosen(keys, f"Homes {look}.parquet", parquet(table), "Drop a file here")
-    expect(page.locator("#read-head")).to_be_focused()
-    # A proposal that is taken leaves the keyboard at what it changed.
-    keys.to("button", "Take it for age")
-    keys.press("Enter")
-    assert (stop := keys.here()) is not None
-    assert stop.name.endswith(" age")
-    keys.to("combobox", "What it is : home")
-    keys.press("ArrowDown")
-    keys.to("combobox", "Key column")
-    keys.page.keyboard.type("household")
-    keys.to("button", "Check my corrections first")
-    keys.press("Enter")
-    page.locator('[data-column="age"][data-round="yes"]').wait_for()
-    expect(page.locator("#read-head")).to_be_focused()
-    press(keys, "Register", "It is registered")
-    expect(page.get_by_role("link", name="Choose a level").first).to_be_visible()
 
 
 def kept(told: Survey, live: Service, name: str, seed: int) -> str:
@@ -241,56 +187,6 @@ def test_rows_come_and_go_and_a_data_set_is_described(
     press(keys, "Save", "Saved")
 
 
-@dataclass(frozen=True)
-class Traceable:
-    """A data set with traceable copies, and a part of one that turned up somewhere."""
-
-    owner: Person
-    found: bytes
-
-
-@pytest.fixture(scope="module")
-def copies(live: Service) -> Traceable:
-    owner = person(live.client, "Owner of copies", "owner")
-    others = [person(live.client, name, "recipient") for name in ("Una", "Udo")]
-    with owner.client(live.url) as client:
-        table = household_table(300, seed=930).select(COLUMNS[1:])
-        dataset = registered(client, "Traced", table)
-        client.put(f"/v1/datasets/{dataset}/levels/near", json={"privacy": 0.3}).raise_for_status()
-    for one in others:
-        traceable(owner, one, live.url, dataset, "near")
-    with others[0].client(live.url) as client:
-        copy = issued(client, dataset, "near")
-        sent = client.get(f"/v1/copies/{copy}/content", headers={"Accept": PARQUET}).content
-    return Traceable(owner, parquet(pq.read_table(io.BytesIO(sent)).slice(50, 200)))
-
-
-def test_a_found_table_is_traced(copies: Traceable, look: Look, visit: Visit) -> None:
-    visitor = visit(look)
-    keys = signed_in(visitor, copies.owner.key)
-    enter(keys, look, "Your data sets")
-    follow(keys, "Traced", "What to do next")
-    follow(keys, "Trace", "Whose copy is this?")
-    chosen(keys, "found.parquet", copies.found, "Drop the found table")
-    visitor.page.get_by_role("heading", name="made of the copy of Una").wait_for()
-    expect(visitor.page.locator("#verdict")).to_be_focused()
-
-
-def test_copies_are_audited(copies: Traceable, look: Look, visit: Visit) -> None:
-    visitor = visit(look)
-    keys = signed_in(visitor, copies.owner.key)
-    enter(keys, look, "Your data sets")
-    follow(keys, "Traced", "What to do next")
-    follow(keys, "Audits", "Have copies attacked")
-    keys.to("button", "Begin")
-    keys.press("Enter")
-    visitor.page.get_by_role("heading", name="The copies").wait_for()
-    # What the picture shows stands in a table too.
-    keys.to("DisclosureTriangle", "The figures")
-    keys.press("Enter")
-    visitor.page.get_by_role("columnheader", name="Corner-wave").wait_for()
-
-
 def test_an_auditor_reads_the_log_health_and_settings(
     told: Survey, look: Look, visit: Visit
 ) -> None:
@@ -337,42 +233,6 @@ def test_an_administrator_makes_a_key_and_revokes_it(
     admin.page.locator("[data-outcome]", has_text="You are signed out").wait_for()
     new.go("/portal")
     assert new.path() == "/portal/sign-in"
-
-
-TABLE = parquet(household_table(200).select(["age", "rent", "home"]))
-
-
-@pytest.mark.parametrize("tool", ["synthesise", "compare", "swap", "attack", "estimate"])
-def test_the_workbench(tool: str, live: Service, told: Survey, look: Look, visit: Visit) -> None:
-    visitor = visit(look)
-    page = visitor.page
-    keys = signed_in(visitor, told.analyst.key)
-    enter(keys, look, "Workbench")
-    page.goto(f"{visitor.url}/portal/workbench/{tool}")
-    fields = {"attack": ["The original", "Disguised"]}.get(tool, ["Drop a file here"])
-    for field in fields:
-        chosen(keys, f"{field}.parquet", TABLE, field)
-        page.get_by_role("status").get_by_text(f"{field}.parquet: 200 rows").wait_for()
-        assert (stop := keys.here()) is not None
-        assert stop.name.startswith(field)
-    if tool == "swap":
-        keys.to("checkbox", "home")
-        keys.press("Space")
-    elif tool == "attack":
-        keys.to("spinbutton", "Its variance")
-        keys.type("400")
-    elif tool == "estimate":
-        keys.to("combobox", "Column")
-        page.keyboard.type("rent")
-    begin = page.locator("#work button:not([type])").inner_text()
-    keys.to("button", begin)
-    keys.press("Enter")
-    page.locator("#pictures[data-drawn]").wait_for()
-    assert page.title().startswith("Result")
-    keys.to("link", "CSV")
-    with page.expect_download() as waiting:
-        keys.press("Enter")
-    assert Path(waiting.value.path()).stat().st_size > 50
 
 
 def figures(visitor: Visitor) -> list[list[float]]:

@@ -108,7 +108,7 @@ def test_bodies_of_strangers_take_no_memory(tmp_path: Path) -> None:
 
 
 def test_a_small_table_that_unpacks_to_much_takes_little_memory(tmp_path: Path) -> None:
-    nested = gzip.compress(b'{"columns":{"a":[' + b"[]," * (20 * MIB) + b"[]]}}")
+    nested = gzip.compress(b'{"columns":{"a":[' + b"[]," * (5 * MIB) + b"[]]}}")
     cells = gzip.compress(b'{"columns":{"a":[' + b"0," * (30 * MIB) + b"0]}}")
     with serving(tmp_path, {}) as service:
         key = new_key(service, "r", "recipient")

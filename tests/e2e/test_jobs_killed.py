@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from app.job import JobState
 from app.service.maintenance.verify import verify
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading
-from app.store.database.jobs import JobState
 from tests.api.conftest import Service
 from tests.e2e.job_worker import run_jobs
 from tests.e2e.serving import environment

@@ -58,3 +58,11 @@ def test_growing_and_predicting_pass_checkpoints(monkeypatch: pytest.MonkeyPatch
         assert len(passed) == 3
         predictions(forest, points)
         assert len(passed) == 6
+
+
+def test_numbers_beyond_single_precision_are_learnt_from() -> None:
+    rng = np.random.default_rng(6)
+    points = rng.choice([-1e149, 0.0, 1e149, np.nan], size=(300, 2))
+    labels = points[:, 0] > 0
+    forest = fitted_forest("classes", points, labels, 10, rng)
+    np.testing.assert_array_equal(predictions(forest, points), labels)

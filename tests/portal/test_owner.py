@@ -43,7 +43,7 @@ from tests.portal.test_administration import made
 from tests.portal.test_sessions import OWN, signed_in, token_of
 
 if TYPE_CHECKING:
-    from app.store.database.jobs import Job
+    from app.job import Job
 
 
 def sending(client: TestClient) -> dict[str, str]:

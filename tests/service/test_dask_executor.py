@@ -55,15 +55,15 @@ def service(sqlite_database: str, tmp_path: Path) -> Iterator[Service]:
 
 
 @contextmanager
-def spread_on(service: Service, executor: Executor) -> Iterator[None]:
-    """Have the service's tasks done by `spread`."""
+def executed_by(service: Service, executor: Executor) -> Iterator[None]:
+    """Have the service's tasks done by `executor`."""
     resources = service.app.state.resources
     before = resources.executor
-    object.__setattr__(resources, "spread", executor)
+    object.__setattr__(resources, "executor", executor)
     try:
         yield
     finally:
-        object.__setattr__(resources, "spread", before)
+        object.__setattr__(resources, "executor", before)
         executor.close()
 
 
@@ -194,7 +194,7 @@ def test_files_of_a_worker_that_is_killed_are_written_by_another_with_the_same_b
     kept = released._keep
     with (
         dask_cluster(tmp_path, 2) as running,
-        spread_on(service, Cluster(running.address, compile_now)),
+        executed_by(service, Cluster(running.address, compile_now)),
     ):
         forget_files(service)
         assert listed(service.client(), many_parts) == here
@@ -232,7 +232,7 @@ def test_freezing_on_a_cluster_gives_the_same_shapes(
     append(client, mixed, mixed_table(300, seed=4))
     for dataset in (plain, mixed):
         here = measure_ahead(service.app.state.resources, dataset)
-        with spread_on(service, Cluster(cluster, compile_now)):
+        with executed_by(service, Cluster(cluster, compile_now)):
             there = measure_ahead(service.app.state.resources, dataset)
         assert here is not None
         assert there is not None
@@ -278,7 +278,7 @@ def test_a_worker_is_told_the_keys_of_its_task_and_no_others(
     monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
     resources = service.app.state.resources
     watching = Watching()
-    with spread_on(service, watching):
+    with executed_by(service, watching):
         listed(service.client(), many_parts)
     tasks = [task for task in watching.seen if isinstance(task, FileTask)]
     assert len(tasks) == 8

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pytest
 from hypothesis import given, settings
 
-from app.api.transport.answers import preferred
+from app.api.transport.endpoints.answers import preferred
 from app.errors import NotAcceptable
 from app.tables import writer
 from app.tables.media import OFFERED, MediaType

@@ -15,7 +15,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from app.api.attacks.schemas import AttackOptions, NoiseForm
-from app.api.transport.answers import (
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.answers import (
     PICTURE_ANSWER,
     AnswerType,
     AnswerTypeDep,
@@ -25,11 +26,10 @@ from app.api.transport.answers import (
     table_response,
     table_with_report,
 )
-from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form
 from app.api.transport.incoming.tables import TABLE_BODY, FormDep, TableDep, TableForm, form_body
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.errors import InvalidParameter, InvalidTable
 from app.pictures.attacks import FindingPoint, draw_audit, draw_scoring
 from app.service.attacks import audit

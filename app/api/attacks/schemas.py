@@ -8,16 +8,20 @@ import numpy as np
 from pydantic import Field, RootModel
 
 from app.api.transport.forms import Form, Seed
-from app.numerics.attacks.battery import Attack, Options
-from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
 from app.service.attacks.adversary import (
+    Attack,
     AttackPlan,
     CopyCorrelation,
     GivenNoise,
     IndependentNoise,
     KnowledgeKind,
     NoiseModel,
+    Options,
     ProportionalNoise,
+    Selection,
+    fixed_count,
+    largest_gap,
+    share_of_variance,
 )
 from app.service.context import seed_or_new
 

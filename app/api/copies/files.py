@@ -19,7 +19,7 @@ from app.api.transport.dependencies import (
     key_id_of,
     request_id_of,
 )
-from app.api.transport.downloads import (
+from app.api.transport.endpoints.downloads import (
     is_unchanged,
     pieces_of,
     range_of,
@@ -27,10 +27,10 @@ from app.api.transport.downloads import (
     wants_range,
     watched,
 )
+from app.api.transport.endpoints.route import CopyRoute
 from app.api.transport.forms import Form
 from app.api.transport.incoming.tables import BYTES, OCTETS
 from app.api.transport.problems import PROBLEM_ANSWER
-from app.api.transport.route import CopyRoute
 from app.errors import InvalidSignedUrl
 from app.service.authentication import count_file_request, refuse_address
 from app.service.context import RequestContext

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Response
 from pydantic import Field, TypeAdapter
 
 from app.api.pages import page
-from app.api.transport.answers import PageType, PageTypeDep, page_answer, picture_response
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.answers import PageType, PageTypeDep, page_answer, picture_response
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form
-from app.api.transport.route import Route
 from app.pictures import SVG, written
 from app.pictures.comparison import LevelPoint, draw_preview
 from app.service.copies.preview.report import Preview

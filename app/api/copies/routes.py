@@ -17,20 +17,21 @@ from app.api.copies.schemas import (
     IssuedView,
     selection,
 )
-from app.api.transport import downloads
-from app.api.transport.answers import accepted_table
 from app.api.transport.dependencies import ContextDep, ResourcesDep, key_of
-from app.api.transport.downloads import RANGED, Ranges, wants_range
+from app.api.transport.endpoints import downloads
+from app.api.transport.endpoints.answers import accepted_table
+from app.api.transport.endpoints.downloads import RANGED, Ranges, wants_range
+from app.api.transport.endpoints.route import CopyRoute, Route
 from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableDep
 from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
-from app.api.transport.route import CopyRoute, Route
 from app.model import Role
 from app.service.authentication import holder_of_key
-from app.service.copies import issue, lookup, noise_law, tracing
+from app.service.copies import issue, noise_law, tracing
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation import checksum
 from app.service.copies.generation.release import open_release, record_release
+from app.service.copies.history import lookup
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
 from app.tables.writer import write_batches

@@ -35,16 +35,18 @@ from app.api.datasets.schemas import (
     SourceForm,
 )
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.route import Route
 from app.api.transport.incoming.tables import TABLE_BODY, BodyDep, ReadingDep
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.model import ColumnOverrides, Kind
 from app.service.context import RequestContext
 from app.service.copies import levels, removal
-from app.service.datasets import columns, pending_rows, registry, rows
-from app.service.datasets.registration import register
+from app.service.datasets import registry
+from app.service.datasets.registration import columns, register
 from app.service.datasets.registration.server_files import imported
+from app.service.datasets.rows import changes as rows
+from app.service.datasets.rows import pending_rows
 from app.service.resources import Resources
 from app.tables.bodies.streams import ByteStream, PeekedStream
 from app.tables.columns import storage_overrides
@@ -88,7 +90,7 @@ def register_dataset(
     columns: Annotated[
         str | None,
         Query(
-            description='JSON: column → kind, or → {"kind", "round_to_integer", "lower", "upper"}.',
+            description='JSON: column → kind, or → {"kind", "round_to_integer", "lower", "upper", "scale", "scale_unit"}.',
             examples=['{"age": "numeric", "city": {"kind": "passthrough"}}'],
         ),
     ] = None,

@@ -12,10 +12,10 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.api.transport.forms import DataForm, Form, View
-from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Protection, Storage
+from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Protection, Scale, Storage
 from app.service.copies.advice import Advice
-from app.service.datasets.pending_rows import PendingRows
 from app.service.datasets.registration.report import ColumnReport, TableReport
+from app.service.datasets.rows.pending_rows import PendingRows
 from app.tables.stream import Decimal, Header
 
 AllowVersionsDep = Annotated[
@@ -71,6 +71,16 @@ class ColumnForm(Form):
         description="w of the noise variance w·(upper - lower)²·v (formal protection), 1 unless said.",
     )
 
+    scale: Scale | None = Field(
+        None,
+        description="log: noise in octaves, for skewed numeric columns; linear: noise in the column's unit.",
+    )
+    scale_unit: float | None = Field(
+        None,
+        description="Of the log scale, 1 by default: below it the scale is linear.",
+        allow_inf_nan=False,
+    )
+
     def overrides(self) -> ColumnOverrides:
         said = self.model_fields_set
         lower = -math.inf if self.lower is None and "lower" in said else _number(self.lower)
@@ -85,6 +95,8 @@ class ColumnForm(Form):
             self.other,
             self.missing_as,
             self.weight,
+            self.scale,
+            self.scale_unit,
         )
 
 
@@ -108,6 +120,8 @@ class ColumnView(View):
     other: str | None
     missing_as: str | None
     weight: float
+    scale: Scale
+    scale_unit: float | None
 
 
 class VersionsView(View):

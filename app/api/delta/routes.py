@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from app.api.delta import protocol
 from app.api.delta.protocol import CAPABILITIES, PREFIX, FileIdsDep, FormatDep, PageDep, page_body
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_id_of
-from app.api.transport.route import Route
+from app.api.transport.endpoints.route import Route
 from app.errors import InvalidParameter
 from app.model import Binding
 from app.service.sharing.delta import shared_tables, shares

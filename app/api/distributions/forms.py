@@ -7,83 +7,65 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.api.transport.forms import Form
-from app.numerics.deconvolution.noise import (
-    Discrete,
-    Laplace,
-    Noise,
-    Normal,
-    Triangular,
-    Uniform,
-    noise_of_copy,
-)
-from app.numerics.indicator.perturbations import Perturbation
-from app.service.distributions.perturb import perturbation_of
+from app.service.distributions.noise import Noise, noise_of
+from app.service.distributions.perturb import Perturbation, perturbation_of
 
 
-class NormalForm(Form):
+class NoiseLawForm(Form):
+    """Parameters of a law of noise, by its name."""
+
+    kind: str
+
+    def noise(self) -> Noise:
+        return noise_of(self.kind, **self.model_dump(exclude={"kind"}))
+
+
+class NormalForm(NoiseLawForm):
     """Normal noise."""
 
     kind: Literal["normal"]
     variance: float
     mean: float = 0.0
 
-    def noise(self) -> Noise:
-        return Normal(self.variance, self.mean)
 
-
-class UniformForm(Form):
+class UniformForm(NoiseLawForm):
     """Noise that is constant between two ends."""
 
     kind: Literal["uniform"]
     low: float
     high: float
 
-    def noise(self) -> Noise:
-        return Uniform(self.low, self.high)
 
-
-class LaplaceForm(Form):
+class LaplaceForm(NoiseLawForm):
     """Laplace noise; its variance is 2·scale²."""
 
     kind: Literal["laplace"]
     scale: float
     mean: float = 0.0
 
-    def noise(self) -> Noise:
-        return Laplace(self.scale, self.mean)
 
-
-class TriangularForm(Form):
+class TriangularForm(NoiseLawForm):
     """Noise that rises to the middle of an interval and falls again."""
 
     kind: Literal["triangular"]
     low: float
     high: float
 
-    def noise(self) -> Noise:
-        return Triangular(self.low, self.high)
 
-
-class NoiseTableForm(Form):
+class NoiseTableForm(NoiseLawForm):
     """Noise of a few values with their probabilities."""
 
     kind: Literal["table"]
     values: list[float] = Field(max_length=1_000)
     probabilities: list[float] = Field(max_length=1_000)
 
-    def noise(self) -> Noise:
-        return Discrete(self.values, self.probabilities)
 
-
-class LevelNoiseForm(Form):
+class LevelNoiseForm(NoiseLawForm):
     """The noise of a copy: its level's variance times the column's published variance."""
 
     kind: Literal["level"]
     noise_variance: float
     column_variance: float
-
-    def noise(self) -> Noise:
-        return noise_of_copy(self.noise_variance, self.column_variance)
 
 
 NoiseForm = Annotated[

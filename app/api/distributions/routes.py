@@ -17,11 +17,15 @@ from app.api.distributions.schemas import (
     PerturbedView,
     PerturbForm,
 )
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.route import Route
+from app.api.transport.endpoints.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeDep,
+    picture_response,
+)
+from app.api.transport.endpoints.route import Route
 from app.errors import InvalidParameter
-from app.numerics.indicator.perturbations import steps_per_unit
 from app.pictures.distribution import draw_distribution
 from app.service.context import seed_or_new
 from app.service.distributions.copy_sample import column_of_copy
@@ -31,6 +35,7 @@ from app.service.distributions.perturb import (
     measure,
     perturb_categories,
     perturb_values,
+    steps_per_unit,
 )
 
 if TYPE_CHECKING:

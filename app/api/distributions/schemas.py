@@ -11,17 +11,17 @@ from pydantic import BaseModel, Field
 from app.api.distributions.forms import AnyPerturbationForm, NoiseForm
 from app.api.transport.forms import DataForm, Form, Seed, View
 from app.errors import InvalidParameter
-from app.numerics.arrays import FloatArray
-from app.numerics.deconvolution.bins import Histogram
-from app.numerics.deconvolution.iteration import Stopping
-from app.numerics.deconvolution.noise import Noise
 from app.service.distributions.estimate import (
     Bins,
     DirectParams,
     DistributionEstimate,
     EstimateParams,
     EstimationMethod,
+    FloatArray,
+    Histogram,
+    Stopping,
 )
+from app.service.distributions.noise import Noise
 from app.service.distributions.perturb import (
     AddedNoiseSetting,
     LossMeasures,

@@ -9,18 +9,25 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.distributions.forms import AnyPerturbationForm
-from app.api.transport.answers import PICTURE_ANSWER, AnswerType, AnswerTypeDep, picture_response
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.answers import (
+    PICTURE_ANSWER,
+    AnswerType,
+    AnswerTypeDep,
+    picture_response,
+)
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import DataForm, Form
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
-from app.numerics.disclosure import probability_mle_is_right
-from app.numerics.indicator.perturbations import steps_per_unit
+from app.model import Survey
 from app.pictures.distribution import draw_survey
 from app.service.distributions import surveys
-from app.service.distributions.perturb import perturbation_of
+from app.service.distributions.perturb import (
+    perturbation_of,
+    probability_mle_is_right,
+    steps_per_unit,
+)
 from app.service.distributions.surveys import SurveyEstimate
-from app.store.database.surveys import SurveyRecord
 
 router = APIRouter(prefix="/v1/surveys", tags=["surveys"], route_class=Route)
 
@@ -66,7 +73,7 @@ class SurveyView(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, survey: SurveyRecord) -> SurveyView:
+    def of(cls, survey: Survey) -> SurveyView:
         perturbation = perturbation_of(survey.perturbation)
         return cls(
             id=survey.id,

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Request, Response
 from app.api.dsp.answers import answer
 from app.api.dsp.schemas import CatalogRequest
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.service.sharing.catalogue import list_catalogue
 from app.service.sharing.dataspace import catalog

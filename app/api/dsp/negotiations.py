@@ -13,7 +13,7 @@ from app.api.dsp.schemas import (
     ProcessMessage,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.route import Route
+from app.api.transport.endpoints.route import Route
 from app.errors import InvalidParameter, InvalidState
 from app.service.context import RequestContext
 from app.service.resources import Resources

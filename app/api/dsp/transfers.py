@@ -16,7 +16,7 @@ from app.api.dsp.schemas import (
     TransferTermination,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
-from app.api.transport.route import Route
+from app.api.transport.endpoints.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers

@@ -7,16 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.jobs.async_worker import answer_of
-from app.api.jobs.schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.idempotency import LONGEST_KEY
+from app.api.transport.incoming.async_worker import answer_of
 from app.api.transport.incoming.tables import TABLE_TYPES
+from app.api.transport.job_schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
+from app.job import JobState
 from app.pictures import PNG, SVG
 from app.service.jobs import watching
-from app.store.database.jobs import JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Route)
 

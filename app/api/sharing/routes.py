@@ -15,8 +15,8 @@ from app.api.sharing.schemas import (
     PrincipalView,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.model import Grant
 from app.service import logs
 from app.service.sharing import grants, principals
@@ -58,7 +58,7 @@ def revoke_principal(principal_id: str, resources: ResourcesDep, context: Contex
 def name_participant(
     principal_id: str, form: ParticipantForm, resources: ResourcesDep, context: ContextDep
 ) -> PrincipalView:
-    """Name the participant that a recipient is in a data space, as an administrator."""
+    """Propose, as the owner that created a recipient, or confirm, as an administrator, its participant id in a data space. Nothing is reachable under a proposed one."""
     record = principals.name_participant(resources, context, principal_id, form.participant_id)
     return PrincipalView.of(record)
 

@@ -33,7 +33,7 @@ class PrincipalForm(Form):
 
 
 class ParticipantForm(Form):
-    """Who a recipient is in a data space; null when it is in none."""
+    """Participant id of a recipient in a data space; null removes it."""
 
     participant_id: str | None = Field(max_length=500, examples=["did:web:newspaper.example"])
 
@@ -62,6 +62,7 @@ class PrincipalView(BaseModel):
     revoked_at: datetime | None
     keys: list[str]
     participant_id: str | None
+    proposed_participant_id: str | None
 
     @classmethod
     def of(cls, record: PrincipalRecord) -> PrincipalView:

@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import TypeAdapter, ValidationError
 
-from app.api.transport.answers import TableTypeDep, table_answer, table_with_report
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.answers import TableTypeDep, table_answer, table_with_report
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form, KeepDep, SeedDep
 from app.api.transport.incoming.tables import TABLE_BODY, TableDep
-from app.api.transport.route import Route
 from app.errors import InvalidParameter
 from app.service.swapping.identify import IdentifiabilityReport, count_identifiable
 from app.service.swapping.report import SwapReport

@@ -15,7 +15,8 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import HTMLResponse
 
 from app.api.pages import page
-from app.api.transport.answers import (
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.answers import (
     PICTURE_ANSWER,
     SEED_HEADER,
     AnswerType,
@@ -28,10 +29,9 @@ from app.api.transport.answers import (
     table_answer,
     table_with_report,
 )
-from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, can_be_long
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import KeepDep, SeedDep
 from app.api.transport.incoming.tables import TABLE_BODY, FormDep, TableDep, form_body
-from app.api.transport.route import Route
 from app.pictures import PNG, SVG, written
 from app.pictures.comparison import MethodPoint, draw_comparison
 from app.pictures.utility import draw_marginals, draw_pairs

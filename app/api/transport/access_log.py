@@ -20,8 +20,8 @@ from types import TracebackType
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.serving.metrics import Metrics
 from app.api.transport.content_security import protect
+from app.api.transport.metrics import Metrics
 from app.api.transport.problems import failure_of, problem_of, status_of
 from app.errors import DomainError
 from app.service.health import outage_of, places_of

@@ -17,14 +17,13 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 from starlette.requests import ClientDisconnect
 
-from app.api.transport.incoming.request_body import incoming_body_of
+from app.api.transport.request_body import incoming_body_of
 from app.model import Binding, Principal
-from app.service.authentication import authenticate, count_request
+from app.service.authentication import authenticate, count_request, public_key_id
 from app.service.context import RequestContext
 from app.service.logs import NOBODY
 from app.service.progress import SCALE, NullProgress, Progress
 from app.service.resources import Resources
-from app.store.database.sharing.principals import public_id
 from app.tables.bodies.streams import ByteStream
 
 bearer = HTTPBearer(
@@ -130,7 +129,7 @@ def replay_of(request: Request) -> Replay | None:
 def key_id_of(request: Request) -> str:
     """The public id of the key that asks, or asked for the job that sends this request."""
     replay = replay_of(request)
-    return public_id(key_of(request) or "") if replay is None else replay.key_id
+    return public_key_id(key_of(request) or "") if replay is None else replay.key_id
 
 
 class RequestProgress(NullProgress):

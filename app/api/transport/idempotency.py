@@ -7,28 +7,22 @@ is unchanged; an answer with `no-store`, because it shows a key, is never kept.
 
 from __future__ import annotations
 
-import time
 from base64 import b64decode, b64encode
 
-import orjson
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken
 from fastapi import Request, Response
 
 from app.api.transport.dependencies import get_resources
-from app.api.transport.incoming.request_body import Fingerprint, incoming_body_of
+from app.api.transport.request_body import Fingerprint, incoming_body_of
 from app.errors import IdempotencyConflict, InvalidParameter
+from app.model import Receipt
+from app.service import idempotency as receipts
 from app.service.context import IdempotentRequest, RequestContext
-from app.service.sharing.access_hash import right_to
-from app.store.database import receipts
-from app.store.database.engine import reading, writing
-from app.store.database.receipts import Receipt
+from app.service.sharing.agreements.access_hash import right_to
 
 LONGEST_KEY = 200
 REPEATED_HEADERS = ("location", "preference-applied")
-LOOKS, LOOK_SECONDS = 20, 0.1
-"""How often, and after which time, it is looked for an answer that may be on its way."""
-
 PURPOSE = "fingerprints of requests"
 """Of the key that follows from the master key. With another master key a request sent again is refused, not done twice."""
 
@@ -56,35 +50,19 @@ def idempotent_request(request: Request, token: EventLoopToken) -> IdempotentReq
     return IdempotentRequest(key, whole)
 
 
-def wait_for_receipt(
-    request: Request, context: RequestContext, idempotency: IdempotentRequest
-) -> Receipt | None:
-    """The receipt for this key; its answer is kept a moment after it, and waited for."""
-    for _ in range(LOOKS):
-        with reading(get_resources(request).engine) as connection:
-            receipt = receipts.find(connection, context.principal.id, idempotency.key)
-        if receipt is None or receipt.answer is not None:
-            return receipt
-        time.sleep(LOOK_SECONDS)
-    return receipt
-
-
-def replay_answer(
-    request: Request, context: RequestContext, idempotency: IdempotentRequest, receipt: Receipt
-) -> Response:
-    """The answer that this key got before, if the request is the same and so is the right to it."""
-    if receipt.fingerprint != idempotency.fingerprint():
+def replay_answer(request: Request, context: RequestContext, receipt: Receipt) -> Response:
+    """Repeat the answer that this key got before, if the request is the same and so is the right to it."""
+    assert context.idempotency is not None
+    if receipt.fingerprint != context.idempotency.fingerprint():
         raise IdempotencyConflict("This Idempotency-Key was used for another request.")
-    if receipt.answer is None or receipt.status is None:
+    resources = get_resources(request)
+    kept = receipts.open_answer(resources, context, receipt)
+    if kept is None or receipt.status is None:
         raise IdempotencyConflict(
             "This request was carried out, and its answer is not repeated: it showed a key, or was"
             " lost. Look at the subject; a key that was not seen is replaced by a new one.",
             subject=receipt.subject,
         )
-    resources = get_resources(request)
-    kept = orjson.loads(
-        resources.vault.open(receipt.answer, _context(context.principal.id, idempotency))
-    )
     body = b64decode(kept["body"])
     if body and kept["right"] != right_to(resources, context, receipt.subject):
         raise IdempotencyConflict(
@@ -96,34 +74,24 @@ def replay_answer(
     return Response(body, receipt.status, headers, kept["media_type"])
 
 
-def keep_answer(
-    request: Request, context: RequestContext, idempotency: IdempotentRequest, response: Response
-) -> None:
+def keep_answer(request: Request, context: RequestContext, response: Response) -> None:
+    """Keep an answer to be repeated, unless it failed, streams, or shows a key."""
     body = getattr(response, "body", None)
     shown_once = "no-store" in response.headers.get("cache-control", "")
     if body is None or response.status_code >= 400 or shown_once:
         return
     resources = get_resources(request)
-    with reading(resources.engine) as connection:
-        receipt = receipts.find(connection, context.principal.id, idempotency.key)
+    receipt = receipts.find_receipt(resources, context)
     if receipt is None:
         return
-    kept = {
+    answer = {
         "body": b64encode(body).decode(),
         "media_type": response.headers.get("content-type", ""),
         "right": right_to(resources, context, receipt.subject) if body else None,
         "headers": {n: response.headers[n] for n in REPEATED_HEADERS if n in response.headers},
     }
-    sealed = resources.vault.seal(orjson.dumps(kept), _context(context.principal.id, idempotency))
-    with writing(resources.engine) as connection:
-        receipts.add_answer(
-            connection, context.principal.id, idempotency.key, response.status_code, sealed
-        )
+    receipts.keep_answer(resources, context, response.status_code, answer)
 
 
 def upload_limit(request: Request) -> int:
     return get_resources(request).limits.upload_bytes
-
-
-def _context(principal: str, idempotency: IdempotentRequest) -> str:
-    return f"answer:{principal}:{idempotency.key}"

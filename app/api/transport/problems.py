@@ -21,7 +21,7 @@ from starlette.routing import Match
 
 from app import errors
 from app.api.transport.dependencies import request_id_of
-from app.api.transport.incoming.places import message_of, place_of
+from app.api.transport.error_places import message_of, place_of
 from app.errors import DomainError, Refusal
 from app.service.health import outage_of
 from app.service.logs import NOBODY, record_refusal

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
+from app.job import JobState
 from app.model import Role
 from app.portal.pages import page
 from app.portal.route import PortalRoute
@@ -18,7 +19,6 @@ from app.service.context import require
 from app.service.health import Condition, Probe, Probes
 from app.service.jobs.watching import cancel_job, list_jobs
 from app.service.resources import Resources
-from app.store.database.jobs import JobState
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport import downloads
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.endpoints import downloads
 from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
 from app.numerics.arrays import FloatArray
@@ -25,9 +25,10 @@ from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
 from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
 from app.service.context import RequestContext
-from app.service.copies import issue, levels, lookup
+from app.service.copies import issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation.release import Selection, open_release, record_release
+from app.service.copies.history import lookup
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
 from app.service.distributions.copy_summary import (

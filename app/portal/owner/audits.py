@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
+from app.job import JobState
 from app.model import Dataset
 from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
 from app.portal.pages import page
@@ -19,7 +20,6 @@ from app.service.attacks.audit import AuditParams, ask_for_audit, newest_audits,
 from app.service.attacks.findings import Audit
 from app.service.copies.levels import list_levels
 from app.service.jobs.watching import show_job
-from app.store.database.jobs import JobState
 
 router = APIRouter(prefix=f"{ONE}/audits", route_class=PortalRoute, include_in_schema=False)
 

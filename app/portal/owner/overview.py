@@ -18,8 +18,8 @@ from app.portal.route import PortalRoute
 from app.service import logs
 from app.service.context import RequestContext
 from app.service.copies import levels, removal
-from app.service.datasets import columns as saying
 from app.service.datasets import registry
+from app.service.datasets.registration import columns as saying
 from app.service.resources import Resources
 from app.service.sharing import grants, principals
 

@@ -15,7 +15,8 @@ from app.errors import InvalidParameter
 from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service.datasets import pending_rows, rows
+from app.service.datasets.rows import changes as rows
+from app.service.datasets.rows import pending_rows
 from app.tables.pipeline import TableSource, open_table
 
 router = APIRouter(prefix=f"{ONE}/rows", route_class=PortalRoute, include_in_schema=False)

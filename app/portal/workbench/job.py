@@ -18,6 +18,7 @@ from starlette.datastructures import UploadFile
 
 from app.api.transport.incoming.tables import NAMED_DELIMITERS, TableForm, content_type_of
 from app.errors import InvalidParameter, NotFound, Unauthenticated
+from app.job import Job, JobState
 from app.portal.workbench.results import ToolResult
 from app.portal.workbench.tools import Tool, tool_named
 from app.service.context import RequestContext, new_id
@@ -30,7 +31,6 @@ from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.blobs.sealed_bytes import SealingWriter
 from app.store.database.engine import reading
-from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import principals
 from app.tables.media import MediaType
 from app.tables.pipeline import TableSource, read_table

@@ -12,10 +12,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.downloads import EXTENSION
+from app.api.transport.endpoints.downloads import EXTENSION
 from app.api.transport.incoming.tables import FormDep, form_body
 from app.api.transport.problems import kept_problem, problem_types
 from app.errors import InvalidParameter, NotFound
+from app.job import JobState
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.portal.workbench import job as tool_job
@@ -26,7 +27,6 @@ from app.service.jobs.enqueue import payload_of
 from app.service.jobs.tidying import WORKBENCH
 from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
 from app.service.resources import Resources
-from app.store.database.jobs import JobState
 from app.tables.media import MediaType
 from app.tables.stream import AUTOMATIC
 from app.tables.writer import write_batches

@@ -28,11 +28,14 @@ from app.numerics.attacks.evidence import (
     perfect_knowledge,
     pooled_observation,
 )
+from app.numerics.attacks.spectral import Selection, fixed_count, largest_gap, share_of_variance
 from app.numerics.attacks.univariate import histogram_density
 from app.tables.arrays.numbers import NumberTable
 
 NOT_ROUNDING = 1e-9
 """A negative eigenvalue beyond this share of the largest is not one of rounding."""
+
+__all__ = ["Attack", "Options", "Selection", "fixed_count", "largest_gap", "share_of_variance"]
 
 
 class CopyCorrelation(StrEnum):

@@ -16,6 +16,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
+from app.job import Job
 from app.model import HistoryEntry
 from app.numerics.attacks.releases.findings import Verdict, summary
 from app.numerics.attacks.releases.linear import pooled_left
@@ -25,8 +26,8 @@ from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
 from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
+from app.service.copies.generation.sampled_rows import SampledRows, sampled_rows
 from app.service.copies.levels import checked_variance
-from app.service.copies.preview.sample import SampledRows, sampled_rows
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
 from app.service.progress import NO_PROGRESS, SCALE, Progress
@@ -36,7 +37,6 @@ from app.store.database import receipts
 from app.store.database.copies import history
 from app.store.database.datasets import levels
 from app.store.database.engine import reading
-from app.store.database.jobs import Job
 from app.store.database.sharing import principals
 
 MOST_COPIES = 200

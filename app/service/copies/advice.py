@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.errors import NotReleasable
-from app.model import Dataset
+from app.model import Dataset, Scale
 from app.numerics.attacks.releases.findings import Finding, Verdict
 from app.numerics.copies.applied import applied_variance
-from app.service.copies.preview.sample import SampledRows, sampled_rows
+from app.service.copies.generation.sampled_rows import SampledRows, sampled_rows
 from app.service.resources import Resources
 from app.store.database.engine import reading
 
@@ -37,12 +37,13 @@ class VarianceDriver:
 
 @dataclass(frozen=True)
 class ColumnNoise:
-    """The standard deviation of a number's noise in its own unit, and of what is left of it to an insider who
-    knows all other columns of the row."""
+    """The standard deviation of a number's noise, in its own unit or on the log scale in octaves, and of what is
+    left of it to an insider who knows all other columns of the row."""
 
     column: str
     standard_deviation: float
     known_others: float
+    scale: Scale
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,11 @@ def advice_on(rows: SampledRows, noise_variance: float, findings: Sequence[Findi
     spread = np.sqrt(applied * first.variances)
     inverse = np.linalg.inv(first.factor / np.sqrt(first.variances)[:, None])
     given = spread / np.sqrt((inverse**2).sum(axis=0))
+    scales = [Scale.LINEAR if unit is None else Scale.LOG for unit in first.scale_units]
     return Advice(
         applied_variance=applied,
         driven_by=_drivers(rows, noise_variance) if applied > MUCH_MORE * noise_variance else (),
-        noise=tuple(map(ColumnNoise, rows.numbers, spread.tolist(), given.tolist())),
+        noise=tuple(map(ColumnNoise, rows.numbers, spread.tolist(), given.tolist(), scales)),
         weakly_protected=tuple(one for one in findings if one.verdict is not Verdict.OK)[
             :MOST_NAMED
         ],

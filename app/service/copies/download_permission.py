@@ -9,7 +9,7 @@ from app.errors import Refusal, Unauthenticated
 from app.service import logs
 from app.service.authentication import NOT_RUNNING, Holder, is_running
 from app.service.context import RequestContext, released_columns
-from app.service.copies import lookup
+from app.service.copies.history import lookup
 from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.engine import reading

@@ -17,9 +17,8 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.context import RequestContext, grant_for, new_id, visible
-from app.service.copies.history_chain import RECIPE, whole_chain
-from app.service.copies.levels import checked_variance
-from app.service.copies.lookup import (
+from app.service.copies.history.chain import RECIPE, whole_chain
+from app.service.copies.history.lookup import (
     copy_of,
     given_slot,
     granted_variance,
@@ -27,6 +26,7 @@ from app.service.copies.lookup import (
     own_variance,
     refuse_auditors,
 )
+from app.service.copies.levels import checked_variance
 from app.service.datasets.protection.freeze import freeze_dataset, measure_ahead, require_frozen
 from app.service.datasets.protection.part_protection import (
     PartProtection,

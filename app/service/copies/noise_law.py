@@ -15,7 +15,12 @@ from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.lookup import LAW_WITHHELD, may_know_noise, permitted, promised_variance
+from app.service.copies.history.lookup import (
+    LAW_WITHHELD,
+    may_know_noise,
+    permitted,
+    promised_variance,
+)
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.resources import Resources
 from app.store.database.datasets import datasets
@@ -29,7 +34,7 @@ class PartNoise:
     where:
         rows              ordinals [first, last) of runs of rows
         applied_variance  a, in units of the noise's shape S
-        covariance        a·S of the columns, (d, d), in their units squared
+        covariance        a·S of the columns, (d, d), on their scales
         kept_share        q, the share of records that no record event replaced
     """
 
@@ -45,6 +50,7 @@ class NoiseLaw:
 
     where:
         columns            names of the columns with noise, in the order of the covariances
+        scale_units        of their log scales, on which the noise is added; None on the linear scale
         records            names of the columns whose cells are replaced
         column_event_rate  of each of these, beside record events of rate 1, on the axis ln(1 + a)
     """
@@ -52,6 +58,7 @@ class NoiseLaw:
     copy: str
     noise_variance: float
     columns: tuple[str, ...]
+    scale_units: tuple[float | None, ...]
     records: tuple[str, ...]
     column_event_rate: float
     parts: tuple[PartNoise, ...]
@@ -86,11 +93,13 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
         runs.setdefault(protection.hash, []).append((first, part.end_row))
     frozen = next(iter(protections.values()), None)
     columns = tuple(one for one in released if frozen is not None and one in frozen.numeric)
+    units = {} if frozen is None else dict(zip(frozen.numeric, frozen.scale_units, strict=True))
     records = tuple(one for one in released if frozen is not None and one in frozen.records)
     return NoiseLaw(
         copy=copy_id,
         noise_variance=variance,
         columns=columns,
+        scale_units=tuple(units[name] for name in columns),
         records=records,
         column_event_rate=COLUMN_EVENT_RATE,
         parts=tuple(

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Conflict, InvalidTable
-from app.model import Dataset, HistoryEntry, Kind, Principal, Role
+from app.model import Column, Dataset, HistoryEntry, Kind, Principal, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import RecipientShare, RowMatches, matched_rows, shares
 from app.service.context import RequestContext, overseen
 from app.service.copies.generation.release import Selection, open_release
-from app.service.copies.lookup import released_history
+from app.service.copies.history.lookup import released_history
 from app.service.datasets.protection.part_protection import open_protections
 from app.service.datasets.protection.row_sample import number_rows
 from app.service.resources import Resources
@@ -94,8 +94,8 @@ def trace(resources: Resources, context: RequestContext, dataset_id: str, found:
         largest = max(datasets.parts(connection, dataset_id), key=lambda part: part.rows)
         known = open_protections(resources, connection, dataset_id, [largest])
         protection = known[largest.number]
-        names = _in_common(dataset, protection.numeric, found)
-        places = [protection.numeric.index(name) for name in names]
+        columns = _in_common(dataset, protection.numeric, found)
+        places = [protection.numeric.index(column.name) for column in columns]
         shape = protection.matrix[np.ix_(places, places)]
         groups = []
         for variance in sorted({slot.level_variance for slot in given}):
@@ -109,15 +109,22 @@ def trace(resources: Resources, context: RequestContext, dataset_id: str, found:
                     protection.applied(variance) * shape,
                 )
             )
-    rows = _found_rows(found, names)
+    rows = _found_rows(found, columns)
     reader = RequestContext(Principal(dataset.owner, "owner", Role.OWNER), context.request_id)
     matched, traced = 0, []
     for group in groups:
-        count, told = _traced(resources, reader, group, names, rows)
+        count, told = _traced(resources, reader, group, columns, rows)
         matched = max(matched, count)
         traced += [_judged(group, slot, share, len(groups)) for slot, share in told]
     traced.sort(key=lambda one: (one.error_chance, -one.weight))
-    result = Trace(dataset_id, len(rows), matched, names, tuple(traced), _verdict(traced))
+    result = Trace(
+        dataset_id,
+        len(rows),
+        matched,
+        tuple(column.name for column in columns),
+        tuple(traced),
+        _verdict(traced),
+    )
     with unit_of_work(resources, context) as uow:
         uow.record(
             "copy.trace",
@@ -129,24 +136,24 @@ def trace(resources: Resources, context: RequestContext, dataset_id: str, found:
     return result
 
 
-def _in_common(dataset: Dataset, numeric: Sequence[str], found: pa.Table) -> tuple[str, ...]:
-    names = tuple(
-        column.name
+def _in_common(dataset: Dataset, numeric: Sequence[str], found: pa.Table) -> tuple[Column, ...]:
+    columns = tuple(
+        column
         for column in dataset.columns
         if column.name in numeric
         and column.kind is Kind.NUMERIC
         and column.name in found.column_names
         and pa.types.is_floating(found.column(column.name).type)
     )
-    if not names:
+    if not columns:
         raise InvalidTable(
             "The found table has no column of numbers in common with the copies of this data set."
         )
-    return names
+    return columns
 
 
-def _found_rows(found: pa.Table, names: Sequence[str]) -> FloatArray:
-    rows = number_rows(found.select(list(names)).combine_chunks(), names)
+def _found_rows(found: pa.Table, columns: Sequence[Column]) -> FloatArray:
+    rows = number_rows(found.combine_chunks(), columns)
     if len(rows) <= MOST_ROWS:
         return rows
     return np.asarray(rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.intp)])
@@ -156,13 +163,13 @@ def _traced(
     resources: Resources,
     context: RequestContext,
     group: _Group,
-    names: tuple[str, ...],
+    columns: Sequence[Column],
     rows: FloatArray,
 ) -> tuple[int, list[tuple[Slot, RecipientShare]]]:
     """How many rows a level's copies know again, and the share of each of its slots in them."""
-    base = _copied(resources, context, group.base, names, None)
+    base = _copied(resources, context, group.base, columns, None)
     matches = matched_rows(rows, base, group.noise)
-    copies = [_copied(resources, context, entry, names, matches) for _, entry in group.slots]
+    copies = [_copied(resources, context, entry, columns, matches) for _, entry in group.slots]
     told = shares(rows[matches.found], base[matches.copy], copies, group.noise)
     if told is None:
         told = [RecipientShare(0.0, float("inf"), 1.0)] * len(copies)
@@ -174,16 +181,17 @@ def _copied(
     resources: Resources,
     context: RequestContext,
     entry: HistoryEntry,
-    names: tuple[str, ...],
+    columns: Sequence[Column],
     matches: RowMatches | None,
 ) -> FloatArray:
     """These columns of a copy as it is released: all rows, or those that are matched."""
+    names = tuple(column.name for column in columns)
     release = open_release(resources, context, entry.copy, Selection(names))
-    taken = [np.empty((0, len(names)))]
+    taken = [np.empty((0, len(columns)))]
     order = None if matches is None else np.sort(matches.copy)
     start = 0
     for batch in release.batches():
-        values = number_rows(batch, names)
+        values = number_rows(batch, columns)
         if order is not None:
             first, last = np.searchsorted(order, (start, start + len(values)))
             values = values[order[first:last] - start]

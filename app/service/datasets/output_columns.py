@@ -11,6 +11,7 @@ import pyarrow as pa
 from app.model import Column, Kind, Storage
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.grid import bounds_on_grid, whole_numbers, within_bounds
+from app.numerics.copies.scales import off_scale, on_scale
 from app.tables.values.dates import FIRST_DAY, LAST_DAY, as_dates
 
 
@@ -32,8 +33,15 @@ def numbers(values: pa.Array) -> FloatArray:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def scaled_numbers(column: Column, values: pa.Array) -> FloatArray:
+    """A column's numbers on its scale, NaN where a cell is missing."""
+    return on_scale(numbers(values), column.scale_unit)
+
+
 def numbers_shown(column: Column, values: FloatArray, exponent: int | None) -> pa.Array:
-    """Perturbed numbers on the grid of 2^exponent, if on one, as the owner wants them released."""
+    """Perturbed numbers on the column's scale, on the grid of 2^exponent, if on one, as the owner wants them released."""
+    if column.scale_unit is not None:
+        values, exponent = off_scale(values, column.scale_unit), None
     if column.kind is Kind.DATE:
         first = FIRST_DAY if column.lower is None else max(FIRST_DAY, math.ceil(column.lower))
         last = LAST_DAY if column.upper is None else min(LAST_DAY, math.floor(column.upper))

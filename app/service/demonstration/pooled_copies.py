@@ -19,7 +19,7 @@ from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.linear import fitted
 from app.numerics.attacks.score import score
 from app.service.context import RequestContext
-from app.service.copies.preview.sample import SampledRows, sampled_rows
+from app.service.copies.generation.sampled_rows import SampledRows, sampled_rows
 from app.service.demonstration.setup import Demonstration, DemonstrationCopy, the_demonstration
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work

@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from app.errors import Hidden, InvalidParameter, InvalidTable, TooLarge
+from app.model import Scale
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.noise import Normal
 from app.service.context import RequestContext
 from app.service.copies.generation.release import Release, Selection, open_release
 from app.service.copies.generation.row_ranges import within
-from app.service.copies.lookup import LAW_WITHHELD
+from app.service.copies.history.lookup import LAW_WITHHELD
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 
@@ -66,6 +67,11 @@ def column_of_copy(
     if len(release.columns) > 1 or column.name not in release.recipe.noised:
         raise InvalidParameter(
             "an estimate is made of one numeric column with noise of its own", parameter="column"
+        )
+    if column.scale is Scale.LOG:
+        raise InvalidParameter(
+            "This column has noise on a log scale: ask POST /v1/copies/{id}/estimates for its distribution.",
+            parameter="column",
         )
     if column.name not in release.noise_variances:
         raise Hidden(LAW_WITHHELD)

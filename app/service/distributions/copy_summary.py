@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
+from app.numerics.copies.scales import off_scale, on_scale
 from app.numerics.deconvolution.bins import cells_per_bin, histogram_on, uniform_edges
 from app.numerics.deconvolution.em import LEVEL, em_with_band
 from app.numerics.deconvolution.noise import Normal
@@ -125,7 +126,8 @@ def _summary(release: Release) -> CopySummary:
     for column in release.columns:
         values = table.column(column.name)
         if _is_number(column, values):
-            told.append(_numbers(column, _floats(values), release.noise_variances.get(column.name)))
+            scaled = on_scale(_floats(values), column.scale_unit)
+            told.append(_numbers(column, scaled, release.noise_variances.get(column.name)))
         else:
             told.append(_categories(column, values))
     return CopySummary(
@@ -138,20 +140,24 @@ def _summary(release: Release) -> CopySummary:
 
 
 def _numbers(column: Column, values: FloatArray, noise_variance: float | None) -> Numbers:
+    """Of values on the column's scale, where bins are equal; their edges are values."""
     there = values[~np.isnan(values)]
     missing = 1.0 - there.size / max(values.size, 1)
     if there.size < 2 or there.min() == there.max():
         at = float(there[0]) if there.size else 0.0
         one = np.ones(1 if there.size else 0)
-        return Numbers(column, missing, np.array([at - 0.5, at + 0.5]), one, None, one, one)
+        edges = off_scale(np.array([at - 0.5, at + 0.5]), column.scale_unit)
+        return Numbers(column, missing, edges, one, None, one, one)
     edges = uniform_edges(float(there.min()), float(there.max()), BINS)
     shares = np.histogram(there, edges)[0] / there.size
     if noise_variance is None:
-        return Numbers(column, missing, edges, shares, None, *_interval(shares, there.size))
+        shown = off_scale(edges, column.scale_unit)
+        return Numbers(column, missing, shown, shares, None, *_interval(shares, there.size))
     noise = Normal(noise_variance)
     histogram = histogram_on(there, edges, cells_per_bin=cells_per_bin(edges))
     made = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))
-    return Numbers(column, missing, edges, shares, made.probabilities, made.low, made.high)
+    shown = off_scale(edges, column.scale_unit)
+    return Numbers(column, missing, shown, shares, made.probabilities, made.low, made.high)
 
 
 def _categories(column: Column, values: pa.ChunkedArray) -> Categories:
@@ -186,7 +192,8 @@ def _associations(release: Release, table: pa.Table) -> Associations:
         if column.kind is Kind.PASSTHROUGH or len(names) >= MOST_PAIRED:
             continue
         if _is_number(column, values):
-            columns.append(PairedColumn.of_numbers(_floats(values)))
+            scaled = on_scale(_floats(values), column.scale_unit)
+            columns.append(PairedColumn.of_numbers(scaled))
         else:
             coded = coded_values(values)
             if not 2 <= len(coded.dictionary) <= MOST_CATEGORIES:

@@ -39,6 +39,9 @@ FFT_WORK = 60
 """Entries of a matrix that take as long as one place of a transform."""
 
 
+__all__ = ["FloatArray", "Histogram", "Stopping"]  # values that its functions take
+
+
 class EstimationMethod(StrEnum):
     """How the distribution is estimated."""
 

@@ -27,6 +27,7 @@ from app.numerics.disclosure import (
     additive_privacy_loss,
     expected_one_step_loss,
     one_step_privacy_loss,
+    probability_mle_is_right,
 )
 from app.numerics.indicator.perturbations import (
     DiscreteNormal,
@@ -35,8 +36,11 @@ from app.numerics.indicator.perturbations import (
     InverseSquare,
     Perturbation,
     ScaledPoisson,
+    steps_per_unit,
 )
 from app.numerics.indicator.scheme import MOST_BINS, index_of_bin, perturbed_vectors
+
+__all__ = ["Perturbation", "probability_mle_is_right", "steps_per_unit"]
 
 KINDS: Mapping[str, Any] = {
     "discrete_normal": DiscreteNormal,

@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, NameTaken, NotFound, Refusal
-from app.model import Role
+from app.model import Role, Survey
 from app.numerics.deconvolution.bins import checked_edges
 from app.numerics.indicator.perturbations import Perturbation
 from app.numerics.indicator.scheme import (
@@ -30,7 +30,6 @@ from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database import surveys
 from app.store.database.engine import reading
-from app.store.database.surveys import SurveyRecord
 
 RESPONSES_PER_PRINCIPAL = 10_000
 
@@ -39,7 +38,7 @@ RESPONSES_PER_PRINCIPAL = 10_000
 class SurveyEstimate:
     """The survey as it stands and the shares of its bins."""
 
-    survey: SurveyRecord
+    survey: Survey
     shares: ShareEstimate
 
 
@@ -52,7 +51,7 @@ def create_survey(
     categories: Sequence[str] | None,
     edges: Sequence[float] | None,
     responses_per_principal: int = RESPONSES_PER_PRINCIPAL,
-) -> SurveyRecord:
+) -> Survey:
     """Make a survey over categories, or over the bins between edges."""
     require(context, Role.OWNER)
     checked_name("name", name)
@@ -60,7 +59,7 @@ def create_survey(
     with unit_of_work(resources, context) as uow:
         if surveys.name_taken(uow.connection, context.principal.id, name):
             raise NameTaken(f"there is a survey {name!r} already", parameter="name")
-        survey = SurveyRecord(
+        survey = Survey(
             id=new_id("sv"),
             name=name,
             owner=context.principal.id,
@@ -77,7 +76,7 @@ def create_survey(
     return survey
 
 
-def show_survey(resources: Resources, context: RequestContext, survey_id: str) -> SurveyRecord:
+def show_survey(resources: Resources, context: RequestContext, survey_id: str) -> Survey:
     """What the survey asks: who may respond must be able to read it, which is any principal."""
     del context
     with reading(resources.engine) as connection:
@@ -89,7 +88,7 @@ def show_survey(resources: Resources, context: RequestContext, survey_id: str) -
 
 def list_surveys(
     resources: Resources, context: RequestContext, *, after: str, limit: int
-) -> list[SurveyRecord]:
+) -> list[Survey]:
     """Surveys by id: all for administrators and auditors, else one's own."""
     sees_all = context.principal.role in (Role.ADMIN, Role.AUDITOR)
     with reading(resources.engine) as connection:
@@ -140,7 +139,7 @@ def remove_survey(resources: Resources, context: RequestContext, survey_id: str)
 
 
 def _require_room(
-    connection: Connection, survey: SurveyRecord, context: RequestContext, responses: int
+    connection: Connection, survey: Survey, context: RequestContext, responses: int
 ) -> None:
     """Conflict where a principal has added more responses than one may: nobody outvotes the others."""
     most = survey.responses_per_principal
@@ -151,7 +150,7 @@ def _require_room(
         )
 
 
-def _require_reader(context: RequestContext, survey: SurveyRecord) -> None:
+def _require_reader(context: RequestContext, survey: Survey) -> None:
     if context.principal.role in (Role.ADMIN, Role.AUDITOR) or survey.owner == context.principal.id:
         return
     # This principal may respond, so it knows the survey: nothing to hide but the estimate.

@@ -9,11 +9,11 @@ import orjson
 from sqlalchemy import Connection
 
 from app.errors import QuotaExceeded
+from app.job import Job
 from app.model import Limits, Principal
 from app.service.context import new_id
 from app.store.database import jobs
 from app.store.database.engine import after_commit
-from app.store.database.jobs import Job
 
 if TYPE_CHECKING:
     from app.service.resources import Resources

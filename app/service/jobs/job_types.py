@@ -10,9 +10,9 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from app.job import Job, JobState
 from app.service.progress import Progress
 from app.store.blobs.job_files import JobFiles
-from app.store.database.jobs import Job, JobState
 
 
 class Tally:

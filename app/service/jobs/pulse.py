@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.job import Job
 from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import writing
-from app.store.database.jobs import Job
 
 BEAT_SECONDS = 0.5
 

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from app.job import Job
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Pool
 from app.service.jobs.pulse import Pulse
@@ -20,7 +21,6 @@ from app.service.jobs.running import claim_next, run_job
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
-from app.store.database.jobs import Job
 
 POLL_SECONDS = 0.25
 INTERRUPT_SECONDS = 5.0

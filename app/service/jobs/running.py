@@ -19,6 +19,7 @@ import orjson
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Unavailable
+from app.job import Job, JobState
 from app.service.health import outage_of, places_of
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import Failed, JobType, TryAgain, clean_up
@@ -27,7 +28,6 @@ from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import after_commit, reading, writing
-from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import principals
 
 FINISHING_TRIES, FINISHING_PAUSE = 5, 0.5

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
+from app.job import Job
 from app.service.jobs.job_types import Outcome
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
-from app.store.database.jobs import Job
 
 REQUEST, WORKBENCH = "request", "workbench"
 """The kinds of jobs that have files: those that answer a request, and tools of the workbench."""

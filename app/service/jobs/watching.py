@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import Conflict, Hidden, NotFound
+from app.job import Job, JobState
 from app.model import Role
 from app.service.context import RequestContext
 from app.service.jobs.job_types import clean_up
@@ -18,7 +19,6 @@ from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate, unit_of_work
 from app.store.database import jobs, receipts
 from app.store.database.engine import reading
-from app.store.database.jobs import Job, JobState
 
 TAKEN_BACK = "taken back"
 """The subject of a receipt for a request that is never to be carried out."""

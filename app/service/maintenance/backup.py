@@ -27,13 +27,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, select
 
 from app.errors import CannotStart
+from app.job import JobState
 from app.service.jobs.tidying import answer_file, jobs_with_files, request_file
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation, tables
 from app.store.database.datasets import datasets
 from app.store.database.engine import snapshot
-from app.store.database.jobs import JobState
 from app.store.database.migrations import current_revision
 
 

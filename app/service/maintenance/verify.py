@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import Connection, func, select
 
+from app.job import Job
 from app.model import Dataset, Part
-from app.service.copies.history_chain import Chain
+from app.service.copies.history.chain import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
 from app.service.jobs.running import outcome_of
@@ -26,7 +27,6 @@ from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.datasets import datasets, orphaned_blobs, pending_rows
 from app.store.database.engine import reading, snapshot
-from app.store.database.jobs import Job
 from app.store.database.sharing import agreement_log, agreements
 from app.store.vault import SealBroken
 

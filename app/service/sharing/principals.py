@@ -73,15 +73,23 @@ def rotate_key(resources: Resources, context: RequestContext, recipient: str) ->
 def name_participant(
     resources: Resources, context: RequestContext, recipient: str, participant_id: str | None
 ) -> PrincipalRecord:
-    """Say who a recipient is in a data space, or that it is in none (any more).
+    """Set the participant id of a recipient in a data space; None removes it.
 
-    For administrators alone: whoever goes by an identity is offered what others agreed with it.
+    An owner proposes it for a recipient that it created, an administrator confirms it by setting the same. A proposed
+    id gives no access: whoever goes by an identity is offered what others agreed with it.
     """
-    require(context)
+    require(context, Role.OWNER)
     if participant_id is not None:
         checked_participant(participant_id)
     with unit_of_work(resources, context) as uow:
         record = _live(uow, recipient)
+        if context.principal.role is Role.OWNER:
+            if not principals.propose_participant(
+                uow.connection, recipient, participant_id, created_by=context.principal.id
+            ):
+                raise _not_found(recipient)
+            uow.record("recipient.participant.propose", recipient, participant=participant_id)
+            return replace(record, proposed_participant_id=participant_id)
         if record.principal.role is not Role.RECIPIENT:
             raise InvalidParameter(
                 "only recipients have a participant id", parameter="participant_id"
@@ -91,7 +99,7 @@ def name_participant(
         except IntegrityError as error:
             raise (_participant_taken() if is_duplicate(error) else error) from None
         uow.record("recipient.participant", recipient, participant=participant_id)
-    return replace(record, participant_id=participant_id)
+    return replace(record, participant_id=participant_id, proposed_participant_id=None)
 
 
 def checked_participant(participant_id: str) -> str:
@@ -167,8 +175,12 @@ def _live(uow: UnitOfWork, recipient: str) -> PrincipalRecord:
     principals.lock(uow.connection, recipient)
     record = principals.one(uow.connection, recipient)
     if record is None or record.revoked_at is not None:
-        raise NotFound(f"there is no principal {recipient!r}, or it was revoked")
+        raise _not_found(recipient)
     return record
+
+
+def _not_found(recipient: str) -> NotFound:
+    return NotFound(f"there is no principal {recipient!r}, or it was revoked")
 
 
 def _participant_taken() -> NameTaken:

@@ -6,22 +6,12 @@ either finds it or fails to commit. The answer is added afterwards, sealed, to b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
+from app.model import Receipt
 from app.store.database import tables
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """That a write was done, for which request, and what was answered (if that is known)."""
-
-    fingerprint: str
-    subject: str
-    status: int | None
-    answer: bytes | None
 
 
 def find(connection: Connection, principal: str, key: str) -> Receipt | None:

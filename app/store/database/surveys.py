@@ -6,43 +6,16 @@ is lost or counted twice however many arrive at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, Row, and_, delete, insert, select, update
 
+from app.model import Survey
 from app.store.database import tables
 from app.store.database.engine import lock_row
 
 
-@dataclass(frozen=True)
-class SurveyRecord:
-    """A survey; exactly one of `categories` and `edges` is there.
-
-    where:
-        perturbation             the kind of W and its parameters
-        totals                   one sum for each bin, over `responses` vectors
-        responses_per_principal  how many one may add who does not own it
-    """
-
-    id: str
-    name: str
-    owner: str
-    categories: tuple[str, ...] | None
-    edges: tuple[float, ...] | None
-    perturbation: Mapping[str, str | float]
-    created_at: datetime
-    responses: int
-    totals: tuple[int, ...]
-    responses_per_principal: int
-
-    @property
-    def bins(self) -> int:
-        return len(self.totals)
-
-
-def add(connection: Connection, survey: SurveyRecord) -> None:
+def add(connection: Connection, survey: Survey) -> None:
     """Keep a new survey."""
     connection.execute(
         insert(tables.surveys).values(
@@ -60,7 +33,7 @@ def add(connection: Connection, survey: SurveyRecord) -> None:
     )
 
 
-def one(connection: Connection, survey_id: str) -> SurveyRecord | None:
+def one(connection: Connection, survey_id: str) -> Survey | None:
     """A survey by id."""
     query = select(tables.surveys).where(tables.surveys.c.id == survey_id)
     row = connection.execute(query).one_or_none()
@@ -77,7 +50,7 @@ def name_taken(connection: Connection, owner: str, name: str) -> bool:
 
 def page(
     connection: Connection, *, after: str, limit: int, owner: str | None = None
-) -> list[SurveyRecord]:
+) -> list[Survey]:
     """Surveys by id, after the one named: all, or of one owner."""
     query = select(tables.surveys).where(tables.surveys.c.id > after)
     if owner is not None:
@@ -130,9 +103,9 @@ def remove(connection: Connection, survey_id: str) -> None:
     connection.execute(delete(tables.surveys).where(tables.surveys.c.id == survey_id))
 
 
-def _record(row: Row[tuple[object, ...]]) -> SurveyRecord:
+def _record(row: Row[tuple[object, ...]]) -> Survey:
     kept = row._mapping
-    return SurveyRecord(
+    return Survey(
         id=kept["id"],
         name=kept["name"],
         owner=kept["owner"],

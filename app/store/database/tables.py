@@ -56,6 +56,8 @@ principals = _table(
     Column("revoked_at", Instant),
     # Who it is in a data space, if it is in one.
     Column("participant_id", String(500), unique=True, index=True),
+    # What its owner proposes; nothing is reachable under it, so any number of principals may have the same.
+    Column("proposed_participant_id", String(500)),
     # Who made it; nobody knows of those that came by an identity provider.
     Column("created_by", Identity, index=True),
     # Where it is notified of changes, if it wants to be.
@@ -144,6 +146,8 @@ columns = _table(
     Column("other", Text),
     Column("missing_as", Text),
     Column("weight", Float(53), nullable=False, server_default="1"),
+    # Of its log scale; null on the linear scale.
+    Column("scale_unit", Float(53)),
 )
 
 parts = _table(

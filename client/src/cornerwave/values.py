@@ -107,6 +107,8 @@ class Column(HtmlRepr):
     other: str | None = None
     missing_as: str | None = None
     weight: float = 1.0
+    scale: str = "linear"
+    scale_unit: float | None = None
     distinct: int | None = None
     smallest: float | str | None = None
     largest: float | str | None = None
@@ -196,11 +198,15 @@ class PartNoise(HtmlRepr):
 
 @dataclass(frozen=True)
 class NoiseLaw(HtmlRepr):
-    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`."""
+    """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`.
+
+    `scale_units` of log scales, on which noise was added; None on the linear scale.
+    """
 
     copy: str
     noise_variance: float
     columns: tuple[str, ...]
+    scale_units: tuple[float | None, ...]
     records: tuple[str, ...]
     column_event_rate: float
     parts: tuple[PartNoise, ...]
@@ -294,6 +300,7 @@ class Principal(HtmlRepr):
     revoked_at: str | None = None
     keys: tuple[str, ...] = ()
     participant_id: str | None = None
+    proposed_participant_id: str | None = None
 
 
 @dataclass(frozen=True)

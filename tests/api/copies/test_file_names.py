@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.transport.downloads import attachment
+from app.api.transport.endpoints.downloads import attachment
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import PARQUET, as_parquet, content, mixed_table
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.transport import downloads
+from app.api.transport.endpoints import downloads
 from app.service.copies.files import file_plan, signed_urls
 from app.store.database.copies import released_files
 from app.store.database.engine import reading
@@ -337,7 +337,7 @@ def test_the_right_is_asked_for_while_a_file_is_served(
     service: Service, admin: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "CHECKED_BYTES", 1)
-    monkeypatch.setattr("app.api.transport.downloads.CHUNK_BYTES", 400)
+    monkeypatch.setattr("app.api.transport.endpoints.downloads.CHUNK_BYTES", 400)
     dataset = register(admin, mixed_table(250))
     copy = issue(admin, dataset, level="b")["id"]
     recipient, client = granted(service, dataset)

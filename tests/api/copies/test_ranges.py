@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.transport import downloads
-from app.api.transport.downloads import WrittenFile
+from app.api.transport.endpoints import downloads
+from app.api.transport.endpoints.downloads import WrittenFile
 from app.store.blobs.store import BlobStore
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (

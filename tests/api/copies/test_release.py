@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.api.transport.downloads import CHECKED_BYTES, watched
+from app.api.transport.endpoints.downloads import CHECKED_BYTES, watched
 from app.errors import Refusal
 from app.model import BLOCK_ROWS, Role
 from app.service.context import RequestContext

@@ -321,13 +321,50 @@ def test_who_may_do_what(quick: Consumer) -> None:
     at = f"/v1/principals/{stranger_id}/participant"
     assert service.client().put(at, json=taken).status_code == 409
     assert stranger.put(at, json={"participant_id": "did:web:me.example"}).status_code == 403
-    # An owner could give its own recipient the name that others trust.
-    own = quick.two.owner.post("/v1/principals", json={"name": "own"}).json()["id"]
-    at_own = f"/v1/principals/{own}/participant"
-    assert quick.two.owner.put(at_own, json={"participant_id": "did:x:1"}).status_code == 403
     assert service.client().put(at, json={"participant_id": "did:x:1"}).status_code == 200
     assert stranger.post(f"{AT}/negotiations/request", json=request).status_code == 201
     assert json.dumps(stranger.get(f"/v1/principals/{stranger_id}").json()["participant_id"])
+
+
+def test_nothing_is_reachable_under_a_proposed_participant_id(quick: Consumer) -> None:
+    service, owner = quick.two.service, quick.two.owner
+    _, other = service.principal("owner")
+    made = owner.post("/v1/principals", json={"name": "connector"}).json()
+    recipient, at = service.client(made["key"]), f"/v1/principals/{made['id']}/participant"
+    known = {"participant_id": f"did:web:{quick.two.recipient_id}.example"}
+    dataset = quick.dataset()
+    request = quick.message(
+        "ContractRequestMessage",
+        consumerPid="urn:example:connector",
+        offer={**dataset["hasPolicy"][0], "target": dataset["@id"]},
+        callbackAddress=quick.told.url,
+    )
+
+    def reachable() -> bool:
+        return recipient.post(f"{AT}/negotiations/request", json=request).status_code == 201
+
+    # Proposing does not say whether somebody else has the id.
+    proposed = owner.put(at, json=known)
+    assert proposed.status_code == 200
+    assert (proposed.json()["participant_id"], proposed.json()["proposed_participant_id"]) == (
+        None,
+        known["participant_id"],
+    )
+    assert not reachable()
+    own = {"participant_id": "did:web:own.example"}
+    assert owner.put(at, json=own).status_code == 200
+    assert other.put(at, json=own).status_code == 404
+    assert recipient.put(at, json=own).status_code == 403
+    assert not reachable()
+    # An administrator confirms it; a later proposal changes nothing.
+    confirmed = service.client().put(at, json=own).json()
+    assert confirmed["participant_id"] == own["participant_id"]
+    assert confirmed["proposed_participant_id"] is None
+    owner.put(at, json=known)
+    assert (
+        owner.get(f"/v1/principals/{made['id']}").json()["participant_id"] == "did:web:own.example"
+    )
+    assert reachable()
 
 
 @pytest.mark.parametrize(

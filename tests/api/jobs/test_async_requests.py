@@ -13,8 +13,8 @@ import pytest
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from app.api.jobs import async_requests
 from app.api.transport.dependencies import reading_share
+from app.api.transport.incoming import async_requests
 from app.main import ROUTERS
 from app.numerics.copies.shapes.covering.runs import compile_runs
 from app.service.context import RequestContext
@@ -213,13 +213,13 @@ def test_progress_never_goes_back_and_ends_at_its_total(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[tuple[str, float]] = []
-    tell = Progress.report
+    report = Progress.report
 
     def noted(progress: Progress, step: str, done: int, total: int) -> None:
-        tell(progress, step, done, total)
+        report(progress, step, done, total)
         told.append((step, progress.current[1] / max(1, progress.current[2])))
 
-    monkeypatch.setattr(Progress, "tell", noted)
+    monkeypatch.setattr(Progress, "report", noted)
     with service.client() as running:
         dataset = register(running, mixed_table(250))
         copy = issue(running, dataset, level="b")["id"]

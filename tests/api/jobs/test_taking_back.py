@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.api.jobs import async_requests
+from app.api.transport.incoming import async_requests
 from app.service.resources import Resources
 from tests.api.conftest import Service
 from tests.api.story import PEOPLE

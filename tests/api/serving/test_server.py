@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 from app.api.serving import server
-from app.api.serving.metrics import SHARED_FOLDER, share_metrics
+from app.api.transport.metrics import SHARED_FOLDER, share_metrics
 from tests.forked import fork_server
 
 ROOT = Path(__file__).resolve().parents[3]
 COUNTING = """
 import os
-from app.api.serving.metrics import Metrics
+from app.api.transport.metrics import Metrics
 
 metrics = Metrics()
 for times in (2, 3):

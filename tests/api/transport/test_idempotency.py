@@ -12,7 +12,7 @@ from fastapi import Request
 from httpx2 import Response
 from starlette.types import Scope
 
-from app.api.transport.incoming.request_body import Fingerprint
+from app.api.transport.request_body import Fingerprint
 from app.model import Principal, Role
 from app.service.context import RequestContext
 from app.service.unit_of_work import unit_of_work

@@ -41,14 +41,6 @@ def test_it_is_equation_13_of_huang2005_and_equation_4_of_li2012_for_shaped_nois
     )
 
 
-def test_without_noise_it_returns_what_it_saw() -> None:
-    rng = np.random.default_rng(3)
-    y = rng.normal(size=(20, 4))
-    found = linear_estimate(y, y.mean(axis=0), np.cov(y, rowvar=False), np.zeros((4, 4)))
-    np.testing.assert_array_equal(found.values, y)
-    np.testing.assert_array_equal(found.error_covariance, 0.0)
-
-
 def test_of_a_constant_original_it_returns_the_mean() -> None:
     y = np.random.default_rng(4).normal(size=(20, 2))
     found = linear_estimate(y, np.array([3.0, -1.0]), np.zeros((2, 2)), np.eye(2))

@@ -55,15 +55,6 @@ def test_the_fit_finds_the_mixture_behind_the_noise() -> None:
     np.testing.assert_allclose(found.covariances[:, 0, 0], 1, atol=0.25)
 
 
-def test_without_noise_it_returns_what_it_saw() -> None:
-    rng = np.random.default_rng(4)
-    x = np.column_stack([rng.normal(size=200), np.full(200, 3.0), rng.normal(size=200)])
-    x = np.column_stack([x, x[:, 0] + x[:, 2]])
-    seen = Observation(x, np.zeros((4, 4)))
-    found = mixture_reconstruction(seen, partial_knowledge(seen), 3, rng)
-    np.testing.assert_allclose(found, x, atol=1e-6)
-
-
 def test_the_same_generator_gives_the_same_answer() -> None:
     rng = np.random.default_rng(5)
     seen = disguised(rng.normal(size=(300, 2)), np.eye(2), rng)

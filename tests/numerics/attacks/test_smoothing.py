@@ -80,11 +80,6 @@ def test_window_covariances_are_semidefinite_and_block_toeplitz() -> None:
     np.testing.assert_array_equal(found, found.T)
 
 
-def test_without_noise_it_returns_what_it_saw() -> None:
-    x = autoregressive(60, 2, 0.8, np.random.default_rng(6))
-    np.testing.assert_allclose(serial_smoothing(Observation(x, np.zeros((2, 2))), 2), x, atol=1e-14)
-
-
 def test_its_covariance_at_lag_zero_is_the_adversarys() -> None:
     rng = np.random.default_rng(7)
     seen = disguised(rng.normal(size=(50, 2)), 0.1 * np.eye(2), rng)

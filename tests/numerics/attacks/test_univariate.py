@@ -51,13 +51,6 @@ def test_bins_of_probability_zero_are_never_guessed() -> None:
     np.testing.assert_array_equal(posterior_mean(np.array([5.0, 50.0]), density, 1.0), 0.0)
 
 
-def test_without_noise_udr_returns_what_it_saw() -> None:
-    y = np.random.default_rng(2).normal(size=(30, 2))
-    densities = [histogram_density(y[:, j], 4) for j in range(2)]
-    found = univariate_distribution_reconstruction(Observation(y, np.diag([0.0, 0.0])), densities)
-    np.testing.assert_array_equal(found, y)
-
-
 def test_many_rows_are_worked_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     y = np.random.default_rng(3).normal(size=100)
     density = histogram_density(y, 10)

@@ -12,8 +12,8 @@ from sqlalchemy import event, text
 
 from app.numerics.copies.path import bridges
 from app.service.copies import issue as issuing
-from app.service.copies import lookup
-from app.service.copies.history_chain import Chain
+from app.service.copies.history import lookup
+from app.service.copies.history.chain import Chain
 from app.store.database import audit_log
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole

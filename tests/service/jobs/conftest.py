@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.job import Job, JobState
 from app.model import Principal, Role
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import Handler, JobType
@@ -19,7 +20,6 @@ from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
-from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import principals
 from tests.api.conftest import Service
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.errors import QuotaExceeded
+from app.job import Job, JobState
 from app.model import Principal, Role
 from app.service.jobs import runner
 from app.service.jobs.job_types import Outcome, Pool
@@ -17,7 +18,6 @@ from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import writing
-from app.store.database.jobs import Job, JobState
 from tests.service.jobs.conftest import Office
 
 

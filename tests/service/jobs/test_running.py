@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from app.errors import InvalidTable, Unavailable
+from app.job import Job, JobState
 from app.model import Role
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import Outcome, TryAgain
@@ -20,7 +21,6 @@ from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing
-from app.store.database.jobs import Job, JobState
 from app.store.database.sharing import principals
 from tests.service.jobs.conftest import Office
 

@@ -11,14 +11,13 @@ import pytest
 from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import IntegrityError
 
-from app.model import Principal, Role
+from app.model import Principal, Role, Survey
 from app.store.database import surveys, tables
 from app.store.database.engine import open_engine, reading, writing
 from app.store.database.sharing import principals
-from app.store.database.surveys import SurveyRecord
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
-SURVEY = SurveyRecord(
+SURVEY = Survey(
     id="sv_1",
     name="snacks",
     owner="rc_1",
@@ -42,7 +41,7 @@ def engine(database_url: str) -> Iterator[Engine]:
     engine.dispose()
 
 
-def kept(engine: Engine, survey_id: str = "sv_1") -> SurveyRecord | None:
+def kept(engine: Engine, survey_id: str = "sv_1") -> Survey | None:
     with reading(engine) as connection:
         return surveys.one(connection, survey_id)
 

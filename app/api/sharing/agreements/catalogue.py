@@ -7,8 +7,8 @@ from fastapi import APIRouter
 from app.agreement import Rule
 from app.api.sharing.agreements.schemas import CatalogueView, ListingView, RuleForm, RuleList
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.sharing import catalogue
 from app.service.sharing.agreements import rules
 

@@ -22,8 +22,8 @@ from app.api.sharing.agreements.schemas import (
     TerminationForm,
 )
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
+from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements import lookup, negotiation, record, signatures

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from app.agreement import Party, TransferState
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers

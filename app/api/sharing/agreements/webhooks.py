@@ -8,9 +8,9 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
-from app.api.transport.route import Route
 from app.service.sharing.webhooks import subscriptions
 from app.service.sharing.webhooks.events import Event
 

@@ -142,5 +142,5 @@ def _remedy(target: AttackTarget) -> str:
             f"Raise the privacy of the level, or leave out one of {names}: together they tell more."
         )
     if target.numbers:
-        return f"Raise the privacy of the level, or bound, coarsen or leave out {names}: its values are skewed or few."
+        return f"Raise the privacy of the level, or give {names} a log scale, coarsen it or leave it out: its values are skewed or few."
     return f"Raise the privacy of the level, or join rare values of {names}, or leave it out."

@@ -26,10 +26,16 @@ from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.path import PathDraws, RowRange
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
-from app.service.copies.history_chain import Chain
-from app.service.datasets.output_columns import numbers, numbers_shown, output_type, passed_through
+from app.service.copies.history.chain import Chain
+from app.service.datasets.output_columns import (
+    numbers_shown,
+    output_type,
+    passed_through,
+    scaled_numbers,
+)
 from app.service.datasets.protection.donor_pool import DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise
+from app.store.database.copies.history import HistoryNotWhole
 from app.tables.stream import category_text
 
 FloatArray = NDArray[np.float64]
@@ -128,6 +134,9 @@ def copy_recipe(
     large that its noise would be lost to rounding.
     """
     by_name = {column.name: column for column in dataset.columns}
+    for name, unit in zip(first.numeric, first.scale_units, strict=True):
+        if by_name[name].scale_unit != unit:  # the same path on two scales would give itself away
+            raise HistoryNotWhole("the scale of a column is not the one it was frozen with")
     return CopyRecipe(
         entry_hash=entry.hash,
         columns=columns,
@@ -212,7 +221,7 @@ def _numeric(
         return {}
     grid = own.grid
     places = [recipe.noised.index(column.name) for column in wanted]
-    exact = [numbers(originals.column(column.name)) for column in wanted]
+    exact = [scaled_numbers(column, originals.column(column.name)) for column in wanted]
     largest = {c.name: largest_magnitude(x) for c, x in zip(wanted, exact, strict=True)}
     refuse_lost_noise({name: grid[name] for name in largest}, largest)
     values = perturbed_block(

@@ -28,7 +28,7 @@ from app.service.context import RequestContext, released_columns
 from app.service.copies.generation.path_cache import PathCache, worth_keeping
 from app.service.copies.generation.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
 from app.service.copies.generation.row_ranges import Batch, RowGroupRange, batches, cut, within
-from app.service.copies.lookup import (
+from app.service.copies.history.lookup import (
     downloadable,
     level_names,
     may_know_noise,

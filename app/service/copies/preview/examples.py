@@ -8,8 +8,8 @@ import numpy as np
 
 from app.model import Column, Kind
 from app.numerics.arrays import FloatArray
+from app.service.copies.generation.sampled_rows import SampledRows
 from app.service.copies.preview.report import Example
-from app.service.copies.preview.sample import SampledRows
 from app.service.copies.preview.utility import NamedTable
 
 EXAMPLES = 3

@@ -12,10 +12,10 @@ from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.cancellation import cancellable
 from app.service.context import RequestContext, owned
 from app.service.copies.advice import advice_on
+from app.service.copies.generation.sampled_rows import MOST_ATTACKED, SampledRows, sampled_rows
 from app.service.copies.levels import checked_variance, chosen_variance
 from app.service.copies.preview.examples import examples
 from app.service.copies.preview.report import LevelPreview, LevelRisk, Preview, recommendations
-from app.service.copies.preview.sample import MOST_ATTACKED, SampledRows, sampled_rows
 from app.service.copies.preview.utility import (
     NamedTable,
     PreviewModels,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.errors import InvalidParameter
-from app.model import Column, Kind
+from app.model import Column, Kind, Scale
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.tables import MixedTable
 from app.numerics.utility.analyses import (
@@ -31,6 +31,7 @@ from app.numerics.utility.models import (
 )
 from app.numerics.utility.prediction import PredictionTarget
 from app.numerics.utility.quality import quality
+from app.service.copies.generation.sampled_rows import SampledRows
 from app.service.copies.preview.report import (
     POINTS,
     ColumnChange,
@@ -39,7 +40,6 @@ from app.service.copies.preview.report import (
     TableChange,
     Utility,
 )
-from app.service.copies.preview.sample import SampledRows
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +142,8 @@ def _means(
         if change is None:
             continue
         both_signs = float(np.nanmin(X)) < 0 < float(np.nanmax(X))
-        by_deviation = columns[name].kind is Kind.DATE or both_signs or change.mean == 0
+        no_zero = columns[name].kind is Kind.DATE or columns[name].scale is Scale.LOG
+        by_deviation = no_zero or both_signs or change.mean == 0
         found.append(_column_moved(name, change, len(X), copy_rows, by_deviation=by_deviation))
     return tuple(found)
 

@@ -22,6 +22,7 @@ from app.model import Column, Dataset, Kind, Part, Storage
 from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.grid import FINENESS
+from app.numerics.copies.scales import on_scale
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import (
     covariance_shape,
@@ -85,14 +86,14 @@ class PartMeasurement:
     """What rows tell.
 
     where:
-        numeric    the numbers that get noise
-        moments    of those numbers
+        numeric    the columns whose numbers get noise
+        moments    of those numbers on their scales
         sample     rows in the order of a keystream; None without categorical columns
         records    what follows for the records, were these the first rows
     """
 
     of: FreezeInput
-    numeric: tuple[str, ...]
+    numeric: tuple[Column, ...]
     moments: RowMoments
     sample: Sample | None
     records: RecordModel
@@ -144,7 +145,7 @@ def measure_rows(resources: Resources, rows: FreezeInput, secret: bytes) -> Part
 
 
 def _part_moments(
-    resources: Resources, rows: FreezeInput, numbers: Sequence[str], retired: IntArray
+    resources: Resources, rows: FreezeInput, numbers: Sequence[Column], retired: IntArray
 ) -> RowMoments:
     each = (part_moments(resources, part, numbers, retired) for part in rows.parts)
     return reduce(RowMoments.merged, each, RowMoments.none(len(numbers)))
@@ -187,7 +188,7 @@ def _batches_seen(
     retired: IntArray = np.array(rows.retired, dtype=np.int64)
     coded = [c.name for c in rows.columns if c.name in records and c.storage is Storage.TEXT]
     for part in rows.parts:
-        names = (*numbers, *records)
+        names = (*(column.name for column in numbers), *records)
         for read in part_batches(resources.blobs, part, names, retired, coded=coded):
             batch = Batch.of(read, numbers, records)
             if moments is not None:
@@ -229,7 +230,8 @@ def first_part(measurement: PartMeasurement, largest: Mapping[str, float]) -> Pa
     """The protection of all rows that are there at the first copy; NotReleasable where a column has no spread."""
     _check_releasable(measurement.numeric, measurement.moments)
     return PartProtection(
-        numeric=measurement.numeric,
+        numeric=tuple(column.name for column in measurement.numeric),
+        scale_units=tuple(column.scale_unit for column in measurement.numeric),
         rows=measurement.moments.rows,
         means=measurement.moments.present.means,
         largest=_magnitudes(measurement.numeric, largest),
@@ -267,13 +269,14 @@ def later_part(
     Its noise dominates the part's own rows, and is never less than that of the first part. No part in between
     has an influence but by the counts that its donors follow from.
     """
-    magnitudes = _magnitudes(first.numeric, largest)
+    magnitudes = _magnitudes(measurement.numeric, largest)
     S = dominate(first.matrix, covariance_shape(measurement.moments))
     needed = _carried_variances(magnitudes, noise_variance)
     S += np.diag(np.maximum(needed - np.diag(S), 0.0))
     records = RecordModel.of(measurement.sample, newest.donors)
     return PartProtection(
         numeric=first.numeric,
+        scale_units=first.scale_units,
         rows=measurement.moments.rows,
         means=measurement.moments.present.means,
         largest=magnitudes,
@@ -283,8 +286,15 @@ def later_part(
     )
 
 
-def _magnitudes(numeric: Sequence[str], largest: Mapping[str, float]) -> FloatArray:
-    return np.array([largest.get(name, 0.0) for name in numeric], dtype=np.float64)
+def _magnitudes(numeric: Sequence[Column], largest: Mapping[str, float]) -> FloatArray:
+    """The largest magnitude of each column on its scale."""
+    return np.array(
+        [
+            on_scale(np.array(largest.get(column.name, 0.0)), column.scale_unit)
+            for column in numeric
+        ],
+        dtype=np.float64,
+    )
 
 
 def _carried_variances(magnitudes: FloatArray, noise_variance: float) -> FloatArray:
@@ -329,9 +339,9 @@ def _check_columns(columns: Sequence[Column], rows: int) -> None:
         )
 
 
-def _check_releasable(numeric: tuple[str, ...], together: RowMoments) -> None:
+def _check_releasable(numeric: Sequence[Column], together: RowMoments) -> None:
     for place in without_spread(together):
-        raise _constant(numeric[place])
+        raise _constant(numeric[place].name)
 
 
 def _constant(name: str) -> NotReleasable:

@@ -42,6 +42,7 @@ class PartProtection:
 
     where:
         numeric    names of the columns with noise, d of them
+        scale_units  of their log scales, on which all that follows is told; None on the linear scale
         rows       how many rows it was measured on
         means      (d,) of these rows, NaN where a column has no value
         largest    (d,) the largest magnitude in each column
@@ -51,6 +52,7 @@ class PartProtection:
     """
 
     numeric: tuple[str, ...]
+    scale_units: tuple[float | None, ...]
     rows: int
     means: FloatArray
     largest: FloatArray
@@ -161,6 +163,7 @@ def _content(protection: PartProtection) -> bytes:
     donors = protection.donors
     said = {
         "numeric": protection.numeric,
+        "scale_units": protection.scale_units,
         "rows": protection.rows,
         "r_squared": protection.r_squared,
         "values": None if donors is None else donors.listed(),
@@ -189,6 +192,7 @@ def _read(content: bytes, hash_: str) -> PartProtection:
         donors = Donors.read(said["values"], counts)
     return PartProtection(
         numeric=tuple(said["numeric"]),
+        scale_units=tuple(said["scale_units"]),
         rows=said["rows"],
         means=arrays["means"],
         largest=arrays["largest"],

@@ -20,7 +20,7 @@ from app.model import BLOCK_ROWS, Column, Kind, Part
 from app.numerics.arrays import Codes, FloatArray, IntArray, Places, Words
 from app.numerics.copies.records import MOST_DONORS, part_words
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
-from app.service.datasets.output_columns import numbers
+from app.service.datasets.output_columns import scaled_numbers
 from app.service.resources import Resources
 from app.store.blobs.store import BlobRows
 from app.tables.stream import category_text
@@ -93,14 +93,14 @@ def run_batches(
             yield from part_batches(blobs, part, names, retired, rows)
 
 
-def number_rows(batch: pa.RecordBatch, names: Sequence[str]) -> FloatArray:
-    """The numbers of a batch, (n, d), NaN where missing."""
-    n, d = batch.num_rows, len(names)
+def number_rows(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> FloatArray:
+    """The numbers of these columns on their scales, (n, d), NaN where missing."""
+    n, d = batch.num_rows, len(columns)
     # Arrow keeps memory for the next batch; numpy's goes back to the system each time.
     memory = pa.allocate_buffer(8 * n * d)
     found = np.frombuffer(memory, dtype=np.float64).reshape(d, n).T
-    for place, name in enumerate(names):
-        found[:, place] = numbers(batch.column(name))
+    for place, column in enumerate(columns):
+        found[:, place] = scaled_numbers(column, batch.column(column.name))
     return found
 
 
@@ -115,7 +115,7 @@ class MomentsTask:
 
     blob: str
     originals: BlobRows
-    names: tuple[str, ...]
+    columns: tuple[Column, ...]
     runs: tuple[tuple[int, int], ...]
     retired: IntArray
 
@@ -124,26 +124,27 @@ def moments_of_runs(task: MomentsTask) -> list[RowMoments]:
     """The moments of each row group of a run: no row leaves the machine that reads it."""
     found = []
     for first, last in task.runs:
-        (batch,) = task.originals.read_rows(task.blob, first, last, task.names)
+        names = [column.name for column in task.columns]
+        (batch,) = task.originals.read_rows(task.blob, first, last, names)
         withdrawn = task.retired[slice(*np.searchsorted(task.retired, (first, last)))]
         if len(withdrawn):
             kept = np.ones(batch.num_rows, dtype=bool)
             kept[withdrawn - first] = False
             batch = batch.filter(pa.array(kept))
-        found.append(row_moments(number_rows(batch, task.names)))
+        found.append(row_moments(number_rows(batch, task.columns)))
     return found
 
 
 def part_moments(
-    resources: Resources, part: Part, names: Sequence[str], retired: IntArray
+    resources: Resources, part: Part, columns: Sequence[Column], retired: IntArray
 ) -> RowMoments:
     """The moments of a part's rows in these columns, the same whoever counts them, to the bit where both count by compiled code or both by numpy (`runs`).
 
     Row groups are counted alone, by several at a time, and joined here in their order.
     """
-    found = RowMoments.none(len(names))
+    found = RowMoments.none(len(columns))
     first, last = np.searchsorted(retired, (part.first_row, part.end_row))
-    if not names:
+    if not columns:
         return replace(found, rows=part.rows - int(last - first))
     withdrawn = retired[first:last] - part.first_row
     groups = [
@@ -151,7 +152,7 @@ def part_moments(
     ]
     originals = resources.blobs.rows_of([part.blob])
     tasks = (
-        MomentsTask(part.blob, originals, tuple(names), tuple(groups[at : at + RUN]), withdrawn)
+        MomentsTask(part.blob, originals, tuple(columns), tuple(groups[at : at + RUN]), withdrawn)
         for at in range(0, len(groups), RUN)
     )
     for moments in resources.executor.map(moments_of_runs, tasks):
@@ -174,7 +175,7 @@ class Batch:
 
     @classmethod
     def of(
-        cls, rows: pa.RecordBatch | pa.Table, numbers: Sequence[str], records: Sequence[str]
+        cls, rows: pa.RecordBatch | pa.Table, numbers: Sequence[Column], records: Sequence[str]
     ) -> Self:
         """These columns of rows."""
         return cls(number_rows(rows, numbers), rows.select(list(records)))
@@ -210,9 +211,9 @@ class Sample:
         return cls(numbers, values, codes)
 
 
-def sampled_columns(columns: Sequence[Column]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the numeric and of the categorical columns."""
-    numbers = tuple(column.name for column in columns if column.kind.noised)
+def sampled_columns(columns: Sequence[Column]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """The numeric columns, and the names of the categorical ones."""
+    numbers = tuple(column for column in columns if column.kind.noised)
     records = tuple(column.name for column in columns if column.kind is Kind.CATEGORICAL)
     return numbers, records
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-from app.model import Column, Kind, Storage
+import numpy as np
+
+from app.model import Column, Kind, Scale, Storage
 from app.service.datasets.registration.ingestion import IngestedTable
 from app.tables.columns import ColumnProfile
 from app.tables.detection.personal import personal_within, warnings_about
@@ -144,6 +146,8 @@ def _proposals(column: Column, look: ColumnProfile, repeats: str | None) -> list
                 "beyond what can be.",
             )
         )
+    if column.kind is Kind.NUMERIC and column.scale is Scale.LINEAR:
+        found += _scale_proposals(column, look)
     if column.storage is Storage.NUMBER and (mark := _sentinel(look)) is not None:
         found.append(
             Proposal(
@@ -166,6 +170,46 @@ def _proposals(column: Column, look: ColumnProfile, repeats: str | None) -> list
             )
         )
     return found
+
+
+def _scale_proposals(column: Column, look: ColumnProfile) -> list[Proposal]:
+    """A log scale where the largest percentile exceeds ten times the median of magnitudes."""
+    sizes = np.abs(np.array(look.sample, dtype=np.float64))
+    if len(sizes) < FEWEST_SIZES:
+        return []
+    median, largest = np.quantile(sizes, (0.5, 0.99))
+    if not largest > SKEWED * median:
+        return []
+    if not median > 0:
+        reason = (
+            "Most of its values are 0 and the others are large, which no scale hides: release whether it is 0 as"
+            " a category beside, and leave out the amount or round it to a few classes."
+        )
+        return [Proposal("table", None, reason)]
+    reason = (
+        f"One value in a hundred is more than {SKEWED:.0f} times as large as the median: noise in proportion to the"
+        " spread hides small values too much and large ones too little. On the log scale all are hidden in"
+        " proportion to their size."
+    )
+    said = {"scale": Scale.LOG.value, "scale_unit": _log_unit(look.sample, median)}
+    return [Proposal("columns", {column.name: said}, reason)]
+
+
+SKEWED = 10.0
+"""A lognormal column exceeds it from σ = 1 on."""
+
+FEWEST_SIZES = 100
+"""A largest percentile needs a value beyond it."""
+
+MOST_DECIMALS = 4
+
+
+def _log_unit(sample: Sequence[str], median: float) -> float:
+    """The step of the values' decimals; where they have many, a power of ten a thousand times below their median."""
+    decimals = max(len(text.partition(".")[2].removesuffix("0")) for text in sample)
+    if decimals <= MOST_DECIMALS and not any("e" in text for text in sample):
+        return float(f"1e-{decimals}")
+    return float(f"1e{math.floor(math.log10(median)) - 3}")
 
 
 def _whole(look: ColumnProfile) -> dict[str, object]:

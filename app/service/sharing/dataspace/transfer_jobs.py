@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from app.agreement import Agreement, Party, State, Transfer, TransferState
 from app.errors import DomainError
+from app.job import Job
 from app.service.jobs.job_types import JobType, Outcome, Pool
 from app.service.progress import Progress
 from app.service.resources import Resources
@@ -28,7 +29,6 @@ from app.service.sharing.deliveries.channels import Assignment, Receipt, offer, 
 from app.service.sharing.deliveries.engine import RightEnded, execute, require_in_force
 from app.store.database import audit_log
 from app.store.database.engine import moment, reading, writing
-from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, principals, transfers
 from app.store.database.sharing.agreement_log import SERVICE
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from app.agreement import Agreement, DeliveryState, PlannedDelivery
 from app.errors import DomainError, NotFound
+from app.job import Job
 from app.service.events import publish
 from app.service.jobs.job_types import JobType, Outcome, Pool
 from app.service.progress import Progress
@@ -21,7 +22,6 @@ from app.service.sharing.deliveries.engine import (
 from app.service.sharing.events import DeliveryEnded
 from app.store.database.audit_log import Fact
 from app.store.database.engine import moment
-from app.store.database.jobs import Job
 from app.store.database.sharing import agreement_log, agreements, deliveries
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from app.agreement import Agreement, is_in_force
 from app.errors import Busy, DomainError, Unavailable
+from app.job import Job
 from app.model import Principal
 from app.service.context import RequestContext
 from app.service.copies.issue import CopyRequest, issue_copy
@@ -22,7 +23,6 @@ from app.service.resources import Resources
 from app.service.sharing.deliveries.channels import Assignment, Execution, Receipt
 from app.service.sharing.deliveries.targets import remove_file
 from app.store.database.engine import moment, reading, writing
-from app.store.database.jobs import Job
 from app.store.database.sharing import principals
 
 

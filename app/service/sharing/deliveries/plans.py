@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection
 
 from app.agreement import ON_APPEND, ONCE, Agreement, Item, PlannedDelivery, Terms, is_in_force
+from app.job import Job
 from app.service.context import new_id
 from app.service.events import RowsAppended
 from app.service.jobs.enqueue import enqueue
@@ -22,7 +23,6 @@ from app.service.sharing.agreements.schedules import schedule_of
 from app.service.sharing.events import AgreementChanged
 from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading, writing
-from app.store.database.jobs import Job
 from app.store.database.sharing import agreements, deliveries
 
 DELIVER, PLAN = "deliver", "plan-deliveries"

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
+from app.job import Job
 from app.service.context import new_id
 from app.service.jobs.enqueue import enqueue as enqueue_job
 from app.service.jobs.job_types import JobType, Outcome, Pool, TryAgain
@@ -20,7 +21,6 @@ from app.service.resources import Resources
 from app.service.sharing.outbox.http_post import post
 from app.service.sharing.outbox.smtp import send_email
 from app.store.database.engine import reading, writing
-from app.store.database.jobs import Job
 from app.store.database.sharing import outbox
 from app.store.database.sharing.outbox import OutboxMessage
 

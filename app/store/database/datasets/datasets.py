@@ -369,6 +369,7 @@ def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, li
                 other=row.other,
                 missing_as=row.missing_as,
                 weight=row.weight,
+                scale_unit=row.scale_unit,
             )
         )
     return found

@@ -197,6 +197,7 @@ def page(
             row.revoked_at,
             tuple(live[row.id]),
             row.participant_id,
+            row.proposed_participant_id,
             row.email,
         )
         for row in rows
@@ -254,12 +255,25 @@ def change_role(connection: Connection, principal_id: str, role: Role) -> None:
 
 
 def set_participant(connection: Connection, principal_id: str, participant_id: str | None) -> None:
-    """Say who a principal is in a data space, or that it is in none."""
+    """Set the confirmed participant id of a principal; none is proposed any more."""
     connection.execute(
         update(tables.principals)
         .where(tables.principals.c.id == principal_id)
-        .values(participant_id=participant_id)
+        .values(participant_id=participant_id, proposed_participant_id=None)
     )
+
+
+def propose_participant(
+    connection: Connection, principal_id: str, participant_id: str | None, *, created_by: str
+) -> bool:
+    """Set the proposed participant id of a principal; False if another principal created it."""
+    principal = tables.principals.c
+    changed = connection.execute(
+        update(tables.principals)
+        .where(principal.id == principal_id, principal.created_by == created_by)
+        .values(proposed_participant_id=participant_id)
+    )
+    return changed.rowcount == 1
 
 
 def revoke(connection: Connection, principal_id: str, now: datetime) -> None:

@@ -31,7 +31,7 @@ class Dataspaces:
 
     @operation
     def name_participant(self, recipient: str, participant_id: str | None) -> Flow[Principal]:
-        """Say who a recipient is in a data space (such as `did:web:…`), or that it is in none."""
+        """Propose (owner) or confirm (administrator) the participant id of a recipient, such as `did:web:…`; None removes it."""
         path = path_of("principals", recipient, "participant")
         form = JsonBody({"participant_id": participant_id})
         answer: Answer = yield Call("PUT", path, body=form, changes=True)

@@ -9,7 +9,7 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.transport.incoming import request_body
+from app.api.transport import request_body
 from tests.api.conftest import Service
 from tests.api.transport.asgi import spoken
 

@@ -35,8 +35,11 @@ def sampled(texts: Sequence[str | None]) -> samples.Sample:
     return samples.Sample.of(np.empty((len(texts), 0)), table)
 
 
+X = Column("x", Kind.NUMERIC, Storage.NUMBER, "Said so.")
+
+
 def batch_of(x: NDArray[np.float64], city: pa.Array) -> Batch:
-    return Batch.of(pa.record_batch([pa.array(x), city], names=["x", "city"]), ["x"], ["city"])
+    return Batch.of(pa.record_batch([pa.array(x), city], names=["x", "city"]), [X], ["city"])
 
 
 def texts_of(sample: samples.Sample) -> list[str | None]:

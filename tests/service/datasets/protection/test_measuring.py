@@ -57,9 +57,9 @@ def test_every_row_group_of_every_part_is_counted(tmp_path: Path) -> None:
         tables.append(X)
         first += rows
     retired = (5, BLOCK_ROWS + 3, sizes[0] + 1)
-    resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
+    resources = cast("Resources", SimpleNamespace(blobs=store, executor=Threads()))
     found = measure_rows(resources, FreezeInput(COLUMNS, tuple(parts), retired), bytes(32))
-    assert found.numeric == ("x", "y")
+    assert [column.name for column in found.numeric] == ["x", "y"]
     expected = row_moments(np.delete(np.concatenate(tables), retired, axis=0))
     assert found.moments.rows == expected.rows
     assert found.moments.complete_rows == expected.complete_rows
@@ -84,7 +84,7 @@ def test_moments_that_fail_are_never_left_out(
         return row_moments(X)
 
     monkeypatch.setattr(freeze, "row_moments", failing)
-    resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
+    resources = cast("Resources", SimpleNamespace(blobs=store, executor=Threads()))
     parts = (Part(0, 0, rows, "part-0", ""),)
     with pytest.raises(MemoryError):
         measure_rows(resources, FreezeInput(COLUMNS, parts, ()), bytes(32))
@@ -115,7 +115,7 @@ def test_few_batches_are_held_however_many_parts_they_are_of(
 
     monkeypatch.setattr(freeze, "row_moments", counted)
     monkeypatch.setattr(freeze, "part_batches", reading)
-    resources = cast("Resources", SimpleNamespace(blobs=store, spread=Threads()))
+    resources = cast("Resources", SimpleNamespace(blobs=store, executor=Threads()))
     found = measure_rows(resources, FreezeInput(COLUMNS, parts, ()), bytes(32))
     assert found.moments.rows == 20 * 50
     assert max(held) <= freeze.BEHIND + 2

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
+from app.model import Column, Kind, Storage
 from app.numerics.copies.path import RowRange as BlockRows
 from app.numerics.copies.path import standard_normals
 from app.numerics.copies.shapes.row_moments import row_moments
@@ -39,11 +40,13 @@ NOWHERE = FreezeInput((), (), ())
 
 def measured(table: Table) -> PartMeasurement:
     X, texts = table
-    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    columns = tuple(
+        Column(f"x{j}", Kind.NUMERIC, Storage.NUMBER, "Said so.") for j in range(X.shape[1])
+    )
     sample = None
     if texts is not None:
         sample = Sample.of(X, pa.table({"city": pa.array(texts, pa.large_string())}))
-    return PartMeasurement(NOWHERE, names, row_moments(X), sample, RecordModel.of(sample))
+    return PartMeasurement(NOWHERE, columns, row_moments(X), sample, RecordModel.of(sample))
 
 
 def parts_of(stream: Iterator[Table]) -> Iterator[Table]:

@@ -75,7 +75,7 @@ def is_part(dataset: Dataset, batches: Sequence[PendingBatch]) -> bool:
 def number_counts(dataset: Dataset, ingested: IngestedTable) -> tuple[int, ...]:
     """How many values each numeric column has."""
     known = dict(zip(ingested.numbers, ingested.moments.counts.tolist(), strict=True))
-    return tuple(int(known[name]) for name in sampled_columns(dataset.columns)[0])
+    return tuple(int(known[column.name]) for column in sampled_columns(dataset.columns)[0])
 
 
 def plain_overrides(dataset: Dataset) -> dict[str, ColumnOverrides]:
@@ -328,8 +328,8 @@ def _counts(resources: Resources, dataset: Dataset, batch: PendingBatch) -> tupl
     numbers, _ = sampled_columns(dataset.columns)
     found = np.zeros(len(numbers), dtype=np.int64)
     for rows in _kept_rows(resources, [batch]):
-        for place, name in enumerate(numbers):
-            values = pc.fill_null(rows.column(name), np.nan).to_numpy(zero_copy_only=False)
+        for place, column in enumerate(numbers):
+            values = pc.fill_null(rows.column(column.name), np.nan).to_numpy(zero_copy_only=False)
             found[place] += np.count_nonzero(~np.isnan(values))
     return tuple(found.tolist())
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app.errors import DatasetFrozen, InvalidParameter
 from app.model import Column, ColumnOverrides, Dataset, Kind, Storage
 from app.service.context import RequestContext, owned_and_locked
-from app.service.datasets.column_conversion import read_again, refuse_changed
+from app.service.datasets.registration.column_conversion import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work

@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
 from anyio import CancelScope, CapacityLimiter, to_thread
@@ -29,9 +29,11 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.api.transport.problems import TRANSPORT, problem_response
-from app.store.caches.hot_blocks import HotBlocks
 from app.tables.media import MediaType
 from app.tables.writer import CHUNK_BYTES
+
+if TYPE_CHECKING:
+    from app.store.caches.hot_blocks import HotBlocks
 
 RANGED = (MediaType.CSV, MediaType.PARQUET)
 EXTENSION = {
@@ -215,9 +217,9 @@ class Bytes(Protocol):
 class Ranges:
     """Answers with ranges, from files in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, written: HotBlocks[WrittenFile]) -> None:
         self._folder = folder
-        self._written: HotBlocks[WrittenFile] = HotBlocks(KEPT_BYTES)
+        self._written = written
 
     def answer(
         self,

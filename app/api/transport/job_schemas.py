@@ -14,10 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from app.api.transport.dependencies import key_of
 from app.api.transport.problems import Problem, kept_problem
 from app.errors import DomainError
+from app.job import JobState
 from app.service.authentication import authenticate
 from app.service.jobs.watching import Watched, show_job
 from app.service.resources import Resources
-from app.store.database.jobs import JobState
 
 
 class JobView(BaseModel):

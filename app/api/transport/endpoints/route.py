@@ -11,7 +11,6 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.jobs.async_requests import accept
 from app.api.transport.dependencies import (
     READING,
     async_preference,
@@ -26,13 +25,14 @@ from app.api.transport.idempotency import (
     keep_answer,
     replay_answer,
     upload_limit,
-    wait_for_receipt,
 )
+from app.api.transport.incoming.async_requests import accept
 from app.api.transport.incoming.json_bodies import read_json
-from app.api.transport.incoming.request_body import incoming_body_of
+from app.api.transport.request_body import incoming_body_of
 from app.errors import Conflict, InvalidParameter
 from app.model import Binding
 from app.service.context import RequestContext
+from app.service.idempotency import wait_for_receipt
 
 
 class Route(APIRoute):
@@ -73,12 +73,10 @@ class Route(APIRoute):
                 request.state.principal = context.principal.id
             request.state.context = context
             if idempotency is not None:
-                receipt = await run_in_threadpool(wait_for_receipt, request, context, idempotency)
+                receipt = await run_in_threadpool(wait_for_receipt, get_resources(request), context)
                 if receipt is not None:
                     await incoming_body_of(request).rest(upload_limit(request))
-                    return await run_in_threadpool(
-                        replay_answer, request, context, idempotency, receipt
-                    )
+                    return await run_in_threadpool(replay_answer, request, context, receipt)
             preference = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and context.principal.agreement is None:
@@ -94,13 +92,13 @@ class Route(APIRoute):
                 # Perhaps with what the same request, sent at the same time, has just done.
                 if idempotency is None:
                     raise
-                other = await run_in_threadpool(wait_for_receipt, request, context, idempotency)
+                other = await run_in_threadpool(wait_for_receipt, get_resources(request), context)
                 if other is None:
                     raise
                 await incoming_body_of(request).rest(upload_limit(request))
-                return await run_in_threadpool(replay_answer, request, context, idempotency, other)
+                return await run_in_threadpool(replay_answer, request, context, other)
             if idempotency is not None:
-                await run_in_threadpool(keep_answer, request, context, idempotency, response)
+                await run_in_threadpool(keep_answer, request, context, response)
             return response
 
         return handle_once

@@ -22,7 +22,10 @@ from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Stor
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.datasets.overlap.comparison import enter_keys, extend_sketches, sealed_sketches
 from app.service.datasets.overlap.row_fingerprints import Fingerprints
-from app.service.datasets.pending_rows import (
+from app.service.datasets.protection.part_protection import PartProtection, first_protection
+from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
+from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
+from app.service.datasets.rows.pending_rows import (
     ATTEMPTS,
     NewPart,
     PendingChanged,
@@ -35,9 +38,6 @@ from app.service.datasets.pending_rows import (
     retire_pending_keys,
     with_rows,
 )
-from app.service.datasets.protection.part_protection import PartProtection, first_protection
-from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
-from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
 from app.service.datasets.secrets import (
     Statistics,
     merged,
@@ -296,11 +296,15 @@ MUCH = 5.0
 
 
 def unit_notices(first: PartProtection, ingested: IngestedTable) -> tuple[Notice, ...]:
-    """A word on each number that lies far from those of the first part, or spreads much further."""
+    """A word on each number that lies far from those of the first part, or spreads much further.
+
+    Not on log scales, where another unit is a shift by few spreads.
+    """
     moments = ingested.moments
     spreads = np.sqrt(np.diag(moments.comoment) / np.maximum(moments.counts - 1, 1))
     found = []
-    for name, mean, variance in zip(first.numeric, first.means, first.variances, strict=True):
+    known = zip(first.numeric, first.scale_units, first.means, first.variances, strict=True)
+    for name, mean, variance in ((name, *rest) for name, unit, *rest in known if unit is None):
         place = ingested.numbers.index(name)
         limit = MUCH * math.sqrt(variance)
         if abs(moments.means[place] - mean) > limit or spreads[place] > limit:

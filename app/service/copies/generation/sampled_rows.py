@@ -29,6 +29,7 @@ from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.donors import donor_pool
 from app.numerics.copies.records import UNLISTED, show_records
+from app.numerics.copies.scales import on_scale
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.service.context import RequestContext
 from app.service.copies.generation.release import Selection, open_release
@@ -76,6 +77,7 @@ class SampledRows:
     where:
         columns      those of the numbers and of the records, in the data set's order
         numbers      names of the numeric columns
+        matrix       their numbers on their scales, (n, d), as are those of all copies here
         values       categorical column → the texts that codes stand for, None among them
         runs         [first, last) of the ordinals that were read
         parts        (n,), the first of the parts that share a protection
@@ -164,10 +166,10 @@ class SampledRows:
         return found
 
     def _rounded(self, released: FloatArray) -> FloatArray:
-        """Numbers as they leave, but for the grid, which is far finer than the noise."""
+        """Numbers as they leave, on their scales, but for the grid, which is far finer than the noise."""
         by_name = {column.name: column for column in self.columns}
         for name, values in zip(self.numbers, released.T, strict=True):
-            values[:] = _doubles(numbers_shown(by_name[name], values, None))
+            values[:] = _doubles(by_name[name], numbers_shown(by_name[name], values, None))
         return released
 
     def issued(
@@ -187,7 +189,13 @@ class SampledRows:
             raise Conflict("Rows were retired while the audit ran; ask again.")
         return self.released(
             entry.noise_variance,
-            np.stack([_doubles(table.column(name).combine_chunks()) for name in self.numbers], 1)
+            np.column_stack(
+                [
+                    _doubles(column, table.column(column.name).combine_chunks())
+                    for column in self.columns
+                    if column.name in self.numbers
+                ]
+            )
             if self.numbers
             else np.empty((table.num_rows, 0)),
             _coded(_texts(table, self.values), self.values),
@@ -233,7 +241,8 @@ def sampled_rows(
     resources: Resources, connection: Connection, dataset: Dataset, most_rows: int = MOST_ROWS
 ) -> SampledRows:
     """Read rows of a data set; NotReleasable where nothing of them could be released."""
-    numbers, records = sampled_columns(dataset.columns)
+    columns, records = sampled_columns(dataset.columns)
+    numbers = tuple(column.name for column in columns)
     names = (*numbers, *records)
     every = datasets.parts(connection, dataset.id)
     runs = spread_runs(dataset.rows, max(2, min(most_rows, MOST_CELLS // max(len(names), 1))))
@@ -249,7 +258,7 @@ def sampled_rows(
             resources, connection, dataset.id, [every[place] for place, _ in found]
         )
     else:
-        sample = Sample.of(number_rows(table, numbers), table.select(records))
+        sample = Sample.of(number_rows(table, columns), table.select(records))
         to_be = first_part(_measured(sample, dataset.columns, every), {})
         of_parts = {part.number: to_be for part in every}
     firsts: dict[str, int] = {}
@@ -265,7 +274,7 @@ def sampled_rows(
         numbers=numbers,
         values=values,
         runs=runs,
-        matrix=number_rows(table, numbers),
+        matrix=number_rows(table, columns),
         codes=_coded(table, values),
         parts=np.repeat(np.array(groups, np.intp), counts),
         pieces=np.repeat(np.arange(len(counts)), counts),
@@ -359,6 +368,8 @@ def _pool(
     return np.where(pool == UNLISTED, np.array(missing, np.int32), pool)
 
 
-def _doubles(column: pa.Array) -> FloatArray:
-    days = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
-    return np.asarray(days.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+def _doubles(column: Column, values: pa.Array) -> FloatArray:
+    """Numbers as they were released, on the column's scale."""
+    days = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
+    numbers = np.asarray(days.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    return on_scale(numbers, column.scale_unit)

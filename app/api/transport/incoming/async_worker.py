@@ -24,7 +24,7 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.transport.dependencies import Replay
-from app.api.transport.incoming.request_body import IncomingBody
+from app.api.transport.request_body import IncomingBody
 from app.errors import (
     Busy,
     IdempotencyConflict,
@@ -34,19 +34,17 @@ from app.errors import (
     Unauthenticated,
     Unavailable,
 )
+from app.job import Job, JobState
+from app.service.authentication import holder
 from app.service.context import IdempotentRequest, RequestContext
+from app.service.idempotency import find_receipt
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.job_types import Failed, JobType, Outcome
+from app.service.jobs.request_body import RequestBody, Sink
 from app.service.jobs.tidying import answer_file, files_of, request_file
 from app.service.jobs.watching import Watched
 from app.service.progress import Progress
 from app.service.resources import Resources
-from app.store.blobs.job_files import read_all
-from app.store.blobs.sealed_bytes import SealedFile, SealedReader, SealingWriter
-from app.store.database import receipts
-from app.store.database.engine import reading
-from app.store.database.jobs import Job, JobState
-from app.store.database.sharing import principals
 
 KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host")
 """Of a request, what its answer depends on."""
@@ -77,7 +75,7 @@ def request_kind(app: FastAPI) -> JobType:
 class Answer:
     """What the route says, as it says it."""
 
-    sink: SealingWriter
+    sink: Sink
     progress: Progress
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -105,7 +103,7 @@ def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) ->
         with files.opened(request_file(job.id)) as body, files.writer(name) as sink:
             answer = Answer(sink, progress)
             replay = Replay(context, progress, BytesIO(), given["key"])
-            replay.body = ReplayedBody(body, replay)
+            replay.body = RequestBody(body, lambda: progress.subrange(0, replay.reading))
             anyio.run(_run, app, _scope(given, body.size, replay), answer)
             if answer.status >= 400:
                 raise _Refused(answer)
@@ -113,8 +111,9 @@ def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) ->
         raise NotFound("What was sent with the request is not there any more.") from None
     except _Refused as refused:
         return _refused(refused.answer)
-    subject = _subject(resources, context)
+    receipt = find_receipt(resources, context)
     kept = [(n, v) for n, v in answer.headers if n.lower() not in DROPPED_HEADERS]
+    subject = None if receipt is None else receipt.subject
     return Outcome({"status": answer.status, "headers": kept, "file": name}, subject)
 
 
@@ -124,21 +123,6 @@ class _Refused(Exception):
     def __init__(self, answer: Answer) -> None:
         super().__init__()
         self.answer = answer
-
-
-class ReplayedBody(SealedReader):
-    """What was sent with the request; reading it is told as progress."""
-
-    def __init__(self, file: SealedFile, replay: Replay) -> None:
-        super().__init__(file)
-        self._size = file.size
-        self._replay = replay
-
-    def read(self, size: int, /) -> bytes:
-        found = super().read(size)
-        reading = self._replay.progress.subrange(0, self._replay.reading)
-        reading.report("reading the table", self.position, self._size)
-        return found
 
 
 async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
@@ -159,10 +143,9 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
 
 def _ask(resources: Resources, job: Job, key_id: str) -> RequestContext:
     """Who asked, if the key that it asked with is valid still; the job's id makes its writes one."""
-    with reading(resources.engine) as connection:
-        principal = principals.holder_of(connection, job.principal or "", key_id)
-        if principal is None:
-            raise Unauthenticated("The key was revoked before its job was run.")
+    principal = holder(resources, job.principal or "", key_id)
+    if principal is None:
+        raise Unauthenticated("The key was revoked before its job was run.")
     return RequestContext(
         principal, job.request_id, IdempotentRequest(f"job:{job.id}", lambda: job.id, job.id)
     )
@@ -201,14 +184,6 @@ def _refused(answer: Answer) -> Outcome:
     raise Failed(slug, title, detail, fields, may_pass=slug in MAY_PASS)
 
 
-def _subject(resources: Resources, context: RequestContext) -> str | None:
-    """What the request wrote, where it wrote."""
-    assert context.idempotency is not None
-    with reading(resources.engine) as connection:
-        receipt = receipts.find(connection, context.principal.id, context.idempotency.key)
-    return None if receipt is None else receipt.subject
-
-
 def _clean_up(resources: Resources, job: Job) -> None:
     """The body goes with the job's end, and so do answers of attempts that were lost, the last one's too."""
     kept = answer_file(job.id, job.attempts) if job.state is JobState.DONE else None
@@ -240,7 +215,8 @@ def answer_of(resources: Resources, watched: Watched, status: int | None = None)
 
 def _chunks(resources: Resources, name: str) -> Iterator[bytes]:
     with resources.jobs.files.opened(name) as file:
-        yield from read_all(file, ANSWER_CHUNK_BYTES)
+        for start in range(0, file.size, ANSWER_CHUNK_BYTES):
+            yield file.read(start, ANSWER_CHUNK_BYTES)
 
 
 def _with(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -24,7 +24,7 @@ from app.service.context import (
     released_columns,
     visible,
 )
-from app.service.copies.history_chain import Chain, whole_chain
+from app.service.copies.history.chain import Chain, whole_chain
 from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.resources import Resources
 from app.store.database.copies import history, slots

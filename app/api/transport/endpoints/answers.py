@@ -20,8 +20,8 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.endpoints.route import Route
 from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.route import Route
 from app.errors import NotAcceptable
 from app.pictures import PNG, SVG, written
 from app.service import results

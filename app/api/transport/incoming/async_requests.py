@@ -16,22 +16,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.jobs.async_worker import KEPT_HEADERS, answer_of
-from app.api.jobs.schemas import JobView
 from app.api.transport.dependencies import AsyncPreference, key_of
+from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
 from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.tables import FORM, require_form
+from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
+from app.job import JobState
+from app.service.authentication import public_key_id
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.tidying import REQUEST, request_file
 from app.service.jobs.watching import Watched, show_job
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
-from app.store.database.jobs import JobState
-from app.store.database.sharing.principals import public_id
 from app.tables.bodies.streams import ByteStream
 
 CHUNK_BYTES = 2**20
@@ -123,7 +123,7 @@ def _enqueue(
             for name, value in request.headers.raw
             if name.lower() in KEPT_HEADERS
         ],
-        "key": public_id(key_of(request) or ""),
+        "key": public_key_id(key_of(request) or ""),
     }
     with unit_of_work(resources, context) as uow:
         enqueue(

@@ -28,8 +28,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 from sqlalchemy.pool import QueuePool
 
+from app.job import JobState
 from app.service.resources import Resources
-from app.store.database.jobs import JobState
 from app.version import VERSION
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"

@@ -1,0 +1,1 @@
+"""Rows of a data set: appended as parts or pending, retired, withdrawn."""
