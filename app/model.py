@@ -1,4 +1,4 @@
-"""The things the service speaks of, as frozen values.
+"""Domain model as frozen values: Dataset, Column, Level, Copy, Principal, Grant …
 
 Words as in the design: a data set has columns, levels, a history and copies; a recipient has a key
 and grants. None of these values ever carries a data value, a key or a covariance.

@@ -1,4 +1,4 @@
-"""What the service works with, opened once at the start by `app.main`."""
+"""Resources of a running service (engine, stores, caches, limits), opened once by `app.main`."""
 
 from __future__ import annotations
 

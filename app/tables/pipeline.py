@@ -6,14 +6,14 @@ Dates are recognised last, by `infer_columns` once rows were fingerprinted as th
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.errors import InvalidTable, TooLarge
+from app.errors import InvalidTable, TooLarge, raise_problems
 from app.model import ColumnOverrides, Kind, Limits
 from app.tables.bodies.streams import (
     ByteStream,
@@ -87,7 +87,18 @@ def open_table(
 
     read_as = replace(stream.read_as, missing=options.missing)
     stream = replace(stream.map(checked), read_as=read_as, date_order=options.dates)
-    return without_summary(_with_missing(stream, options.missing))
+    return _complete(without_summary(_with_missing(stream, options.missing)))
+
+
+def _complete(stream: TableStream) -> TableStream:
+    """The stream, which ends in all problems of its table."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with stream:
+            yield from stream.batches
+            raise_problems(stream.problems)
+
+    return replace(stream, batches=batches())
 
 
 def _unpack(

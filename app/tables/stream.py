@@ -15,13 +15,16 @@ from typing import Protocol, Self, TypeVar
 
 import pyarrow as pa
 
-from app.errors import InvalidParameter
+from app.errors import DomainError, InvalidParameter
 from app.model import Notice, Storage
 
 T = TypeVar("T")
 
+MOST_ROWS = 5
 LONGEST_TOKEN = 40
 MOST_TOKENS = 50
+MOST_SKIPPED = 1_000
+LAST_HEADER_ROW = 1_000
 
 
 class Header(StrEnum):
@@ -59,6 +62,8 @@ class ReadOptions:
         missing    further texts that stand for a missing cell, in any column
         sheet      the name of a sheet of a workbook
         dates      which of day and month stands first, where both can be
+        header_row the line of a text, or the row of a sheet, that holds the column names
+        skip_rows  rows to leave out: totals, notes, a row of units
         storage    columns that are read as numbers or as text whatever their values look like
     """
 
@@ -69,6 +74,8 @@ class ReadOptions:
     missing: tuple[str, ...] = ()
     sheet: str | None = None
     dates: DateOrder | None = None
+    header_row: int | None = None
+    skip_rows: tuple[int, ...] = ()
     storage: Mapping[str, Storage] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,6 +94,16 @@ class ReadOptions:
                 f"At most {MOST_TOKENS} tokens of 1 to {LONGEST_TOKEN} characters can stand for a "
                 "missing cell.",
                 parameter="missing",
+            )
+        if len(self.skip_rows) > MOST_SKIPPED or any(row < 1 for row in self.skip_rows):
+            raise InvalidParameter(
+                f"At most {MOST_SKIPPED} rows can be left out; they count from 1, below the column names.",
+                parameter="skip_rows",
+            )
+        if self.header_row is not None and not 1 <= self.header_row <= LAST_HEADER_ROW:
+            raise InvalidParameter(
+                f"The column names can stand in a row from 1 to {LAST_HEADER_ROW}.",
+                parameter="header_row",
             )
 
 
@@ -109,6 +126,22 @@ class DetectedFormat:
     header: Header | None = None
     sheet: str | None = None
     missing: tuple[str, ...] = ()
+
+
+def row_number(position: int, left_out: Sequence[int]) -> int:
+    """The row of a file at a position among those that are not left out; rows count from 1, positions from 0."""
+    row = position + 1
+    for one in sorted({*left_out}):
+        if one > row:
+            break
+        row += 1
+    return row
+
+
+def named_rows(rows: Sequence[int]) -> str:
+    """Rows in a sentence, the first five of them."""
+    more = " and others" if len(rows) > MOST_ROWS else ""
+    return f"row{'s' if len(rows) > 1 else ''} {', '.join(map(str, rows[:MOST_ROWS]))}{more}"
 
 
 ARROW_TYPE = {Storage.NUMBER: pa.float64(), Storage.TEXT: pa.large_string()}
@@ -153,6 +186,8 @@ class TableStream:
     where:
         notices     what the owner should know of the reading; complete once the rows are read
         date_order  which of day and month stands first, where its sender says so
+        problems    what is wrong with the table; complete once the rows are read, which then ends in an error
+        left_out    numbers of rows of the file that are not among the table's
     """
 
     columns: tuple[TableColumn, ...]
@@ -161,11 +196,17 @@ class TableStream:
     read_as: DetectedFormat = field(default=DetectedFormat("arrow"))
     notices: Sequence[Notice] = ()
     date_order: DateOrder | None = None
+    problems: list[DomainError] = field(default_factory=list)
+    left_out: Sequence[int] = ()
 
     @property
     def schema(self) -> pa.Schema:
         """The schema that every batch has."""
         return pa.schema([(column.name, ARROW_TYPE[column.storage]) for column in self.columns])
+
+    def row_number(self, position: int) -> int:
+        """The row of the file that the table's row at a position is; positions count from 0."""
+        return row_number(position, self.left_out)
 
     def map(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> TableStream:
         """The stream with a function applied to every batch."""

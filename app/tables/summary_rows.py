@@ -33,12 +33,15 @@ FEWEST_DIFFERENT = 3
 LARGEST_ADDEND = 0.9
 """As a share of the sum: where one number is nearly all of it, the last row rather repeats that one."""
 
+Found = tuple[int, str | None]
+"""Position of a row that is no record, and the column that tells; None for a note."""
+
 ROUNDED = 1e-6
 """By how much of itself a sum may be off."""
 
 
 def without_summary(stream: TableStream) -> TableStream:
-    """The stream, which ends in InvalidTable when its first or a last row is a total, or a note."""
+    """The stream, with a problem where its first or a last row is a total, or a note."""
     return replace(stream, batches=_checked(stream))
 
 
@@ -50,12 +53,13 @@ def _checked(stream: TableStream) -> Iterator[pa.RecordBatch]:
         if column.storage is Storage.NUMBER and not column.date
     }
     rows = held_rows = 0
+    found: list[Found] = []
     held: list[pa.RecordBatch] = []
     with stream:
         for batch in stream.batches:
             if batch.num_rows:
                 if rows == 0:
-                    _refuse_totals(batch, texts, [0], 1)
+                    found += _totals(batch, texts, [0], 0)
                 last, rows = batch, rows + batch.num_rows
                 # Many batches at once: one by one their sums cost a fifth of all reading.
                 held.append(batch)
@@ -67,9 +71,26 @@ def _checked(stream: TableStream) -> Iterator[pa.RecordBatch]:
     if rows:
         _add(sums, held)
         places = range(last.num_rows - 1, max(-1, last.num_rows - 1 - LAST_ROWS), -1)
-        _refuse_totals(last, texts, places, rows - last.num_rows + 1)
-        _refuse_note(last, rows)
-        _refuse_sums(last, rows, sums)
+        found += _totals(last, texts, places, rows - last.num_rows)
+        found += _note(last, rows)
+        if not found:
+            found += _sums(last, rows, sums)
+    for position, column in dict(found).items():
+        stream.problems.append(_problem(stream.row_number(position), column))
+
+
+def _problem(row: int, column: str | None) -> InvalidTable:
+    what = (
+        "has a text in its first column and nothing else, as a note below a table has"
+        if column is None
+        else f"seems to sum up the others, by what stands in column {column!r}"
+    )
+    return InvalidTable(
+        f"Row {row} {what}; leave it out, or say skip_rows={row}.",
+        column=column,
+        row=row,
+        parameters={"skip_rows": [row]},
+    )
 
 
 def _add(sums: dict[str, float], batches: list[pa.RecordBatch]) -> None:
@@ -78,27 +99,22 @@ def _add(sums: dict[str, float], batches: list[pa.RecordBatch]) -> None:
         sums[name] += pc.sum(cells).as_py() or 0.0
 
 
-def _refuse_note(last: pa.RecordBatch, rows: int) -> None:
-    """InvalidTable when the last row has a text in its first cell and nothing in all others."""
+def _note(last: pa.RecordBatch, rows: int) -> list[Found]:
+    """The last row, where it has a text in its first cell and nothing in all others."""
     first, *others = (last.column(place)[-1].as_py() for place in range(last.num_columns))
     if not others or not isinstance(first, str) or not NOTE.match(first):
-        return
+        return []
     before = [
         last.column(place).slice(0, last.num_rows - 1) for place in range(1, last.num_columns)
     ]
     alike = rows == 1 or all(cells.null_count == len(cells) for cells in before)
-    if all(cell is None for cell in others) and not alike:
-        raise InvalidTable(
-            f"Row {rows} has a text in its first column and nothing else, as a note below a table has;"
-            " leave it out.",
-            row=rows,
-        )
+    return [] if alike or any(cell is not None for cell in others) else [(rows - 1, None)]
 
 
-def _refuse_sums(last: pa.RecordBatch, rows: int, sums: dict[str, float]) -> None:
-    """InvalidTable when the last row holds the sums of the rows above it, whatever it is called."""
+def _sums(last: pa.RecordBatch, rows: int, sums: dict[str, float]) -> list[Found]:
+    """The last row, where it holds the sums of the rows above it, whatever it is called."""
     if rows <= FEWEST_SUMMED:
-        return
+        return []
     found = {name: cell for name in sums if (cell := last.column(name)[-1].as_py())}
     equal = [
         name
@@ -106,13 +122,7 @@ def _refuse_sums(last: pa.RecordBatch, rows: int, sums: dict[str, float]) -> Non
         if abs(sums[name] - 2 * cell) <= ROUNDED * abs(cell)  # the sum has the last row in it
         and _adds_up(last.column(name).slice(0, last.num_rows - 1), cell)
     ]
-    if equal and (len(equal) > 1 or len(found) == 1):
-        raise InvalidTable(
-            f"Row {rows} holds the sum of all rows above it, in column {equal[0]!r}"
-            f"{' and others' if len(equal) > 1 else ''}; leave it out.",
-            column=equal[0],
-            row=rows,
-        )
+    return [(rows - 1, equal[0])] if equal and (len(equal) > 1 or len(found) == 1) else []
 
 
 def _adds_up(above: pa.Array, total: float) -> bool:
@@ -123,21 +133,21 @@ def _adds_up(above: pa.Array, total: float) -> bool:
     return bool(pc.max(pc.abs(addends)).as_py() <= LARGEST_ADDEND * abs(total))
 
 
-def _refuse_totals(
-    batch: pa.RecordBatch, texts: list[str], places: Iterable[int], first_row: int
-) -> None:
+def _totals(
+    batch: pa.RecordBatch, texts: list[str], places: Iterable[int], first: int
+) -> list[Found]:
+    """The rows at these places that are headed as totals; `first` is the position of the batch's first."""
+    found: list[Found] = []
     for name in texts:
         cells = batch.column(name)
         for place in places:
             cell = cells[place].as_py()
-            if cell is None or not is_total(cell):
-                continue
             # A category that is called so occurs elsewhere, too.
-            if len(cells) > 1 and pc.sum(pc.equal(cells, cell)).as_py() == 1:
-                row = first_row + place
-                raise InvalidTable(
-                    f"Row {row} seems to sum up the others, by what stands in column {name!r}; "
-                    "leave it out.",
-                    column=name,
-                    row=row,
-                )
+            if (
+                cell is not None
+                and is_total(cell)
+                and len(cells) > 1
+                and pc.sum(pc.equal(cells, cell)).as_py() == 1
+            ):
+                found.append((first + place, name))
+    return found

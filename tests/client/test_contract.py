@@ -50,7 +50,7 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
         allow_overlap=True,
         dry_run=True,
         read_options=cornerwave.ReadOptions(
-            ",", "point", "utf-8", "present", ["-"], "s", "day_first"
+            ",", "point", "utf-8", "present", ["-"], "s", "day_first", 1, [2]
         ),
     ),
     "list_datasets": lambda cw, _d, _c: cw.datasets(),

@@ -33,7 +33,7 @@ from app.service.attacks.audit import (
 )
 from app.service.attacks.findings import Audit
 from app.service.context import RequestContext
-from app.service.jobs.tidying import tidy
+from app.service.jobs.retention import tidy
 from app.service.progress import NO_PROGRESS
 from app.store.database import jobs
 from app.store.database.engine import reading, writing

@@ -152,16 +152,20 @@ FILES: list[Messy] = [
     ),
     Messy("a row that is too short", lines("a,b,c", "1,2,3", "4,5", "6,7,8"), remedy="Row 2"),
     Messy("a row that is too long", lines("a,b", "1,2", "3,4,5", "6,7"), remedy="Row 2"),
-    Messy("a delimiter at the end of each row", lines("a,b", "1,2,", "3,4,"), remedy="Row 1"),
+    Messy(
+        "a delimiter at the end of each row",
+        lines("a,b", "1,2,", "3,4,"),
+        {"a": [1.0, 3.0], "b": [2.0, 4.0], "column_3": [None, None]},
+    ),
     Messy(
         "a title above the names",
         lines("Report of 2024", "age;city;sex", "30;Rome;f", "41;Oslo;m"),
-        remedy="above the column names",
+        remedy="header_row=2",
     ),
     Messy(
         "a title padded with delimiters",
         lines("Report;;", "age;city;sex", "30;Rome;f", "41;Oslo;m"),
-        remedy="above the column names",
+        remedy="header_row=2",
     ),
     Messy("old Mac line ends", b"age,city\r30,Rome\r41,Oslo\r", CITIES),
     Messy("empty lines", lines("age,city", "", "30,Rome", "", "41,Oslo", ""), CITIES),
@@ -237,7 +241,7 @@ FILES: list[Messy] = [
     Messy(
         "years for names",
         lines("country;2019;2020", "Italy;1;2", "Norway;3;4"),
-        remedy="header=present",
+        {"country": ["Italy", "Norway"], "2019": [1.0, 3.0], "2020": [2.0, 4.0]},
     ),
     Messy(
         "years for names, told",
@@ -246,9 +250,15 @@ FILES: list[Messy] = [
         said={"header": "present"},
     ),
     Messy(
-        "a column without a name", lines(",age,city", "0,30,Rome", "1,41,Oslo"), remedy="no name"
+        "a column without a name",
+        lines(",age,city", "0,30,Rome", "1,41,Oslo"),
+        {"column_1": [0.0, 1.0], **CITIES},
     ),
-    Messy("a name twice", lines("age,age", "30,31", "41,42"), remedy="More than one column"),
+    Messy(
+        "a name twice",
+        lines("age,age", "30,31", "41,42"),
+        {"age": [30.0, 41.0], "age_2": [31.0, 42.0]},
+    ),
     Messy(
         "texts only, with usual names",
         lines("first_name,city", "Anna,Rome", "Bob,Oslo"),
@@ -447,7 +457,7 @@ FILES: list[Messy] = [
     Messy(
         "xlsx with a title",
         workbook(("D", [["Report"], ["age", "city", "n"], [30, "Rome", 1], [41, "Oslo", 2]])),
-        remedy="above the column names",
+        remedy="header_row=2",
     ),
     Messy(
         "xlsx with a total",
@@ -513,7 +523,7 @@ FILES: list[Messy] = [
     Messy(
         "sums below without a word",
         lines("age,pay", "30,100.5", "41,200.25", "52,300", "33,50", "28,10", "184,660.75"),
-        remedy="Row 6 holds the sum",
+        remedy="Row 6 seems to sum up",
     ),
     Messy(
         "a last row that is the sum in one column by chance",

@@ -1,4 +1,4 @@
-"""Powers of ten that the shortest decimal of a double is found with [giulietti2020].
+"""Table of powers of ten for the shortest decimal of a double [giulietti2020].
 
     k = ⌊log₁₀ 2^q⌋, or ⌊log₁₀ ¾·2^q⌋ above a power of two
     g = ⌊10⁻ᵏ·2ʳ⌋ + 1, with r such that it has 128 bits; an exact power is not raised

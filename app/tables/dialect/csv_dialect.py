@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from app.errors import InvalidTable
+from app.model import Notice
 from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, is_number, is_value
 from app.tables.stream import Decimal, Header, ReadOptions
 
@@ -25,6 +26,11 @@ UNUSUAL_DELIMITERS = (":", "^", "~", " ")
 DELIMITER_NAMES = {"\t": "tab", " ": "blank"}
 SAMPLE_CHARACTERS, SAMPLE_RECORDS = 2**18, 500
 NEARLY_ALL = 0.9
+MOST_TITLES = 10
+MOST_NAMES = 10
+LONGEST_NAME = 200
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+YEAR = re.compile(r"(18|19|20)\d\d$")
 
 # Python's own limit of 2¹⁷ characters holds for the process; a row of a CSV here may be one long text.
 csv.field_size_limit(2**24)
@@ -59,37 +65,135 @@ EXCEL_DELIMITER = re.compile(r"sep=(.)[\r\n]+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """Delimiter and header of a CSV.
+    """Delimiter and column names of a CSV.
 
     where:
-        skipped  bytes before the first record: Excel's `sep=` line
+        names    what the columns are called here
+        written  what the file calls them, empty where it names none
+        skipped  bytes before the first row: Excel's `sep=` line, titles and column names
         spaced   whether a blank follows every delimiter, and belongs to it
     """
 
     delimiter: str
     header: Header
+    names: tuple[str, ...]
+    written: tuple[str, ...] = ()
     skipped: int = 0
     spaced: bool = False
+    notices: tuple[Notice, ...] = ()
 
 
 def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
     """Return the dialect of a text in UTF-8 that begins with `head` and, unless `cut`, ends with it."""
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(head)
     line = text[: text.find("\n") + 1]
-    skipped = 0
+    above = ""
     if (named := EXCEL_DELIMITER.fullmatch(line)) is not None:
-        skipped = len(line.encode())
-        text = text[len(line) :]
+        above, text = line, text[len(line) :]
         options = _with_delimiter(options, named[1])
+    if options.header_row is not None:
+        lines = text.splitlines(keepends=True)
+        above += "".join(lines[: options.header_row - 1])
+        text = "".join(lines[options.header_row - 1 :])
+        options = replace(options, header=options.header or Header.PRESENT)
     delimiter = detect_delimiter(text, options, cut=cut)
     records = sampled_records(text, delimiter, cut=cut)
-    if not records:  # the parser refuses the rest
+    if records:
+        if options.header_row is None:
+            _refuse_title(text, delimiter, records)
+        _refuse_quotes(records)
+    else:  # the parser refuses the rest
         _refuse_undoubled(text, delimiter)
-        return CsvDialect(delimiter, options.header or Header.PRESENT, skipped)
-    _refuse_title(records)
-    _refuse_quotes(records)
-    header = detect_header(records, options.header)
-    return CsvDialect(delimiter, header, skipped, _is_spaced(records))
+    first, first_line = _first_record(text, delimiter, cut=cut)
+    header = detect_header(records or [first], options.header)
+    written: list[str] = []
+    notices: list[Notice] = []
+    skipped = above + first_line if header is Header.PRESENT else above
+    if "\ufffd" in skipped:
+        raise InvalidTable(
+            "The column names are not valid UTF-8; name the encoding with the parameter `encoding`.",
+            parameter="encoding",
+        )
+    if header is Header.ABSENT:
+        names = column_names(len(first))
+    else:
+        written = _with_row_names(first, records[1:])
+        names, notices = normalised_names(written)
+    return CsvDialect(
+        delimiter,
+        header,
+        tuple(names),
+        tuple(written),
+        len(skipped.encode()),
+        _is_spaced(records),
+        tuple(notices),
+    )
+
+
+def _first_record(text: str, delimiter: str, *, cut: bool) -> tuple[list[str], str]:
+    """The first record that is not empty, and the text up to its end."""
+    read: list[str] = []
+
+    def lines() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            read.append(line)
+            yield line
+
+    for record in csv.reader(lines(), delimiter=delimiter):
+        if record and record != [""]:
+            consumed = "".join(read)
+            if cut and len(consumed) == len(text):
+                break
+            return record, consumed
+    raise InvalidTable(
+        "The line of column names does not end within a block, or a quote is opened in it that is never"
+        " closed: close it, or double quotes that are part of a name."
+    )
+
+
+def _with_row_names(first: list[str], body: Records) -> list[str]:
+    """The names, with an empty one for a column that has none: R does not name that of row names."""
+    widths = set(map(len, body))
+    if widths != {len(first) + 1}:
+        return first
+    behind = all(not record[-1].strip() for record in body)
+    return [*first, ""] if behind else ["", *first]
+
+
+def normalised_names(written: list[str]) -> tuple[list[str], list[Notice]]:
+    """Names that are not empty, all different, of one line and of at most `LONGEST_NAME` characters; and what changed."""
+    names: list[str] = []
+    unnamed, changed = [], []
+    for position, found in enumerate(written, 1):
+        plain = name = " ".join(CONTROL.sub(" ", found).split())[:LONGEST_NAME]
+        if not name:
+            plain = name = f"column_{position}"
+            unnamed.append(name)
+        number = 1
+        while name in names or (number > 1 and name in written):
+            number += 1
+            name = f"{plain[: LONGEST_NAME - 5]}_{number}"
+        if name not in unnamed and name != found.strip():
+            changed.append(name)
+        names.append(name)
+    notices = []
+    if unnamed:
+        notices.append(
+            Notice("unnamed-columns", f"Columns without a name are called {_listed(unnamed)}.")
+        )
+    if changed:
+        notices.append(
+            Notice(
+                "renamed-columns",
+                f"Names that were given twice, too long or of several lines became {_listed(changed)}.",
+            )
+        )
+    return names, notices
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} others" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(repr, names[:MOST_NAMES])) + more
 
 
 def _with_delimiter(options: ReadOptions, delimiter: str) -> ReadOptions:
@@ -120,16 +224,44 @@ def _refuse_undoubled(text: str, delimiter: str) -> None:
             ) from None
 
 
-def _refuse_title(records: Records) -> None:
-    """InvalidTable for a title above the table, alone in its row or with empty fields behind it."""
-    first, *others = map(len, records)
-    shorter = len(set(others)) == 1 and first < others[0]
-    filled = sum(bool(cell.strip()) for cell in records[0])
-    if len(others) > 1 and filled <= 1 and ((shorter and others[0] > 2) or (first > 2 and filled)):
-        raise InvalidTable(
-            "The first row has fewer filled fields than the others, as a title has: leave out what "
-            "stands above the column names."
-        )
+def _refuse_title(text: str, delimiter: str, records: Records) -> None:
+    """InvalidTable for titles above the table, alone in their rows or with empty fields behind them."""
+    width = Counter(map(len, records)).most_common(1)[0][0]
+    above = _titles(records, width)
+    if not above:
+        return
+    row = _line_of(text, delimiter, above)
+    raise InvalidTable(
+        f"The first row has fewer filled fields than the others, as a title has: the column names seem to"
+        f" stand in line {row}. Say header_row={row}, or leave out what stands above them.",
+        parameters={"header_row": row},
+    )
+
+
+def _titles(records: Records, width: int) -> int:
+    """How many of the first records are titles: narrower than all others, or filled in one field at most."""
+    for above, record in enumerate(records[: MOST_TITLES + 1]):
+        filled = sum(bool(cell.strip()) for cell in record)
+        if len(record) == width and (filled > 1 or width == 1):
+            body = records[above:]
+            even = len(body) > 1 and {len(one) for one in body} == {width}
+            return above if even and width > 2 else 0
+        if len(record) == width - 1 and above == 0 and filled == len(record):
+            return 0  # column names without one for row names
+    return 0
+
+
+def _line_of(text: str, delimiter: str, record: int) -> int:
+    """The line of the text in which a record begins, which counts from 0 without empty ones."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    begins, seen = 1, 0
+    for one in reader:
+        if one and one != [""]:
+            if seen == record:
+                break
+            seen += 1
+        begins = reader.line_num + 1
+    return begins
 
 
 def _refuse_quotes(records: Records) -> None:
@@ -221,8 +353,9 @@ def _candidates(text: str, delimiter: str, *, cut: bool) -> Iterator[DelimiterCa
     if records:
         width, count = Counter(map(len, records)).most_common(1)[0]
         share = count / len(records)
-        titled = width > 2 and len(records) > 2 and {len(one) for one in records[1:]} == {width}
-        if width > 1 and (share >= NEARLY_ALL or titled):
+        even = {len(one) for one in records[1:]} == {width}
+        titled = width > 2 and (even or _titles(records, width) > 0)
+        if width > 1 and (share >= NEARLY_ALL or (titled and len(records) > 2)):
             yield DelimiterCandidate(delimiter, records, width, share)
 
 
@@ -304,16 +437,18 @@ def detect_header(records: Records, chosen: Header | None) -> Header:
     if chosen is not None:
         return chosen
     names, body = records[0], [record for record in records[1:] if len(record) == len(records[0])]
-    for position, name in enumerate(names):
-        if is_value(name):
-            raise InvalidTable(
-                f"The first row does not look like column names: field {position + 1} of it looks "
-                "like a value. Say header=absent if it is a row like the others, header=present if "
-                "it does hold the names.",
-                parameter="header",
-                plausible=["present", "absent"],
-                position=position + 1,
-            )
+    values = [position for position, name in enumerate(names) if is_value(name)]
+    if values and not _are_headings(names, values, body):
+        raise InvalidTable(
+            f"The first row does not look like column names: field {values[0] + 1} of it looks "
+            "like a value. Say header=absent if it is a row like the others, header=present if "
+            "it does hold the names.",
+            parameter="header",
+            plausible=["absent", "present"],
+            position=values[0] + 1,
+        )
+    if values:
+        return Header.PRESENT
     if not body:
         return Header.PRESENT
     columns = [[record[j] for record in body] for j in range(len(names))]
@@ -337,6 +472,20 @@ def detect_header(records: Records, chosen: Header | None) -> Header:
         parameter="header",
         plausible=["present", "absent"],
     )
+
+
+def _are_headings(names: list[str], values: list[int], body: Records) -> bool:
+    """Whether names that look like values head columns of something else: years or days, or numbers from 0 on."""
+    headings = [names[position].strip() for position in values]
+    if len(values) < 2 or len(set(headings)) < len(headings) or len(values) == len(names):
+        return False
+    if not names[0].strip() and headings == [str(at) for at in range(len(names) - 1)]:
+        return True
+    for form in (YEAR, DATE):
+        if all(map(form.match, headings)):
+            below = [record[position].strip() for record in body for position in values]
+            return sum(form.match(cell) is not None for cell in below) < len(below) / 2
+    return False
 
 
 def _unlike(name: str, cells: list[str]) -> bool:

@@ -29,6 +29,9 @@ USUAL_MARKS = (
 )
 """Usual marks of missing cells: named in an error, since they are no data."""
 
+SUPPRESSED = r"^<\s?\d{1,2}$"
+"""A count that was too small to be published: a mark, and the same in every such cell."""
+
 NUMBERS_FROM = 0.9
 """Share of numbers from which a column is one of numbers with strays, never text."""
 
@@ -124,6 +127,11 @@ def numbers_among(texts: Sequence[str]) -> list[float]:
     return found
 
 
+def is_mark(text: str) -> bool:
+    """Whether a cell is a usual mark of a missing one."""
+    return text in USUAL_MARKS or re.match(SUPPRESSED, text) is not None
+
+
 def is_total(text: str) -> bool:
     """Whether a cell is the heading of a total row."""
     return TOTAL.match(text.strip()) is not None
@@ -178,10 +186,22 @@ def number_candidates(name: str, texts: pa.Array) -> NumberCandidates:
     return NumberCandidates(name, len(texts), matches, bool(pc.any(pc.and_(both, signs)).as_py()))
 
 
-def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> Decimal:
+@dataclass
+class DecimalSign:
+    """The decimal sign of a file.
+
+    where:
+        known  whether its sender said it or a number showed it; until then it is the point, since no number had any
+    """
+
+    sign: Decimal
+    known: bool = True
+
+
+def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> DecimalSign:
     """Return the decimal sign of the file; InvalidTable where its columns contradict each other."""
     if chosen is not None:
-        return chosen
+        return DecimalSign(chosen)
     signs_found: dict[Decimal, str] = {}
     for column in columns:
         if (sign := column.decimal_sign) is not None:
@@ -194,17 +214,24 @@ def detect_decimal(columns: list[NumberCandidates], chosen: Decimal | None) -> D
             plausible=["point", "comma"],
         )
     if signs_found:
-        return next(iter(signs_found))
+        return DecimalSign(next(iter(signs_found)))
     unclear = next((column for column in columns if column.is_numeric and column.differ), None)
     if unclear is not None:
-        raise InvalidTable(
-            f"The numbers of column {unclear.name!r} have a mark before three digits, which may be "
-            "a decimal sign or separate thousands; say decimal=point or decimal=comma.",
-            parameter="decimal",
-            plausible=["point", "comma"],
-            column=unclear.name,
-        )
-    return Decimal.POINT
+        raise unclear_mark(unclear.name)
+    return DecimalSign(Decimal.POINT, known=False)
+
+
+def unclear_mark(name: str, row: int | None = None) -> InvalidTable:
+    """The error for numbers of which nothing tells what the mark before three digits is."""
+    where = "" if row is None else f" in row {row}"
+    return InvalidTable(
+        f"The numbers of column {name!r} have a mark before three digits{where}, which may be "
+        "a decimal sign or separate thousands; say decimal=point or decimal=comma.",
+        parameter="decimal",
+        plausible=["point", "comma"],
+        column=name,
+        row=row,
+    )
 
 
 def matches_number(texts: pa.Array, decimal: Decimal) -> pa.Array:

@@ -39,9 +39,12 @@ def extract_sheet(
         header=options.header is not Header.ABSENT,
         missing=[*MISSING_NUMBERS, *options.missing],
         texts=[name for name, storage in options.storage.items() if storage is Storage.TEXT],
+        header_row=options.header_row,
     )
     summary, text = read_sheet(content, request, spool_folder)
-    return summary, text, replace(options, delimiter=",", encoding="utf-8")
+    header = options.header or (Header.PRESENT if options.header_row else None)
+    found = replace(options, delimiter=",", encoding="utf-8", header=header, header_row=None)
+    return summary, text, found
 
 
 def with_sheet(stream: TableStream, summary: SheetSummary, file_format: FileFormat) -> TableStream:

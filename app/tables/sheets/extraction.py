@@ -13,7 +13,7 @@ import resource
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TextIO
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
@@ -71,6 +71,9 @@ def extract(
     try:
         sheet = _chosen(CalamineWorkbook.from_filelike(io.BytesIO(content)), request.sheet)
         layout = _layout(content, request.source, sheet)
+        if request.header_row is not None:
+            above = max(0, request.header_row - 1 - sheet.top)
+            sheet = replace(sheet, top=sheet.top + above, cells=sheet.cells[above:])
     except DAMAGED:
         raise InvalidTable(
             f"The body is not a complete, well-formed {request.source} workbook."

@@ -26,6 +26,7 @@ class SheetRequest:
         header   whether the first row names the columns
         missing  the texts that stand for a missing cell
         texts    names of columns that are read as text
+        header_row  the row of the sheet that holds the names; None for the first that has cells
     """
 
     source: str
@@ -33,6 +34,7 @@ class SheetRequest:
     header: bool
     missing: Sequence[str]
     texts: Sequence[str]
+    header_row: int | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from app.errors import InvalidTable
 from app.model import Storage
-from app.tables.stream import DateOrder, TableStream
+from app.tables.dialect.number_syntax import MISSING_NUMBERS, is_mark
+from app.tables.stream import MOST_ROWS, DateOrder, TableStream, named_rows
 
 CAME_AS_DATE = {b"cornerwave.came_as": b"date"}
 """Mark of a column of days in the schema of a table."""
@@ -50,7 +51,6 @@ UNREAD = "|".join(
 
 MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?Z?$"
 NEARLY_ALL = 0.9
-MOST_ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -79,22 +79,30 @@ def with_dates(
     for column in stream.columns:
         if column.storage is Storage.TEXT and column.name not in kept:
             cells, name = first.column(column.name), column.name
-            form = detect_date_format(name, cells, stream.date_order, sought=name in sought)
+            try:
+                form = detect_date_format(name, cells, stream.date_order, sought=name in sought)
+            except InvalidTable as wrong:
+                stream.problems.append(wrong)
+                continue
             if form is not None:
                 forms[column.name] = form
     columns = tuple(
         replace(column, storage=Storage.NUMBER, date=True) if column.name in forms else column
         for column in stream.columns
     )
-    row = 1
+    position = 0
+    told: set[str] = set()
 
     def dated(batch: pa.RecordBatch) -> pa.RecordBatch:
-        nonlocal row
-        arrays = [
-            _days(name, values, forms[name], row) if name in forms else values
-            for name, values in zip(batch.schema.names, batch.columns, strict=True)
-        ]
-        row += batch.num_rows
+        nonlocal position
+        arrays = []
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            days = days_of(values, forms[name]) if name in forms else values
+            if days.null_count > values.null_count and name not in told:
+                told.add(name)
+                stream.problems.append(_stray(name, values, forms[name], stream, position))
+            arrays.append(days)
+        position += batch.num_rows
         return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
     rows = chain([first], batches)
@@ -149,7 +157,7 @@ def detect_date_format(
             return DateFormat(pattern, wanted if wanted in held else next(iter(held)))
         best = min(readings.values(), key=lambda days: days.null_count)
         if best.null_count <= (1 - NEARLY_ALL) * len(present):
-            raise _stray(name, cells, DateFormat(pattern, formats[0]), 1)
+            raise _stray(name, cells, DateFormat(pattern, formats[0]))
     unread = pc.sum(pc.match_substring_regex(present, UNREAD)).as_py() or 0
     if not sought and unread >= NEARLY_ALL * len(present):
         raise InvalidTable(
@@ -200,21 +208,31 @@ def _bare(texts: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), MIDNIGHT, "")
 
 
-def _days(name: str, texts: pa.Array, form: DateFormat, first_row: int) -> pa.Array:
-    days = days_of(texts, form)
-    if days.null_count > texts.null_count:
-        raise _stray(name, texts, form, first_row)
-    return days
-
-
-def _stray(name: str, texts: pa.Array, form: DateFormat, first_row: int) -> InvalidTable:
-    wrong = pc.and_(pc.is_null(days_of(texts, form)), texts.is_valid())
-    rows = [first_row + at for at in pc.indices_nonzero(wrong)[:MOST_ROWS].to_pylist()]
+def _stray(
+    name: str,
+    texts: pa.Array,
+    form: DateFormat,
+    stream: TableStream | None = None,
+    position: int = 0,
+) -> InvalidTable:
+    wrong = pc.indices_nonzero(pc.and_(pc.is_null(days_of(texts, form)), texts.is_valid()))
+    places = wrong.slice(0, MOST_ROWS)
+    rows = [
+        position + at + 1 if stream is None else stream.row_number(position + at)
+        for at in places.to_pylist()
+    ]
+    found = set(pc.utf8_trim_whitespace(texts.take(wrong)).to_pylist())
+    marks = sorted(found) if all(map(is_mark, found)) or found <= {*MISSING_NUMBERS} else None
+    remedy = (
+        f"Say {'&'.join(f'missing={mark}' for mark in marks)} to take these cells as missing."
+        if marks
+        else "Correct it, name what stands for a missing cell with the parameter `missing`, or say "
+        f'columns={{"{name}": "categorical"}} to have the column read as text.'
+    )
     return InvalidTable(
-        f"Column {name!r} holds dates and something else in row {', '.join(map(str, rows))}. Correct "
-        "it, name what stands for a missing cell with the parameter `missing`, or say "
-        f'columns={{"{name}": "identifier"}}.',
+        f"Column {name!r} holds dates and something else in {named_rows(rows)}. {remedy}",
         column=name,
         row=rows[0],
         rows=rows if len(rows) > 1 else None,
+        parameters={"missing": marks} if marks else {"columns": {name: {"kind": "categorical"}}},
     )

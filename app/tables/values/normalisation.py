@@ -35,16 +35,21 @@ UNREADABLE = (pa.ArrowException, OSError, MemoryError, UnicodeDecodeError)
 NUMBER, TEXT = ARROW_TYPE[Storage.NUMBER], ARROW_TYPE[Storage.TEXT]
 
 
+def refuse_many_columns(columns: int, limits: Limits) -> None:
+    """InvalidTable for more columns than a table may have."""
+    if columns > limits.columns:
+        raise InvalidTable(
+            f"The table has {columns} columns; {limits.columns} are allowed",
+            columns=columns,
+            limit=limits.columns,
+        )
+
+
 def checked_names(names: list[str], limits: Limits) -> None:
     """InvalidTable unless the names are few enough, readable and all different."""
     if not names:
         raise InvalidTable("The table has no columns")
-    if len(names) > limits.columns:
-        raise InvalidTable(
-            f"The table has {len(names)} columns; {limits.columns} are allowed",
-            columns=len(names),
-            limit=limits.columns,
-        )
+    refuse_many_columns(len(names), limits)
     seen: set[str] = set()
     for position, name in enumerate(names, start=1):
         if not name.strip():
@@ -79,7 +84,8 @@ def normalised(
         for name, values in zip(first.schema.names, first.columns, strict=True)
     )
     rows = _normalised_batches(chain([first], batches), columns, limits, options)
-    return TableStream(columns, rows, getattr(batches, "close", lambda: None), read_as)
+    close = getattr(batches, "close", lambda: None)
+    return TableStream(columns, rows, close, read_as, left_out=options.skip_rows)
 
 
 def _column(name: str, values: pa.Array, options: ReadOptions) -> TableColumn:
@@ -116,7 +122,11 @@ def _normalised_batches(
                     f"The table unpacks to more than {limits.upload_bytes} bytes",
                     limit_bytes=limits.upload_bytes,
                 )
-            yield pa.RecordBatch.from_arrays(arrays, names=names)
+            rows = pa.RecordBatch.from_arrays(arrays, names=names)
+            out = [row - first_row for row in options.skip_rows]
+            if any(0 <= place < part.num_rows for place in out):
+                rows = rows.filter(pa.array([at not in out for at in range(part.num_rows)]))
+            yield rows
             first_row += part.num_rows
 
 
@@ -214,13 +224,17 @@ def refuse_not_finite(numbers: pa.Array, name: str, first_row: int) -> None:
     """InvalidTable for the first NaN or infinity."""
     finite = pc.is_finite(numbers)
     if pc.all(finite).as_py() is False:
-        row = first_row + pc.index(finite, False).as_py()
-        raise InvalidTable(
-            f"Column {name!r} has NaN or an infinity in row {row}; leave the cell empty (null) "
-            "where a number is missing",
-            column=name,
-            row=row,
-        )
+        raise not_finite(name, first_row + pc.index(finite, False).as_py())
+
+
+def not_finite(name: str, row: int) -> InvalidTable:
+    """The error for NaN or an infinity."""
+    return InvalidTable(
+        f"Column {name!r} has NaN or an infinity in row {row}; leave the cell empty (null) "
+        "where a number is missing",
+        column=name,
+        row=row,
+    )
 
 
 def first_inexact(numbers: pa.Array) -> int | None:

@@ -44,6 +44,8 @@ class ReadOptions:
     missing: Sequence[str] | None = None
     sheet: str | None = None
     dates: str | None = None
+    header_row: int | None = None
+    skip_rows: Sequence[int] | None = None
 
     def query(self) -> dict[str, Any]:
         """As parameters of a request."""

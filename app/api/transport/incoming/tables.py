@@ -35,7 +35,14 @@ from app.service.resources import Resources
 from app.tables.bodies.streams import ByteStream
 from app.tables.media import OFFERED, MediaType
 from app.tables.pipeline import TableSource, read_table
-from app.tables.stream import DateOrder, Decimal, Header, ReadOptions
+from app.tables.stream import (
+    LAST_HEADER_ROW,
+    MOST_SKIPPED,
+    DateOrder,
+    Decimal,
+    Header,
+    ReadOptions,
+)
 
 UPLOADS_AT_ONCE, UPLOADS_OF_ONE = 24, 8
 PIECE_BYTES = 2**20
@@ -88,6 +95,21 @@ def read_options(
         DateOrder | None,
         Query(description="Which of day and month stands first in dates such as 03/04/2024."),
     ] = None,
+    header_row: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=LAST_HEADER_ROW,
+            description="The line of a text, or the row of a sheet, that holds the column names.",
+        ),
+    ] = None,
+    skip_rows: Annotated[
+        list[int] | None,
+        Query(
+            max_length=MOST_SKIPPED,
+            description="A row to leave out, such as a total; rows count from 1, below the column names. Repeat it for more.",
+        ),
+    ] = None,
 ) -> ReadOptions:
     """What the principal says of the table's text."""
     return ReadOptions(
@@ -98,6 +120,8 @@ def read_options(
         missing=tuple(missing or ()),
         sheet=sheet,
         dates=dates,
+        header_row=header_row,
+        skip_rows=tuple(skip_rows or ()),
     )
 
 

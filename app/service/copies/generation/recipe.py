@@ -71,7 +71,6 @@ class CopyRecipe:
     where:
         columns  those released, in the data set's order
         noised   names of all columns with noise, in the order of the shapes
-        record   all categorical columns, in the donors' order
         parts    number → what is particular to the part's rows
 
     What follows from these is found once: hundreds of batches are made of one recipe.
@@ -80,7 +79,6 @@ class CopyRecipe:
     entry_hash: str
     columns: tuple[Column, ...]
     noised: tuple[str, ...]
-    record: tuple[Column, ...]
     parts: Mapping[int, PartRecipe]
 
     @cached_property
@@ -94,20 +92,14 @@ class CopyRecipe:
         return tuple(column for column in self.columns if column.name in self.noised)
 
     @cached_property
-    def recorded(self) -> tuple[Column, ...]:
-        """The released columns that are of the record."""
-        return tuple(column for column in self.columns if column in self.record)
-
-    @cached_property
-    def read(self) -> list[str]:
-        """The columns that must be read: with one of the record all of it."""
-        whole = self.record if self.recorded else ()
-        return list(dict.fromkeys(column.name for column in (*self.columns, *whole)))
+    def categorical(self) -> tuple[Column, ...]:
+        """The released columns whose values are replaced."""
+        return tuple(column for column in self.columns if column.kind is Kind.CATEGORICAL)
 
     @cached_property
     def coded(self) -> list[str]:
-        """Those of the columns that are read as codes: the record's texts."""
-        return [column.name for column in self.record if column.storage is Storage.TEXT]
+        """Those of the columns that are read as codes: texts that are replaced."""
+        return [column.name for column in self.categorical if column.storage is Storage.TEXT]
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +133,6 @@ def copy_recipe(
         entry_hash=entry.hash,
         columns=columns,
         noised=first.numeric,
-        record=tuple(by_name[name] for name in first.records),
         parts={one.part.number: _part_recipe(one, chain, entry, secret) for one in parts},
     )
 
@@ -185,21 +176,19 @@ def block(
 ) -> pa.RecordBatch:
     """Rows of one row group of a part as the copy shows them, from `first` on.
 
-    `originals` are those rows as they are stored, in the columns of `recipe.read`. `known` and `keep` are as in `perturbed_block`.
+    `originals` are those rows as they are stored, in the columns that are released. `known` and `keep` are as in `perturbed_block`.
     NotReleasable when a number is so large that its noise would be lost to rounding.
     """
     own = recipe.parts[part]
     rows = RowRange(index, first, first + originals.num_rows)
     shown = _numeric(recipe, own, originals, rows, known, keep)
-    if own.pool is not None and recipe.recorded:
+    if own.pool is not None and recipe.categorical:
         values = {
-            column.name: category_text(originals.column(column.name)) for column in recipe.record
+            column.name: category_text(originals.column(column.name))
+            for column in recipe.categorical
         }
-        names = [column.name for column in recipe.recorded]
         start = index * BLOCK_ROWS + first
-        shown |= own.pool.shown(
-            values, names, own.applied_variance, key=own.record_key, start=start
-        )
+        shown |= own.pool.shown(values, own.applied_variance, key=own.record_key, start=start)
     for column in recipe.columns:
         if column.kind is Kind.PASSTHROUGH:
             shown[column.name] = passed_through(column, originals.column(column.name))

@@ -66,7 +66,7 @@ MOST_DRIVERS = 10
 COMPARED_ROWS = 10_000
 """Columns and rows that are looked at for what makes numbers and categories tell of each other."""
 
-MOST_DRAWS = 20
+MOST_DRAWS = 200
 """Draws of a small table: its few rows are not judged by one draw of luck."""
 
 

@@ -171,30 +171,27 @@ class DonorPool:
         """The records, (size, c)."""
 
         def make() -> Codes:
-            return donor_pool(self.donors.counts, self.key, self.size)
+            return np.ascontiguousarray(donor_pool(self.donors.counts, self.key, self.size))
 
         return POOLS.get_or_make(self.key, make, series=self.key)
 
     def shown(
         self,
         originals: Mapping[str, pa.Array],
-        names: Sequence[str],
         applied_variance: float,
         *,
         key: bytes,
         start: int,
     ) -> dict[str, pa.Array]:
-        """These columns of a part's rows from `start` on, as a copy shows them.
-
-        `originals` holds all categorical columns.
-        """
+        """These categorical columns of a part's rows from `start` on, as a copy shows them."""
         order = list(self.donors.values)
-        rows = len(originals[order[0]])
-        found = np.empty((len(order), rows), dtype=np.int32)
-        for column, name in enumerate(order):
-            self._list(column, name, originals[name], found[column])
-        show_records(found, self.codes, applied_variance, key=key, start=start)
-        return {name: self._written(name, found[order.index(name)]) for name in names}
+        columns = [order.index(name) for name in originals]
+        rows = len(next(iter(originals.values())))
+        found = np.empty((len(columns), rows), dtype=np.int32)
+        for column, own, (name, values) in zip(columns, found, originals.items(), strict=True):
+            self._list(column, name, values, own)
+        show_records(found, self.codes, applied_variance, key=key, start=start, columns=columns)
+        return {name: self._written(name, own) for name, own in zip(originals, found, strict=True)}
 
     def _list(self, column: int, name: str, values: pa.Array, out: Codes) -> None:
         """Write where in the list of a column each of its values stands, UNLISTED where it may not be shown."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection
 
-from app.errors import Conflict, InvalidParameter
+from app.errors import Conflict, DomainError, InvalidParameter, raise_problems
 from app.model import Column, ColumnOverrides, Dataset, Kind, Part, Storage
 from app.service.context import RequestContext, owned
 from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
@@ -32,20 +32,11 @@ from app.service.resources import Resources
 from app.store.database.datasets import datasets, orphaned_blobs
 from app.store.database.engine import reading
 from app.tables.columns import refuse_unknown_columns
-from app.tables.formats.csv_columns import CsvColumn, csv_columns, numbers_of
-from app.tables.stream import ARROW_TYPE, Decimal, ReadOptions, TableColumn, TableStream
+from app.tables.formats.csv_columns import ColumnReader, column_readers
+from app.tables.stream import ARROW_TYPE, ReadOptions, TableColumn, TableStream
 from app.tables.values.dates import DateFormat, as_dates, days_of, detect_date_format
 
-
-@dataclass(frozen=True)
-class NumberSyntax:
-    """Numbers as the first rows of a column spell them."""
-
-    column: CsvColumn
-    decimal: Decimal
-
-
-Reader = DateFormat | NumberSyntax | None
+Reader = DateFormat | ColumnReader | None
 """How texts are read as numbers."""
 
 
@@ -176,12 +167,14 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
     if column.kind is Kind.DATE:
         return detect_date_format(column.name, texts, None, sought=True)
     options = ReadOptions(storage={column.name: Storage.NUMBER})
-    (found,), decimal = csv_columns([column.name], [pc.fill_null(texts, "")], options)
-    return NumberSyntax(found, decimal)
+    problems: list[DomainError] = []
+    (reader,), _ = column_readers([column.name], [pc.fill_null(texts, "")], options, problems)
+    raise_problems(problems)
+    return reader
 
 
 def _unit(reader: Reader) -> str | None:
-    return reader.column.unit if isinstance(reader, NumberSyntax) else None
+    return reader.column.unit if isinstance(reader, ColumnReader) else None
 
 
 def _stream(
@@ -222,9 +215,12 @@ def _cells(
                 f"Column {new.name!r} holds something that is no date.", column=new.name
             )
         return days
-    assert isinstance(reader, NumberSyntax)
-    texts = values.cast(ARROW_TYPE[Storage.TEXT])
-    return numbers_of(texts, reader.column, reader.decimal, (), first_row)
+    assert isinstance(reader, ColumnReader)
+    numbers = reader.read(
+        values.cast(ARROW_TYPE[Storage.TEXT]), lambda position: first_row + position, 0
+    )
+    raise_problems(reader.problems)
+    return numbers
 
 
 def _texts(values: pa.Array, old: Column) -> pa.Array:

@@ -42,8 +42,8 @@ from app.tables.stream import TableStream
 def uploading(resources: Resources, blob: str, schema: pa.Schema) -> Iterator[Upload]:
     """An upload whose name the database knows before its first byte is written.
 
-    The body commits the part that refers to the blob, which then is loose no more. Without that the
-    blob goes, and its name after it; what a crash or a lost connection leaves is the sweep's.
+    The body commits the part that refers to the blob, which then is no longer orphaned. Without that the
+    blob goes, and its name after it; what a crash or a lost connection leaves is quarantined by the next start.
     """
 
     def announce() -> None:

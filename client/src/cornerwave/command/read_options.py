@@ -18,6 +18,8 @@ Header = Annotated[str | None, typer.Option(help="present or absent.")]
 Missing = Annotated[list[str] | None, typer.Option(help="A further text for a missing cell.")]
 Sheet = Annotated[str | None, typer.Option(help="Of a workbook.")]
 Dates = Annotated[str | None, typer.Option(help="day_first or month_first.")]
+HeaderRow = Annotated[int | None, typer.Option(help="The line that holds the column names.")]
+SkipRows = Annotated[list[int] | None, typer.Option(help="A row to leave out, such as a total.")]
 
 OPTIONS: dict[str, Any] = {
     "delimiter": Delimiter,
@@ -27,6 +29,8 @@ OPTIONS: dict[str, Any] = {
     "missing": Missing,
     "sheet": Sheet,
     "dates": Dates,
+    "header_row": HeaderRow,
+    "skip_rows": SkipRows,
 }
 
 
