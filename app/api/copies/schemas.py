@@ -34,7 +34,7 @@ class BatchForm(Form):
     algorithm: Algorithm = Algorithm.PARALLEL
 
 
-class Perturbation(StrEnum):
+class ColumnPerturbation(StrEnum):
     """What was done to a column: noise of its own, or whole records kept or replaced."""
 
     NOISE = "noise"
@@ -50,16 +50,16 @@ class CopyColumn(BaseModel):
 
     name: str
     kind: Kind
-    perturbation: Perturbation | None
+    perturbation: ColumnPerturbation | None
     grid_exponent: int | None
 
     @classmethod
     def of(cls, column: Column, copy: Copy) -> Self:
-        noise = Perturbation.NOISE if column.name in copy.grid else None
+        noise = ColumnPerturbation.NOISE if column.name in copy.grid else None
         return cls(
             name=column.name,
             kind=column.kind,
-            perturbation=Perturbation.RECORD if column.name in copy.records else noise,
+            perturbation=ColumnPerturbation.RECORD if column.name in copy.records else noise,
             grid_exponent=copy.grid.get(column.name),
         )
 

@@ -33,7 +33,11 @@ Name = Annotated[str, Form(max_length=1_000)]
 
 @router.get("/levels")
 def show_levels(
-    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
+    request: Request,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    percent: Annotated[int | None, Query(ge=1, le=99)] = None,
 ) -> Response:
     """The slider, and the levels that have a name."""
     named = levels.list_levels(resources, context, dataset.id)
@@ -48,7 +52,7 @@ def show_levels(
         levels=named,
         examples=min(EXAMPLES, sum(one.kind in SHOWN for one in dataset.columns)),
         analyses=_most_analyses(dataset),
-        start=round(100 * named[0].privacy) if named else 50,
+        start=percent or (round(100 * named[0].privacy) if named else 50),
     )
 
 

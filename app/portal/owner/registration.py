@@ -139,6 +139,7 @@ def look_at_file(
         "owner/profile.html",
         found=found,
         report=report,
+        doubtful=sum(bool(one.warnings or one.proposals) for one in report.columns.values()),
         notices=notices,
         params=reading,
         kinds=list(Kind),

@@ -2,12 +2,14 @@
 import { ask } from "./http.js";
 import { notice } from "./forms.js";
 import { decides, readOtherwise, said as saidOfReading } from "./read_options.js";
+import { Remedies, firstRows } from "./remedies.js";
 import { Sender, takeFiles } from "./upload.js";
 
 const upload = document.getElementById("upload");
 const looked = document.getElementById("looked");
 const sender = new Sender(upload);
 const ALLOWED = { "duplicate-key": "allow_versions", "rows-overlap": "allow_overlap" };
+const remedies = new Remedies(() => look());
 let file;
 // Under which name the file waits at the service; null while it does not.
 let waits = null;
@@ -27,7 +29,7 @@ function declared(row, kind) {
 }
 
 // What the owner changed, as the service takes it: column → params.
-function wishes() {
+function overrides() {
   const said = {};
   for (const row of looked.querySelectorAll("[data-column]")) {
     const { column, kind: found, round, lower, upper } = row.dataset;
@@ -50,7 +52,7 @@ let taken = new Map();
 function query(extra = {}) {
   const params = new URLSearchParams(extra);
   for (const [name, value] of saidOfReading(document.getElementById("reading"))) params.append(name, value);
-  const said = looked.querySelector("[data-column]") ? wishes() : {};
+  const said = remedies.addTo(params, looked.querySelector("[data-column]") ? overrides() : {});
   if (Object.keys(said).length) params.set("columns", JSON.stringify(said));
   if (formal()) params.set("protection", "formal");
   return [params, said];
@@ -86,20 +88,48 @@ async function look(fresh = false) {
   if (fresh) {
     looked.replaceChildren();
     taken = new Map();
+    remedies.forget();
   }
   const [params, said] = query(key ? { key_column: key } : {});
   const answer = await about(upload.dataset.look, params, "It is being read.");
   if (!answer) {
+    await offerRemedies();
     // What the reader can decide is asked for, where no look has brought the form yet.
     if (decides(sender.refused) && !document.getElementById("reading")) looked.append(readOtherwise());
     return;
   }
   taken = new Map(Object.entries(said));
+  step(2);
   // The service has escaped every text in it, and the page's policy runs nothing that is inside.
   const page = new DOMParser().parseFromString(answer.responseText, "text/html");
   looked.replaceChildren(...page.body.childNodes);
+  remedies.leaveTo(document.getElementById("reading"));
   document.getElementById("name").value = name.slice(0, 200);
   document.getElementById("read-head").focus();
+}
+
+async function offerRemedies() {
+  const box = remedies.box(sender.refused);
+  if (!box) return;
+  sender.problem.append(box);
+  const rows = await firstRows(file, sender.refused.problems);
+  if (rows && sender.problem.contains(box)) box.prepend(rows);
+}
+
+function step(number) {
+  document.querySelectorAll("[data-step]").forEach((one) => one.toggleAttribute("data-done", Number(one.dataset.step) < number));
+  document.querySelectorAll("[data-step]").forEach((one) => (Number(one.dataset.step) === number ? one.setAttribute("aria-current", "step") : one.removeAttribute("aria-current")));
+}
+
+// A problem of what is kept stands where it is kept, and nothing that was typed goes.
+function sayAtForm(form) {
+  const box = sender.problem.firstElementChild;
+  if (!box) return;
+  form.querySelector("[data-refused]").replaceChildren(box);
+  const name = form.elements.name;
+  name.toggleAttribute("aria-invalid", sender.refused?.parameter === "name");
+  if (sender.refused?.parameter === "name") name.select();
+  else box.focus();
 }
 
 async function register(allowed = {}) {
@@ -110,6 +140,7 @@ async function register(allowed = {}) {
   const answer = await about(upload.dataset.register, params, "It is being kept.");
   if (!answer) {
     offerAnyway(allowed);
+    sayAtForm(form);
     return;
   }
   waits = null;
