@@ -3,18 +3,20 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# uv installs four times as fast as pip, and says what it is doing; where it cannot be had, pip serves.
-INSTALL = if [ -x $(BIN)/uv ]; then UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --require-hashes -r $(1); \
+# uv installs four times as fast as pip; where it cannot be had, pip serves. Either is quiet: one line says what is waited for.
+INSTALL = if [ -x $(BIN)/uv ]; then UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --require-hashes -r $(1); \
           else $(PIP) install --require-hashes -r $(1); fi
 CODE   := app tests bench papers trials migrations client/src
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
-.PHONY: serve demo test test-slow durations check check-types check-rules format openapi migrate bench papers trials screenshots lock clean
+.PHONY: serve demo test test-slow durations check check-types check-rules format openapi docs chart release migrate bench papers trials screenshots lock clean
 
 serve: $(VENV)/.serve  ## start the service with what it needs: http://127.0.0.1:8000/docs
+	@echo "Starting the service"
 	@$(BIN)/cornerwave-server serve
 
 demo: $(VENV)/.serve  ## the same, with a demonstration in it; the link that is printed leads there
+	@echo "Starting the service, then issuing eight copies for the demonstration (some seconds)"
 	@$(BIN)/cornerwave-server demo
 
 # Two workers on two cores: threads of BLAS and OpenMP would wait for each other, and burn time in it.
@@ -30,7 +32,7 @@ test-slow: $(VENV)/.dev  ## the slow tier: simulations, kills, fuzzing, installs
 durations: $(VENV)/.dev  ## the fast tier again, recording the processor time of every test in tests/durations.json
 	$(PYTEST) --record-durations tests/durations.json $(ARGS)
 
-check: $(VENV)/.dev  ## format, lint, types, import contracts, budget of the tests
+check: $(VENV)/.dev  ## format, lint, types, import contracts, budget of the tests, words and names
 	$(MAKE) --no-print-directory --jobs 2 --output-sync check-types check-rules
 
 check-types:
@@ -42,6 +44,7 @@ check-rules:
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.durations
+	$(BIN)/python -m tests.prose --quiet
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(CODE)
@@ -51,6 +54,17 @@ openapi: $(VENV)/.dev  ## write the examples, then openapi/openapi.json
 	$(BIN)/python -m tests.api.story
 	$(BIN)/cornerwave-server openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
+	$(BIN)/python -m tests.reference
+
+docs: $(VENV)/.dev  ## write docs/reference from the code; check pages, links and search. The service serves them at /guides
+	$(BIN)/python -m tests.reference
+	$(BIN)/python -m pytest -q tests/portal/test_guides.py tests/test_reference.py tests/test_architecture.py
+
+chart: $(VENV)/.dev  ## lint, render and validate the Helm chart; needs helm (and kubeconform) on the PATH
+	$(BIN)/python -m tests.chart
+
+release: $(VENV)/.dev  ## wheels, image context, SBOM, checksums and the changelog section, into dist/
+	$(BIN)/python -m tests.release
 
 migrate: $(VENV)/.serve  ## bring the database of CORNERWAVE_DATABASE_URL (or ./var) to the newest schema
 	$(BIN)/cornerwave-server migrate
@@ -80,8 +94,9 @@ clean:
 # The stamps say which set of packages the environment holds. What is installed is compiled, also
 # where PYTHONDONTWRITEBYTECODE is set: without bytecode the start takes three times as long.
 $(VENV)/.python:
-	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Cornerwave needs Python 3.11 or newer; set PYTHON=")'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Cornerwave needs Python 3.11 or newer; set PYTHON=")'
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install uv || echo "uv cannot be had here; pip takes a minute or two instead"
 	@touch $@
 
@@ -93,12 +108,12 @@ $(VENV)/.commands: Makefile | $(VENV)/.python
 	@touch $@
 
 $(VENV)/.serve: requirements.txt | $(VENV)/.python $(VENV)/.commands
-	@echo "Installing the service into $(VENV) (once, about half a minute)"
+	@echo "Downloading and installing $$(grep -c '==' requirements.txt) packages into $(VENV) (once, about half a minute)"
 	@$(call INSTALL,requirements.txt)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.serve
-	@echo "Installing the test tools into $(VENV) (once, about half a minute)"
+	@echo "Downloading and installing the test tools into $(VENV) (once, about half a minute)"
 	@$(call INSTALL,requirements-dev.txt)
 	@# The client's command needs packages that the service does not have.
 	@printf '#!/bin/sh\nexec "%s/python" -m cornerwave "$$@"\n' "$(abspath $(BIN))" > $(BIN)/cornerwave

@@ -1,4 +1,4 @@
-"""The `cornerwave-server` command, for whoever runs the service: serve, worker, migrate, verify …"""
+"""Command line of the operator, `cornerwave-server`: serve, worker, migrate, backup, verify …"""
 
 from __future__ import annotations
 

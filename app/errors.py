@@ -1,4 +1,4 @@
-"""What can go wrong, in the words of the domain.
+"""Domain errors: slug, title, remedy, detail; no HTTP.
 
 Every error has a slug (stable, the last part of the problem's `type`), a title, a remedy and typed
 fields. `app/api/transport/problems.py` alone knows which HTTP status belongs to which. No message and no

@@ -1,4 +1,4 @@
-"""The only wiring: settings in, an app with everything opened out."""
+"""Application factory and wiring: settings in, FastAPI app with opened resources out."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
+from app.service.jobs.retention import REQUEST, WORKBENCH, tidy
 from app.service.jobs.runner import Runner
-from app.service.jobs.tidying import REQUEST, WORKBENCH, tidy
 from app.service.resources import MailServer, Outside, Resources
 from app.service.sharing import email_notifications
 from app.service.sharing.dataspace import callbacks, transfer_jobs
@@ -87,7 +87,7 @@ from app.service.startup.installation import (
     known_installation,
     opened_vault,
 )
-from app.service.startup.orphaned_blobs import sweep
+from app.service.startup.orphaned_blobs import quarantine_orphaned_blobs
 from app.service.swapping.report import SwapReport
 from app.service.synthesis.report import SynthesisReport
 from app.settings import Settings, WrongSetting
@@ -199,7 +199,7 @@ RESULT_TYPES: dict[type, str] = {
 def create_app(settings: Settings) -> FastAPI:
     """The service, ready to answer. A new administrator's key is at `app.state.new_admin_key`."""
     resources = open_resources(settings)
-    sweep(resources, datetime.now(UTC))
+    quarantine_orphaned_blobs(resources, datetime.now(UTC))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -342,6 +342,7 @@ def open_resources(settings: Settings) -> Resources:
         histories=HotBlocks(KEPT_HISTORY_BYTES),
         row_groups=HotBlocks(ROW_GROUP_BYTES, BESIDE_VALUES),
         summaries=HotBlocks(SUMMARY_BYTES),
+        previews=HotBlocks(SUMMARY_BYTES),
         downloads=Downloads(settings.limits.download_bytes),
         outside=Outside(
             settings.webhook_networks,
@@ -398,7 +399,7 @@ def _executor(settings: Settings) -> Executor:
         cluster = Cluster(settings.dask_scheduler, compile_now)
     except ClusterNotInstalled:
         raise WrongSetting(
-            "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave[dask])"
+            "CORNERWAVE_DASK_SCHEDULER needs the extra dask (pip install cornerwave-server[dask])"
         ) from None
     try:
         log.info("a cluster does long work", extra={"threads": cluster.check()})
@@ -416,7 +417,7 @@ def _presigner(settings: Settings) -> S3Presigner | None:
     except PresigningNotInstalled:
         raise WrongSetting(
             "CORNERWAVE_BLOB_URL is a bucket, whose own URLs need the extra s3 (pip install"
-            " cornerwave[s3]); or set CORNERWAVE_SIGNED_URLS=service"
+            " cornerwave-server[s3]); or set CORNERWAVE_SIGNED_URLS=service"
         ) from None
 
 

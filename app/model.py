@@ -1,4 +1,4 @@
-"""The things the service speaks of, as frozen values.
+"""Domain model as frozen values: Dataset, Column, Level, Copy, Principal, Grant …
 
 Words as in the design: a data set has columns, levels, a history and copies; a recipient has a key
 and grants. None of these values ever carries a data value, a key or a covariance.
@@ -211,6 +211,11 @@ class Dataset:
         return self.protection is Protection.FORMAL
 
     @property
+    def most_versions(self) -> int | None:
+        """How many rows one key may have at most; None for any number."""
+        return self.person_rows if self.formal else None
+
+    @property
     def released_rows(self) -> int:
         """How many rows a copy has now."""
         return self.rows - self.retired
@@ -221,11 +226,52 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class CellGuarantee:
+    """Differential privacy of one column of a row.
+
+    where:
+        standard_deviation  of a number's noise, in the column's own unit; on the log scale in doublings
+        kept_share          the chance that a category is shown as it is, without having been drawn
+    """
+
+    column: str
+    mu: float
+    rho: float
+    epsilon: float
+    delta: float
+    standard_deviation: float | None
+    kept_share: float | None
+
+
+@dataclass(frozen=True)
+class FormalGuarantee:
+    """Differential privacy of a level under formal protection: of whole rows, and cell by cell.
+
+    where:
+        mu         μ-GDP of a row
+        rho        ρ-zCDP of a row
+        epsilon    ε at `delta` of a row; None where it is too large to be counted
+        certainty  how often the best guess which of two rows it was is right at most
+        sentence   the same in words
+    """
+
+    mu: float
+    rho: float
+    epsilon: float | None
+    delta: float
+    certainty: float
+    cells: tuple[CellGuarantee, ...]
+    sentence: str
+    unit: str = "a row"
+    neighbours: str = "one row is replaced by any other that the declaration allows"
+
+
+@dataclass(frozen=True)
 class Level:
     """A name for a noise variance v; privacy is e = v/(1+v) [li2012, eq. 9].
 
     `offered` says whether those who find the data set may ask for it. `delta` is that of its (ε, δ) under
-    formal protection.
+    formal protection, and `guarantee` what follows for those who ask.
     """
 
     name: str
@@ -233,6 +279,7 @@ class Level:
     issued: bool = False
     offered: bool = False
     delta: float | None = None
+    guarantee: FormalGuarantee | None = None
 
     @property
     def privacy(self) -> float:
@@ -275,6 +322,7 @@ class Copy:
         levels   the owner's names for this variance that this principal may know
         applied_variance  a(v) of the level in the first part; None where the owner withholds the noise law
         sequence, hash    for those who answer for the data set, None for recipients
+        guarantee         under formal protection, of the columns that leave
     """
 
     id: str
@@ -289,6 +337,7 @@ class Copy:
     grid: dict[str, int]
     records: frozenset[str]
     levels: tuple[str, ...]
+    guarantee: FormalGuarantee | None = None
 
     @property
     def privacy(self) -> float:

@@ -1,4 +1,4 @@
-"""Settings from the environment; the defaults run embedded, on one machine, with no other server.
+"""Settings from environment variables; defaults run embedded on one machine.
 
 Every name starts with CORNERWAVE_. A secret may come from a file instead, whose path the variable
 of the same name with _FILE at its end has. A value that cannot be used stops the start with one
@@ -200,72 +200,124 @@ class Settings(BaseSettings):
     """What the service is started with."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, hide_input_in_errors=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
     )
 
     host: str = "127.0.0.1"
+    """Listening address."""
     port: int = Field(8000, ge=1, le=65_535)
+    """Listening port."""
     home: Annotated[Path, AfterValidator(Path.absolute)] = Field(Path("var"), validate_default=True)
+    """Folder of the SQLite file, blobs and generated master key; readable by its owner only."""
     database_url: Annotated[str, AfterValidator(_database_url)] = Field(
         default_factory=lambda data: f"sqlite:///{data['home'] / 'cornerwave.sqlite'}"
     )
+    """`postgresql://user:password@host/name`; by default SQLite in the home."""
     blob_url: Annotated[str, AfterValidator(_blob_url)] = Field(
         default_factory=lambda data: str(data["home"] / "blobs")
     )
+    """A folder, or `s3://bucket/prefix`; by default `blobs` in the home."""
     redis_url: Annotated[str, AfterValidator(_redis_url)] | None = None
+    """`redis://host:6379/0`: rate limits and cache shared between processes."""
     workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """Server processes on the one port, on PostgreSQL."""
     job_threads: Annotated[int, Field(ge=0, le=64)] = 2
+    """Concurrent jobs of a process; 0 leaves them to `cornerwave-server worker`."""
     job_lease_seconds: PositiveInt = 30
+    """Lease of a job; when it expires, another worker takes the job over."""
     job_days: PositiveInt = 7
+    """Retention of finished jobs and their results."""
     patience: PositiveInt = 30
+    """Longest `Prefer: wait` in seconds; after it the answer is a job."""
     master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
+    """32 bytes as hexadecimal digits (`openssl rand -hex 32`); by default a file in the home."""
     old_master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
+    """The previous master key, during a key rotation."""
     admin_key: Annotated[str, AfterValidator(_admin_key)] | None = None
+    """At least 32 random characters (`openssl rand -hex 32`); by default generated on the first start and shown once."""
     allow_generated_master_key: bool = False
+    """Let a service on PostgreSQL use a key file of this machine."""
     body_seconds: PositiveInt = 30
+    """Read timeout for every 16 KiB of a request body; then 408."""
     drain_seconds: PositiveInt = 30
+    """Graceful shutdown, from SIGTERM to the end."""
     max_connections: PositiveInt = 1_000
+    """Connections of a process; never more than half of its open files."""
     trusted_proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_networks)] = Field(
         (), validate_default=False
     )
+    """Addresses and networks whose `X-Forwarded-For` is trusted, as `10.0.0.7,10.1.0.0/16`."""
     webhook_networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_networks)] = Field(
         (), validate_default=False
     )
+    """Private networks that webhooks and data space callbacks may reach, as `10.20.0.0/16`."""
     delivery_targets: Annotated[dict[str, str], NoDecode, BeforeValidator(_targets)] = Field(
         {}, validate_default=False
     )
+    """Places that agreed copies may be pushed to, as `partner=/srv/out,lake=s3://bucket/prefix`."""
     max_upload_bytes: PositiveInt = Limits.upload_bytes
+    """Limit of a request body, as sent and as unpacked."""
     spool_bytes: PositiveInt = 4 * Limits.upload_bytes
+    """Bodies being received or read, encrypted in the home's `spool`; one key may hold as much as is still free, beyond that 429."""
     max_columns: PositiveInt = Limits.columns
+    """Columns of a table."""
     max_stateless_rows: PositiveInt = Limits.stateless_rows
+    """Rows of a table sent to a stateless method."""
     max_requests_per_minute: PositiveInt = Limits.requests_per_minute
+    """Rate limit per key; per address without a valid key."""
     max_unfinished_jobs: PositiveInt = Limits.unfinished_jobs
+    """Unfinished jobs per principal; beyond that 429."""
     max_unfinished_job_bytes: PositiveInt = Limits.unfinished_job_bytes
+    """Request bodies of one principal's unfinished jobs."""
     noise_cache_bytes: PositiveInt = Limits.noise_cache_bytes
+    """Noise blocks cached in a process."""
     copy_cache_bytes: PositiveInt = Limits.copy_cache_bytes
+    """Blocks of copies cached in a process, of copies that fit whole."""
     database_connections: PositiveInt = CONNECTIONS
+    """Connection pool of a process."""
     database_timeout_seconds: PositiveInt = round(TIMEOUT_SECONDS)
+    """Statement timeout; other timeouts follow from it."""
     download_bytes: PositiveInt = Limits.download_bytes
+    """Buffers of all downloads of a process: produced, not yet read by the client."""
     session_idle_hours: int = Field(Limits.session_idle_hours, ge=1, le=168)
+    """Idle timeout of a portal session (1 to 168); a session ends after a week in any case."""
     release_cache_bytes: PositiveInt = Limits.release_cache_bytes
+    """Released files in the blob store; least recently used go first and are remade on demand."""
     signed_url_seconds: int = Field(Limits.signed_url_seconds, ge=10, le=86_400)
+    """Longest validity of the URL of a released file."""
     dask_scheduler: Annotated[str, AfterValidator(_scheduler)] | None = None
+    """`tcp://host:8786` or `tls://…`: a Dask cluster (extra `dask`)."""
     import_roots: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_roots)] = Field(
         (), validate_default=False
     )
+    """Folders and `s3://bucket/prefix`, separated by commas, from which owners may import files."""
     signed_urls: Literal["service", "store"] | None = None
+    """Who serves released files: `store` (the bucket, by presigned URLs, extra `s3`) or `service`; by default `store` on S3."""
 
     smtp_url: Annotated[str, AfterValidator(_smtp_url)] | None = None
+    """Mail server for notifications, `smtp://host:587` or `smtps://user:password@host`."""
     mail_from: Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+$", max_length=254)] | None = None
+    """Sender of notifications; needed with the mail server."""
     public_url: Annotated[str, AfterValidator(_web_url)] | None = None
+    """Address of the service for browsers, connectors and identity provider; by default the request's own."""
     participant_id: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    """Participant id in a data space; by default generated."""
     oidc_issuer: Annotated[str, AfterValidator(_web_url)] | None = None
+    """OpenID Connect provider of the portal; set with the client id, the client secret and the roles, or none of them."""
     oidc_client_id: str | None = None
+    """Client id at the OpenID Connect provider."""
     oidc_client_secret: str | None = None
+    """Client secret at the OpenID Connect provider."""
     oidc_role_claim: str = "groups"
+    """The claim that gives the role."""
     oidc_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_roles)] = Field(
         default_factory=dict, validate_default=False
     )
+    """Claim values and their roles, as `data-team=owner,*=recipient`; `*` is everybody the provider authenticates."""
 
     @model_validator(mode="after")
     def _whole_provider(self) -> Settings:

@@ -1,5 +1,5 @@
-"""Which version runs: said by the command, by /health and by the metrics."""
+"""Version of the service."""
 
 from __future__ import annotations
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

@@ -17,12 +17,15 @@ from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.noise.steps import compile_steps
 from app.numerics.copies.path import PathDraws, RowRange, bridges, draws_needed, path_block
 from app.numerics.copies.perturbation import perturbed_block
+from app.numerics.copies.records import MOST_DONORS, show_records
 from app.numerics.covariances import covariance_factor
 from bench.measure import Measured, Ratio, Series, interleaved, record, seconds
 
 FloatArray = NDArray[np.float64]
 
 COLUMNS = 10
+CATEGORIES = 9
+APPLIED = (0.25, 1.0, 9.0, 99.0)
 HISTORY_LENGTH = 300
 HISTORIES = 12
 """Random histories averaged at length 300; the length of a path varies."""
@@ -30,7 +33,7 @@ HISTORIES = 12
 
 def main() -> None:
     compile_steps()
-    parts = (against_a_plain_generator, after_a_history, paper_comparison)
+    parts = (against_a_plain_generator, records, after_a_history, paper_comparison)
     record("copies", *Measured.of([part() for part in parts]))
 
 
@@ -76,6 +79,32 @@ def against_a_plain_generator() -> Measured:
         [
             Series("Cost of one copy", name, "values", "seconds", points)
             for name, points in costs.items()
+        ],
+    )
+
+
+def records() -> Measured:
+    """One new copy of categories, per cell against one number of numpy's standard_normal plus add.
+
+    The pool is there: it is made once for all copies of a part.
+    """
+    rng = np.random.Generator(np.random.PCG64(1))
+    X = rng.standard_normal((COLUMNS, BLOCK_ROWS))
+    out = np.zeros_like(X)
+    pool = rng.integers(0, 20, (MOST_DONORS, CATEGORIES)).astype(np.int32)
+    codes = rng.integers(0, 20, (CATEGORIES, BLOCK_ROWS)).astype(np.int32)
+    works: dict[str, Callable[[], object]] = {"plain": partial(plain_generator, rng, X, out)}
+    for a in APPLIED:
+        works[f"{a:g}"] = partial(show_records, codes, pool, a, key=bytes(32), start=0)
+    took = interleaved(works, repeats=25)
+    number = took["plain"] / X.size
+    per_row = {a: took[f"{a:g}"] / BLOCK_ROWS for a in APPLIED}
+    claim = f"a cell of {CATEGORIES} categorical columns at applied variance {{:g}}, against a number of PCG64 standard_normal plus add"
+    nanoseconds = ", ".join(f"{1e9 * cost:.0f} ns at {a:g}" for a, cost in per_row.items())
+    return Measured(
+        [Ratio(claim.format(a), cost / CATEGORIES / number, 1.25) for a, cost in per_row.items()],
+        notes=[
+            f"A row of {CATEGORIES} categories costs {nanoseconds}; the plain number {1e9 * number:.1f} ns."
         ],
     )
 

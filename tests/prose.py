@@ -1,7 +1,7 @@
-"""Sentence lengths of the documentation and retired words: `python -m tests.prose [--long]`.
+"""Sentence lengths of the documentation, retired words and names: `python -m tests.prose [--quiet] [--long]`.
 
 Prose is paragraphs and list items. Code blocks, tables, headings and bold labels that open a paragraph are left out;
-a code span counts as one word. Exits with 1 when a page's mean is too long or a retired word is found.
+a code span counts as one word. Exits with 1 when a page's mean is too long, or a retired word or a bad name is found.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from tests.retired_words import hits
+from tests import naming, retired_words
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = 25
@@ -58,7 +58,7 @@ def words(sentence: str) -> int:
 
 
 def main(*arguments: str) -> int:
-    """Print words, sentences and mean length of every page, then retired words."""
+    """Print words, sentences and mean length of every page, then retired words and bad names."""
     failed = False
     for page in pages():
         name = page.relative_to(ROOT).as_posix()
@@ -68,12 +68,13 @@ def main(*arguments: str) -> int:
         over = mean > (STRICT_MEAN if name in STRICT else MEAN)
         failed |= over
         mark = " <-" if over else ""
-        print(f"{name:48}{len(text.split()):7}{len(lengths):6}{mean:7.1f}{mark}")
+        if over or "--quiet" not in arguments:
+            print(f"{name:48}{len(text.split()):7}{len(lengths):6}{mean:7.1f}{mark}")
         if "--long" in arguments:
             for length, sentence in lengths:
                 if length > LONG:
                     print(f"    {length}: {sentence}")
-    for hit in hits(ROOT):
+    for hit in (*retired_words.hits(ROOT), *naming.hits(ROOT)):
         failed = True
         print(hit)
     return int(failed)

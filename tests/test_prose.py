@@ -1,4 +1,4 @@
-"""Sentences of a page, and retired words of a tree of files."""
+"""Sentences of a page, retired words and names of a tree of files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import naming
 from tests.prose import sentences, words
 from tests.retired_words import hits
 
@@ -55,3 +56,22 @@ def test_retired_words_are_found_where_they_apply(
     assert len(all_hits) == len(found)
     for hit, word in zip(sorted(all_hits), sorted(found), strict=True):
         assert hit.startswith(f"{path}:2: {word!r}: write ")
+
+
+def test_names_that_break_the_rules_are_found(tmp_path: Path) -> None:
+    package = tmp_path / "app"
+    for folder in ("asking", "sharing"):
+        (package / folder).mkdir(parents=True)
+        (package / folder / "__init__.py").touch()
+    (package / "one.py").write_text("class Receipt: ...\nclass Other:\n    class Receipt: ...\n")
+    (package / "two.py").write_text("class Receipt: ...\n")
+    (package / "telling.py").write_text("def asking() -> None: ...\n")
+    assert [hit.partition(":")[0] for hit in naming.hits(tmp_path)] == [
+        "app/asking",
+        "app/telling.py",
+        "class Receipt",
+    ]
+    told = list(
+        naming.bad_subjects(["tables: report unclosed quotes", "Fix it", "tables:", "A: b"])
+    )
+    assert len(told) == 3

@@ -1,4 +1,4 @@
-"""What a perturbation costs the analyst and what it leaks about one record [wu2003, sections 4.2 and 5].
+"""Information loss for the analyst and privacy loss of a record [wu2003, sections 4.2 and 5].
 
 The information loss is half the expected L1 distance between a distribution and its estimate, compared with
 the histogram of the very x: what the noise alone cost.

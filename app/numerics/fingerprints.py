@@ -1,4 +1,4 @@
-"""Keyed fingerprints of rows, and the sketch of a table: its k smallest, by which two tables are compared.
+"""Keyed fingerprints of rows, and k-minimum-values sketches that estimate the overlap of tables.
 
 SipHash-2-4 [aumasson2012] gives a 64-bit fingerprint of some words, of many rows at once. Without the key a
 fingerprint tells nothing of what it is of, not even whether a guess is right; with it equal rows, and for all

@@ -1,4 +1,4 @@
-"""Random forests [Breiman, 2001] of scikit-learn, grown a few trees at a time so that growing can be cancelled.
+"""Random forests [Breiman, 2001] of scikit-learn, grown a few trees at a time to stay cancellable.
 
 | symbol | name here | meaning |
 | --- | --- | --- |

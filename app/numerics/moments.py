@@ -1,4 +1,4 @@
-"""Count, mean and covariance of a table that passes by once, in blocks.
+"""One-pass count, mean and covariance of a table in blocks.
 
 Blocks are merged by the pairwise update of [chan1983]: the squares of a block are taken about the
 block's own mean, so that a column at 10⁹ with variance 1 loses nothing. Missing cells are NaN; each

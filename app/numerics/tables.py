@@ -1,4 +1,4 @@
-"""A table of numbers and categories as two arrays, which is how the numerics see mixed tables."""
+"""Mixed tables for the numerics: an array of numbers and an array of category codes."""
 
 from __future__ import annotations
 

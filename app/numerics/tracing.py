@@ -1,4 +1,4 @@
-"""Tracing: who a found table was copied from, by the little that recipients' copies differ in.
+"""Tracing: which recipient's copy a found table was made from, by regression on the copies' differences.
 
 Slots are variances of recipients' own, a little above their level's. Two slots too near each other could not be
 told apart, so there are 128 of them, spaced evenly within 1 % above the level, and each recipient has one of its

@@ -1,4 +1,4 @@
-"""Results as pictures: one module per capability draws, this one writes PNG or SVG."""
+"""Pictures of results: one module per capability draws, this one writes PNG or SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of attacks as pictures: what is left beside the promise, error against copies, how errors are distributed.
+"""Charts of attack scores: left against promised, error against copies, distribution of errors.
 
 After figures 2 and 3 of li2012: the normalised error against the number of copies, the histogram and
 the cumulative histogram of errors.

@@ -1,4 +1,4 @@
-"""Risk against utility, as points: the methods of synthesis, and the levels of a preview."""
+"""Scatter charts of risk against utility: synthesis methods, and levels of a preview."""
 
 from __future__ import annotations
 

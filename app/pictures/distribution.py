@@ -1,4 +1,4 @@
-"""Estimated distributions, drawn."""
+"""Charts of estimated distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An original and its release side by side: pairs of columns as scatter plots, single columns as shares."""
+"""Charts of an original beside its release: scatter plots of pairs, shares of single columns."""
 
 from __future__ import annotations
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
-from app.numerics.attacks.releases.findings import Verdict
+from app.numerics.attacks.releases.findings import Finding, Verdict
 
 
 def moment(value: datetime | None) -> str:
@@ -112,8 +113,8 @@ def kinds(columns: tuple[Column, ...]) -> list[str]:
 
 STANDINGS = {
     Verdict.OK: ("good", "ok"),
-    Verdict.ATTENTION: ("warn", "attention"),
-    Verdict.BROKEN: ("bad", "broken"),
+    Verdict.ATTENTION: ("warn", "look here"),
+    Verdict.BROKEN: ("bad", "do this"),
 }
 
 
@@ -141,7 +142,26 @@ def agreement_event(entry: AgreementEntry) -> str:
 
 JOB_KINDS = {"audit": "Audit", "workbench": "Workbench", "request": "Request"}
 
+
+def more_private(finding: Finding) -> int:
+    """Return the privacy, in percent, that hides what the level promised, if all that is found shrinks alike."""
+    return min(
+        99,
+        max(
+            1,
+            math.ceil(
+                100
+                * (
+                    1
+                    - (1 - finding.promised) * (1 - finding.promised) / max(1 - finding.left, 1e-9)
+                )
+            ),
+        ),
+    )
+
+
 FILTERS = {
+    "more_private": more_private,
     "job_kind": lambda kind: JOB_KINDS.get(
         kind, kind.replace("_", " ").replace(".", " ").capitalize()
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from app.portal import account, agreements, demonstration, pages
+from app.portal import account, agreements, demonstration, guides, pages
 from app.portal.administration import audits as overseen
 from app.portal.administration import log, principals, service
 from app.portal.analyst import catalogue, dataset
@@ -36,6 +36,7 @@ ROUTERS = (
     overseen.router,
     principals.router,
     service.router,
+    guides.router,
     account.unknown_router,
 )
 

@@ -1,4 +1,4 @@
-"""From a key to who asks; and whether what was permitted still is, for a download under way and for an answer given before."""
+"""Authentication: principal of a key, rate count, and whether a permission still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks and what it may see, and the transaction in which a write, its log entry and its receipt are one.
+"""Request context: principal, request id, and what the principal may see.
 
 What a principal must not see looks to it as if it did not exist.
 """

@@ -1,4 +1,4 @@
-"""Tasks on a cluster of Dask: the same functions and values as on threads, done by its workers.
+"""Executor on a Dask cluster: the interface of `Executor`, its tasks on Dask workers.
 
 A worker has the code and reaches the blob store; it has neither the database nor the master key. What a
 task may read and draw, it carries with it. Whoever can talk to the scheduler can have workers run what

@@ -1,4 +1,4 @@
-"""Downloads share one budget of bytes and one pool of threads, and take turns.
+"""Download scheduler: one byte budget and one thread pool, shared in turns.
 
 What a download has made and its reader has not taken lies in memory. So a block is made when there is
 room for it: what its reader waits for now waits in line, first come first served; what would be made

@@ -1,4 +1,4 @@
-"""Work that falls into many tasks of one kind, done by several at a time: on threads of this process,
+"""Executor: parallel map over tasks of one kind, on threads of this process
 or on a cluster (`dask_executor.py`).
 
 A task is a plain value and says all that the work needs; a function of a module does it. So the same

@@ -1,4 +1,4 @@
-"""Whether what the service stands on works, and what a failure of it means: an outage, a full disk, or a fault of ours.
+"""Health of database, Redis and disk, and what a failure means: outage, full disk or defect.
 
 It is looked at by writing to it, on threads of their own. A look that hangs hangs alone: until it returns no other
 of its kind is begun, and whoever asks is told after a moment that there is no answer.

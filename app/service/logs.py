@@ -1,4 +1,4 @@
-"""The audit log: reading it, checking it, and adding what was refused."""
+"""Audit log: read, verify, record a refusal."""
 
 from __future__ import annotations
 

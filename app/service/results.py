@@ -1,4 +1,4 @@
-"""Results kept sealed in the database: reports of stateless requests, and audits of a data set."""
+"""Stored results, sealed in the database: reports of stateless requests, audits."""
 
 from __future__ import annotations
 

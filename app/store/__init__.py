@@ -1,1 +1,1 @@
-"""What is kept: the database, the blobs, the cache, and the secrets that seal them."""
+"""Storage: database, blob store, caches, encryption of both."""

@@ -1,4 +1,4 @@
-"""Files that may be imported: those below roots which the operator named, and no others.
+"""Import roots: server files below folders that the operator allows, and no others.
 
 A root is a folder or a prefix of a bucket. How a bucket is reached, and with which credentials, is
 said by its root alone. A file is looked at again where it was opened: a link that leads out of the

@@ -1,4 +1,4 @@
-"""Named arrays as bytes, in the fixed layout that sealed state has.
+"""Fixed binary layout of named arrays for sealed state.
 
 `numpy.load` has Python parse a header, which several threads must not do at once on Python 3.11; nothing is parsed here.
 All integers are little-endian. The layout of version 1, in order:

@@ -20,6 +20,7 @@ from tests.api.conftest import Service
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "operations"
+CHART = ROOT / "charts" / "cornerwave"
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -52,6 +53,16 @@ def test_the_deployment_runs_this_version_and_holds_no_secret() -> None:
             assert variable["name"].endswith("_FILE")
 
 
+def test_the_chart_is_of_this_version_and_its_plain_form_is_current() -> None:
+    """`make chart` writes the plain form; without helm, what it must follow from is compared."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    assert chart["version"] == chart["appVersion"] == VERSION
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    (container,) = deployment()["spec"]["template"]["spec"]["containers"]
+    assert container["resources"] == values["resources"]
+    assert deployment()["spec"]["replicas"] == values["replicas"]
+
+
 def test_the_version_is_the_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     said = subprocess.run(
@@ -61,17 +72,20 @@ def test_the_version_is_the_packages() -> None:
         capture_output=True,
         text=True,
     )
-    assert project["version"] == VERSION
+    client = tomllib.loads((ROOT / "client" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["version"] == client["project"]["version"] == VERSION
     assert said.stdout == f"cornerwave-server {VERSION}\n"
 
 
-def test_every_metric_of_the_dashboard_is_one_that_the_service_has(service: Service) -> None:
+def test_every_metric_of_dashboard_and_alerts_is_one_that_the_service_has(service: Service) -> None:
     board = json.loads((FOLDER / "grafana.json").read_text(encoding="utf-8"))
+    rules = yaml.safe_load((CHART / "prometheus-rules.yaml").read_text(encoding="utf-8"))
+    expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    expressions += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     wanted = {
         name
-        for panel in board["panels"]
-        for target in panel["targets"]
-        for name in re.findall(r"\b(?:cornerwave|process)_[a-z_]+\b", target["expr"])
+        for expression in expressions
+        for name in re.findall(r"\b(?:cornerwave|process)_[a-z_]+\b", expression)
     }
     assert len(wanted) > 8
     client = service.client()

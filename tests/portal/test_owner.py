@@ -33,7 +33,7 @@ from app.service.attacks.audit import (
 )
 from app.service.attacks.findings import Audit
 from app.service.context import RequestContext
-from app.service.jobs.tidying import tidy
+from app.service.jobs.retention import tidy
 from app.service.progress import NO_PROGRESS
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
@@ -304,8 +304,8 @@ def found(attacker: Attacker, target: str, left: float) -> Finding:
     ("attacker", "left", "verdict"),
     [
         (Attacker.LINEAR, 0.51, "ok"),
-        (Attacker.POSTERIOR, 0.3, "attention"),
-        (Attacker.LINEAR, 0.3, "broken"),
+        (Attacker.POSTERIOR, 0.3, "look here"),
+        (Attacker.LINEAR, 0.3, "do this"),
     ],
 )
 def test_pages_say_the_verdict_of_an_audit_and_what_to_do(

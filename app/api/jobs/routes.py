@@ -16,7 +16,7 @@ from app.api.transport.job_schemas import JobList, JobView, TakenBack, events_of
 from app.api.transport.paging import PageDep
 from app.job import JobState
 from app.pictures import PNG, SVG
-from app.service.jobs import watching
+from app.service.jobs import status
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Route)
 
@@ -58,14 +58,14 @@ def list_jobs(
     state: Annotated[JobState | None, Query(description="Only jobs in this state.")] = None,
 ) -> JobList:
     """List the principal's jobs, newest first; an administrator sees all."""
-    found, cursor = page.of(watching.list_jobs, resources, context, state, place="job.id")
+    found, cursor = page.of(status.list_jobs, resources, context, state, place="job.id")
     return JobList(jobs=[JobView.of(one) for one in found], next_cursor=cursor)
 
 
 @router.get("/{job_id}")
 def show_job(job_id: str, resources: ResourcesDep, context: ContextDep) -> JobView:
     """Show a job: its state, how far it is, how long the rest will take, its result or problem."""
-    return JobView.of(watching.show_job(resources, context, job_id))
+    return JobView.of(status.show_job(resources, context, job_id))
 
 
 @router.get(
@@ -82,7 +82,7 @@ def follow_job(
     job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Follow a job as server-sent events until it ends."""
-    first = watching.show_job(resources, context, job_id)
+    first = status.show_job(resources, context, job_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events_of(request, first), media_type=EVENT_STREAM, headers=headers)
 
@@ -99,13 +99,13 @@ def follow_job(
 )
 def read_result(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """Read the response to the request of a job, once the job is done."""
-    return answer_of(resources, watching.show_job(resources, context, job_id), status=200)
+    return answer_of(resources, status.show_job(resources, context, job_id), status=200)
 
 
 @router.delete("/{job_id}")
 def cancel_job(job_id: str, resources: ResourcesDep, context: ContextDep) -> JobView:
     """Cancel a job: it ends within a second or two. One that ended stays as it is."""
-    return JobView.of(watching.cancel_job(resources, context, job_id))
+    return JobView.of(status.cancel_job(resources, context, job_id))
 
 
 @requests.delete("")
@@ -122,5 +122,5 @@ def take_back(
     ],
 ) -> TakenBack:
     """Take back a request that was not waited for: cancel its job, or never carry it out."""
-    watched = watching.take_back(resources, context, idempotency_key)
-    return TakenBack(job=None if watched is None else JobView.of(watched))
+    job_status = status.take_back(resources, context, idempotency_key)
+    return TakenBack(job=None if job_status is None else JobView.of(job_status))

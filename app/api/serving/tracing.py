@@ -41,7 +41,7 @@ def trace(app: FastAPI, environment: Mapping[str, str]) -> TracerProvider | None
     except ImportError:
         raise TracingNotInstalled(
             "OTEL_EXPORTER_OTLP_ENDPOINT asks for traces, which need the extra: pip install"
-            " 'cornerwave[tracing]'"
+            " 'cornerwave-server[tracing]'"
         ) from None
     # Resource.create adds what the environment says, which comes first.
     named = {} if environment.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: "cornerwave"}

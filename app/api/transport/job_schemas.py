@@ -16,7 +16,7 @@ from app.api.transport.problems import Problem, kept_problem
 from app.errors import DomainError
 from app.job import JobState
 from app.service.authentication import authenticate
-from app.service.jobs.watching import Watched, show_job
+from app.service.jobs.status import JobStatus, show_job
 from app.service.resources import Resources
 
 
@@ -41,8 +41,8 @@ class JobView(BaseModel):
     problem: Problem | None = Field(description="Why the job failed.")
 
     @classmethod
-    def of(cls, watched: Watched) -> JobView:
-        job, outcome = watched.job, watched.outcome
+    def of(cls, job_status: JobStatus) -> JobView:
+        job, outcome = job_status.job, job_status.outcome
         done = job.state is JobState.DONE
         answered = done and "file" in (outcome.get("value") or {})
         return cls(
@@ -55,7 +55,7 @@ class JobView(BaseModel):
             step=job.step,
             done=job.done,
             total=job.total,
-            remaining_seconds=watched.remaining_seconds,
+            remaining_seconds=job_status.remaining_seconds,
             attempts=job.attempts,
             created_at=job.created_at,
             started_at=job.started_at,
@@ -87,12 +87,12 @@ SILENT_SECONDS = 15.0
 """After so long without news a comment is sent: proxies close what says nothing."""
 
 
-async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
+async def events_of(request: Request, first: JobStatus) -> AsyncIterator[bytes]:
     """Events until the job has ended, the client is gone, its key revoked, or the service stops."""
     resources: Resources = request.app.state.resources
     shutdown = request.app.state.shutdown
 
-    def look() -> Watched | None:
+    def look() -> JobStatus | None:
         try:
             principal = authenticate(resources, key_of(request), "-")
             if principal != request.state.context.principal:
@@ -101,7 +101,7 @@ async def events_of(request: Request, first: Watched) -> AsyncIterator[bytes]:
         except DomainError:
             return None
 
-    seen: Watched | None = first
+    seen: JobStatus | None = first
     said, said_at = b"", 0.0
     while seen is not None:
         view = JobView.of(seen).model_dump_json().encode()

@@ -54,11 +54,11 @@ STATUS: dict[type[DomainError], int] = {
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 TRANSPORT = {
-    400: ("bad-request", "The request is malformed", "Check that the body is what it claims."),
+    400: ("bad-request", "Bad request", "Check that the body is what it claims."),
     404: ("not-found", errors.NotFound.title, errors.NotFound.remedy),
     405: (
         "method-not-allowed",
-        "The address does not take this method",
+        "Method not allowed",
         "The `Allow` header lists the methods.",
     ),
     415: (
@@ -68,26 +68,37 @@ TRANSPORT = {
     ),
     416: (
         "range-not-satisfiable",
-        "The range asked for is not part of the answer",
+        "Range not satisfiable",
         "Ask for bytes that the answer has; `bytes` says how many there are.",
     ),
     422: (
         "invalid-request",
-        "A parameter or the body does not have the form it must have",
+        "Invalid request",
         "Each entry of `errors` says where and what; /docs shows the form.",
     ),
     431: (
         "head-too-large",
-        "The request line or the headers are too long",
+        "Headers too large",
         "Send what is long in the body.",
     ),
     500: (
         "internal-error",
-        "The service failed",
+        "Internal error",
         "Report the request id to whoever runs the service; nothing of the data is in the log.",
     ),
 }
 """Problems that are HTTP's or the service's own: slug, title, remedy."""
+
+MEANINGS = {
+    400: "The request is malformed.",
+    404: errors.NotFound.__doc__ or "",
+    405: "The address exists, but not for this method.",
+    415: errors.UnsupportedMediaType.__doc__ or "",
+    416: "The requested range lies outside the answer.",
+    422: "A parameter or the body does not have the required form.",
+    431: "The request line or the headers are longer than 64 KiB.",
+    500: "The service failed; a write was either carried out whole or not at all.",
+}
 
 DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 422, 429, 431, 500, 503, 507)
 """The statuses that every operation documents beside its success."""
@@ -130,7 +141,7 @@ def status_of(error: type[DomainError]) -> int:
 def problem_types() -> dict[str, tuple[int, str, str, str]]:
     """Every slug: status, title, what it means, what to do."""
     known = {
-        slug: (status, title, title + ".", remedy)
+        slug: (status, title, MEANINGS[status], remedy)
         for status, (slug, title, remedy) in TRANSPORT.items()
     }
     pending: list[type[DomainError]] = [DomainError]

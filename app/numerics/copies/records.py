@@ -7,55 +7,80 @@ none. With fresh donors at every event the shown record is a Markov process: a c
 more privacy superfluous, whoever looks. No record event has occurred with probability q = e⁻ˢ = 1/(1+a), and
 no event at all in a cell with q^(5/4).
 
-Times of a Poisson stream are sums of -ln U: event k of the record stream has occurred iff U_1·…·U_k ≥ q, of
-a column's iff (U_1·…·U_k)⁴ ≥ q. Of two events the one with the smaller product, a column's to its fourth
-power, is later. Only products and comparisons of doubles: the same on every processor.
+The streams of a row with c columns are drawn as one Poisson stream of rate λ = (4+c)/4, each of whose events is
+independently marked: 4 of 4+c marks are the record's, one is each column's [superposition of Poisson processes]. The
+axis is cut into epochs, 2^(i-1) < 1+a ≤ 2^i being epoch i. In an epoch events are drawn from its end backwards, which is a
+Poisson stream again [reversal]: the times of the events are 1+a = 2^i·(U_1·…·U_k)^(1/λ). Whoever goes back from s meets the
+latest event of each cell first, and is done at the first record event, however large a is. With m = (1+a)/2^i of
+the copy's epoch, event k is
 
-Recipe `aes256ctr-records-v2`, on the keystream of `keystream`:
+    later than s      while  U_1·…·U_k > m^λ      (only in the copy's own epoch)
+    in the epoch      while  U_1·…·U_k ≥ 2^-λ.
 
-    key       = HKDF-SHA256(input key = data set secret, no salt, info = "aes256ctr-records-v2" ‖ 0 ‖ binding)
-    words     of row r and stream j, j = 0 of the record and 1 to c of the columns:
-              event 1          offset r of column 2¹⁶·j
-              events 2k, 2k+1  offsets 2r, 2r + 1 of column 2¹⁶·j + k
-    U_k       = ((word >> 24) + ½)·2⁻⁴⁰
-    donor     = ((word mod 2²⁴)·m) >> 24, a place in the pool of m ≤ 65,536 records
+Only square roots, products and comparisons of doubles: the same on every processor.
 
-A cell that must not be shown though no event occurred has the donor of offset 2r of column 2¹⁶·j + 2¹⁶ - 1.
+Recipe `aes256ctr-records-v3`, on the keystream of `keystream`:
+
+    key      = HKDF-SHA256(input key = data set secret, no salt, info = "aes256ctr-records-v3" ‖ 0 ‖ binding)
+    word k   of row r in epoch i, from k = 0: offset 2r + (k mod 2) of column 2¹⁶·i + ⌊k/2⌋
+    U        = ((word >> 32) + ½)·2⁻³²
+    x        = (word mod 2³²)·(4+c); its mark is x >> 32, below 4 the record's, 4 + j that of column j
+    donor    = ((x mod 2³²)·n) >> 32, a place in the pool of n ≤ 65,536 records
+
+A cell that must not be shown though no event occurred has the donor ((word mod 2³²)·n) >> 32 of offset 2r of column
+2³² - 1 - j. Shares of time are exact to 2⁻³², those of marks to c·2⁻³².
+
+Under formal protection each column is a record of its own, c = 0, whose donors are the column's k declared values (recipe
+`aes256ctr-cells-v1`): a cell is its own with probability q, else drawn evenly, whatever its row and the data set are. The key of column
+j is HKDF-SHA256(the records' key, no salt, info = "aes256ctr-cells-v1" ‖ 0 ‖ j in four bytes, the highest first).
 
 | here | meaning |
 |---|---|
 | code | a value's place in the column's list of values that may be shown, a missing one among them |
 | `UNLISTED` | a value that may not be shown. It is always replaced |
+| place | a donor's place in the pool, `NO_EVENT` where there is none |
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.model import BLOCK_ROWS
-from app.numerics.arrays import Codes, FloatArray, Words
+from app.numerics.arrays import Codes, IntArray, Places, Words
+from app.numerics.copies.noise.definition import EPOCH, NO_EVENT
 from app.numerics.copies.noise.keystream import KEY_BYTES, Keystream
-from app.numerics.copies.noise.steps import Steps, steps
+from app.numerics.copies.noise.steps import steps
 
-RECIPE = "aes256ctr-records-v2"
+RECIPE = "aes256ctr-records-v3"
+CELL_RECIPE = "aes256ctr-cells-v1"
 UNLISTED = -1
 MOST_DONORS = 65_536
 COLUMN_EVENT_RATE = 0.25
 
-TILE_ROWS = 16_384  # that go through all streams together: what they touch stays next to the core
-_STREAM = 2**16  # columns of the keystream
+MOST_COLUMNS = 4_000
+"""With more, 2^-λ would leave the range of doubles."""
+
+TILE_CELLS = 2**18
+"""That go through all steps together: what they touch stays next to the core."""
+
+_LAST_COLUMN = 2**32 - 1
 
 
 def record_key(secret: bytes, *binding: bytes) -> bytes:
     """The key of the records of one part, 32 bytes; it binds to the part, and to the pool of donors."""
     if not all(len(each) == KEY_BYTES for each in (secret, *binding)):
         raise ValueError("a secret and what a key binds to have 32 bytes each")
-    info = RECIPE.encode() + b"\0" + b"".join(binding)
-    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(secret)
+    return _derived(secret, RECIPE, b"".join(binding))
+
+
+def _derived(key: bytes, recipe: str, binding: bytes) -> bytes:
+    info = recipe.encode() + b"\0" + binding
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(key)
 
 
 def kept_share(applied_variance: float) -> float:
@@ -71,75 +96,107 @@ def cell_kept_share(applied_variance: float) -> float:
 
 
 def show_records(
-    codes: Codes, pool: Codes, applied_variance: float, *, key: bytes, start: int
+    codes: Codes,
+    pool: Codes,
+    applied_variance: float,
+    *,
+    key: bytes,
+    start: int,
+    columns: Sequence[int] | None = None,
+    joint: bool = True,
 ) -> None:
     """Make of the records of a part's rows from `start` on, (c, n) in place, what a copy shows.
 
-    `codes` and `pool` (m, c) number values alike.
+    `codes` and `pool` (m, c) number values alike; `columns` are those of the pool that the codes are of, where they are not all. Without `joint` there are no
+    column events.
     """
-    if not 0 < len(pool) <= MOST_DONORS:
+    c = pool.shape[1]
+    chosen = np.arange(c) if columns is None else np.array(columns, dtype=np.intp)
+    donors = np.ascontiguousarray(pool)
+    rows = codes.shape[1]
+    tile = max(1, TILE_CELLS // (c + 2))
+    done = 0
+    while done < rows:
+        block, first = divmod(start + done, BLOCK_ROWS)
+        n = min(tile, rows - done, BLOCK_ROWS - first)
+        own = codes[:, done : done + n]
+        streams = c if joint else 0
+        places = latest_donors(key, block, first, n, streams, len(pool), applied_variance)
+        steps().show_cells(places, chosen, donors, own)
+        for j, shown in zip(chosen.tolist(), own, strict=True):
+            _hide(shown, donors[:, j], Keystream(key), block, first, _LAST_COLUMN - j)
+        done += n
+
+
+def show_cells(
+    codes: Codes,
+    sizes: Sequence[int],
+    applied_variance: float,
+    *,
+    key: bytes,
+    start: int,
+    columns: Sequence[int] | None = None,
+) -> None:
+    """The same of cells each of which is replaced by itself, evenly by one of the `sizes` values of its column.
+
+    `columns` are the columns' numbers, where they are not all.
+    """
+    for own, k, j in zip(codes, sizes, columns or range(len(codes)), strict=True):
+        values = np.arange(k, dtype=np.int32)[:, None]
+        of_column = _derived(key, CELL_RECIPE, j.to_bytes(4, "big"))
+        show_records(own[None], values, applied_variance, key=of_column, start=start, joint=False)
+
+
+def latest_donors(
+    key: bytes, block: int, first: int, n: int, c: int, donors: int, applied_variance: float
+) -> Codes:
+    """Donors' places of the latest events of n rows of a block, (n, 2 + c): of the record, of each column, and one unused.
+
+    Events of a column before the latest record event are not looked for.
+    """
+    if not 0 < donors <= MOST_DONORS:
         raise ValueError(f"a pool has 1 to {MOST_DONORS} donors")
-    share = kept_share(applied_variance)
-    columns = np.ascontiguousarray(pool.T)
-    draws = _Draws(Keystream(key), steps(), share, len(pool), min(codes.shape[1], TILE_ROWS))
-    first, end = start, start + codes.shape[1]
-    while first < end:
-        last = min(end, first - first % TILE_ROWS + TILE_ROWS)
-        draws.show(codes[:, first - start : last - start], columns, *divmod(first, BLOCK_ROWS))
-        first = last
+    if c > MOST_COLUMNS:
+        raise ValueError(f"a record has at most {MOST_COLUMNS} columns")
+    m, epoch = math.frexp(1.0 + applied_variance)
+    if m == 0.5:
+        m, epoch = 1.0, epoch - 1
+    stream, using = Keystream(key), steps()
+    places = np.full((n, 2 + c), NO_EVENT, dtype=np.int32)
+    products, columns = np.ones(n), np.full(n, epoch * EPOCH, dtype=np.int64)
+    rows = np.arange(n if epoch > 0 else 0, dtype=np.intp)
+    bounds = (_power(m, 4 + c), _power(0.5, 4 + c))
+    while len(rows):
+        words = _pairs(stream, block, columns, first, rows)
+        rows = rows[
+            : using.earlier_events(words, epoch, *bounds, donors, rows, products, columns, places)
+        ]
+    return places
 
 
-class _Draws:
-    """What is drawn for the rows of a copy, tile by tile; its memory serves for all of them."""
-
-    def __init__(
-        self, stream: Keystream, using: Steps, share: float, donors: int, rows: int
-    ) -> None:
-        self._stream, self._using = stream, using
-        self._share, self._donors = share, donors
-        self._words = np.empty(rows, dtype=np.uint64)
-        self._rows = np.empty(rows, dtype=np.intp)
-        self._latest = [(np.empty(rows), np.empty(rows, dtype=np.int32)) for _ in range(2)]
-
-    def show(self, codes: Codes, columns: Codes, block: int, offset: int) -> None:
-        """Make of codes (c, n) from an offset of a block on, in place, what a copy shows.
-
-        `columns` are the pool's, (c, m).
-        """
-        record = self._draw(0, block, offset, codes.shape[1])
-        for j, (own, values) in enumerate(zip(codes, columns, strict=True), start=1):
-            self._using.show_cells(*record, *self._draw(j, block, offset, len(own)), values, own)
-            hidden = np.flatnonzero(own < 0)
-            if len(hidden):
-                words = self._stream.pairs(block, j * _STREAM + _STREAM - 1, offset + hidden)[:, 0]
-                places = ((words & np.uint64(2**24 - 1)) * np.uint64(self._donors)) >> np.uint64(24)
-                own[hidden] = values[places.astype(np.intp)]
-
-    def _draw(self, stream: int, block: int, offset: int, n: int) -> tuple[FloatArray, Codes]:
-        """The product of each row's latest event of a stream, 1 where none occurred, and its donor.
-
-        Few rows have many events: words are drawn for those alone whose last event has occurred.
-        """
-        products, places = self._latest[stream > 0]
-        products, places = products[:n], places[:n]
-        products[:], places[:] = 1.0, 0
-        self._rows[:n] = np.arange(n)
-        self._stream.fill(self._words[:n], block, stream * _STREAM, first=offset)
-        words, left, pair = self._words[:n, None], n, 0
-        while True:
-            left = self._using.next_events(
-                words, self._share, stream > 0, self._donors, self._rows[:left], products, places
-            )
-            if not left:
-                return products, places
-            pair += 1
-            words = self._stream.pairs(block, stream * _STREAM + pair, offset + self._rows[:left])
+def _power(x: float, quarters: int) -> float:
+    """x^(quarters/4) by square roots and products."""
+    return math.prod([math.sqrt(math.sqrt(x))] * quarters)
 
 
-def uniforms(key: bytes, start: int, count: int) -> FloatArray:
-    """U_1 of the record stream of the part's rows [start, start + count): kept by all copies with U_1 < q."""
-    words = part_words(key, 0, start, count)
-    return np.asarray(((words >> np.uint64(24)) + 0.5) * 2.0**-40, dtype=np.float64)
+def _pairs(stream: Keystream, block: int, columns: IntArray, first: int, rows: Places) -> Words:
+    """The pairs of words of some rows, each in its column, (m, 2); those of all rows are in one column, the first time."""
+    if len(rows) < len(columns):
+        return stream.pairs(block, columns[rows], first + rows)
+    words = np.empty((len(rows), 2), dtype=np.uint64)
+    stream.fill(words.reshape(-1), block, int(columns[0]), first=2 * first)
+    return words
+
+
+def _hide(
+    codes: Codes, values: Codes, stream: Keystream, block: int, first: int, column: int
+) -> None:
+    """Replace in place what must not be shown and no event has replaced."""
+    hidden = np.flatnonzero(codes < 0)
+    if len(hidden):
+        words = stream.pairs(block, column, first + hidden)[:, 0]
+        drawn = (words & np.uint64(2**32 - 1)) * np.uint64(len(values))
+        codes[hidden] = values[(drawn >> np.uint64(32)).astype(np.intp)]
 
 
 def part_words(key: bytes, column: int, start: int, count: int) -> Words:

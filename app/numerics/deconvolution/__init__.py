@@ -1,4 +1,4 @@
-"""The distribution behind values with known noise: Z = X + Y, f_Y known, f_X wanted [wu2003, section 3].
+"""Deconvolution: the distribution of X behind Z = X + Y, with f_Y known [wu2003, section 3].
 
 | module | idea |
 | --- | --- |

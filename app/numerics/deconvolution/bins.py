@@ -1,4 +1,4 @@
-"""The bins R_i of the estimate, and the histogram of z on a grid that continues them.
+"""Bins R_i of the estimate, and the histogram of z on the grid that extends them.
 
 [wu2003, sections 3 and 3.4]
 

@@ -1,4 +1,4 @@
-"""Expectation maximisation on records, and on bins, where it is Richardson-Lucy; and how far chance moves it there.
+"""Expectation maximisation on records and on bins (Richardson-Lucy), with its sampling error.
 
 [wu2003, sections 3 and 3.4.] Both are the loop of `iteration` over a kernel of `kernel`, which has
 the notation.

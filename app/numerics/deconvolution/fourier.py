@@ -1,4 +1,4 @@
-"""The direct estimate: Fourier coefficients of f_X from those of z, in one step.
+"""Direct estimate: Fourier coefficients of f_X from those of z, in one step.
 
 [wu2003, section 3.1.] With u = (x - low)/T, T at least the length of the support,
 

@@ -1,4 +1,4 @@
-"""The loop of EM over any kernel, plain or with a smoothing step, and when it has done enough.
+"""EM iteration over any kernel, plain or smoothed, with its stopping rule.
 
 [wu2003, section 3, steps 1 to 4]; `kernel` has the notation. It ends by no more gain, a fit as good as chance
 allows, or no more patience. Step 4 leaves the criterion open. Deconvolution is ill-posed: past a point, more

@@ -1,4 +1,4 @@
-"""The map from the distribution of X to that of Z, in the three forms whose cost differs.
+"""Convolution kernel from the distribution of X to that of Z: dense, in chunks, or by FFT.
 
 One pass of EM [wu2003, section 3, step 2] needs, for weights w_j at points z_j, the predicted
 density and the share of each bin in explaining the points:

@@ -1,4 +1,4 @@
-"""The known distributions of the noise Y: interval masses, spectrum, moments and draws.
+"""Known distributions of the noise Y: interval masses, spectrum, moments, draws.
 
 [wu2003, section 3] needs two things of f_Y: Pr(Y ∈ (a, b]) for the iterative estimates, and
 E exp(iωY), the entries of A_i, for the direct one.

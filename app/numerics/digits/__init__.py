@@ -1,1 +1,1 @@
-"""Numbers in decimal digits, as the lines of a CSV have them."""
+"""Decimal digits of numbers, as CSV lines hold them."""

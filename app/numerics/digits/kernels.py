@@ -1,4 +1,4 @@
-"""Lines of numbers and texts, compiled: every double in the fewest digits that read back as it.
+"""Compiled CSV lines of numbers and texts: every double in its shortest round-trip decimal.
 
 Importing this module compiles it, or loads what was compiled before. A double c·2^q lies in the interval
 of numbers that are read as it; of the decimals there the shortest is taken, and of those the closest

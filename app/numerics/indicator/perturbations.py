@@ -1,4 +1,4 @@
-"""The five distributions of W, the noise that hides which entry of an indicator vector is the one.
+"""Five noise distributions W for indicator vectors.
 
 [wu2003, sections 4.1 and 4.2.] W lives on multiples of γ = 1/s; everything here counts in steps of γ, so
 that a perturbed vector is a vector of integers and its totals are exact.

@@ -1,4 +1,4 @@
-"""The one-step scheme: noisy indicator vectors, their running totals, and the estimate from these.
+"""One-step scheme: noisy indicator vectors, running totals, estimate from the totals.
 
 [wu2003, section 4.] z_i = χ(x_i) + y_i, entries of y_i independent draws of W; the estimate of the share of
 bin j is a column mean less the mean of W. Nothing but the totals is kept, so a stream will do.

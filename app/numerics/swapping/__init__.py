@@ -1,4 +1,4 @@
-"""Swapping a categorical confidential attribute so that identification breaks and the distribution stays [li2004].
+"""Swapping of a categorical confidential attribute: prevents identification, keeps the distribution [li2004].
 
 | module | idea |
 |---|---|

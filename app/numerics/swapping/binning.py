@@ -1,4 +1,4 @@
-"""Numeric values to integer codes: equal frequency, equal width or given edges [li2004, experiments].
+"""Binning of numbers to integer codes: equal frequency, equal width or given edges [li2004, experiments].
 
 Edges e_1 < … < e_b are the inner borders of b + 1 bins; bin 0 lies below e_1, and a value equal to
 an edge belongs to the bin above it.

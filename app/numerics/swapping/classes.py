@@ -1,4 +1,4 @@
-"""Records that the optimum cannot tell apart, taken together.
+"""Equivalence classes of records that the optimum treats alike.
 
 Members of a group of V share their pattern, and a key-like attribute gives whole categories one
 posterior. Records that agree in group, true category and posterior are one class with a size, which

@@ -1,4 +1,4 @@
-"""The dual of the swapping problem: what one price per category tells about the optimum, and the best prices.
+"""Lagrangian dual of the swapping problem: bounds on the optimum, and the best prices of categories.
 
 Given prices λ, sending a record from its category t to k costs a = d(t, k) + λ_k - λ_t, and every
 group changes the records for which min_k a is smallest, as many as its quota says. The sum

@@ -1,4 +1,4 @@
-"""What a swap did to the data: divergence of joint distributions, and what a decision tree still learns [li2004, eq. 2, table 4].
+"""Fidelity of a swap: divergence of joint distributions, and decision-tree accuracy [li2004, eq. 2, table 4].
 
 | symbol | name | meaning |
 |---|---|---|

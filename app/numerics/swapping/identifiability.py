@@ -1,4 +1,4 @@
-"""Which records the non-confidential attributes give away [li2004, definitions 1 and 2].
+"""Identifiability: records that their non-confidential attributes single out [li2004, definitions 1 and 2].
 
 | symbol | name | meaning |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""The optimum of Σ d under (C1), (C2) and the kept marginal, with its certificate [li2004, problem 12].
+"""Optimal swap: minimum Σ d under (C1), (C2) and the kept marginal, with a certificate [li2004, problem 12].
 
 Prices first (`dual`), then the few records that the prices leave open, their core, solved as a small integer
 program, then the window that the difference of the two asks for, until no choice outside the core can be better.

@@ -1,4 +1,4 @@
-"""What a swap must change and what it costs [li2004, constraints (C1), (C2), eqs. 1a, 10 and 11].
+"""Swapping problem: constraints and cost [li2004, constraints (C1), (C2), eqs. 1a, 10 and 11].
 
 | symbol | name | meaning |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""The methods of the published experiments [li2004]: the greedy one in its two phases, and the random one.
+"""Published swapping methods [li2004]: greedy in two phases, and random.
 
 Phase I changes the demanded number and keeps the marginal [eqs. 1a-1d]; phase II makes sorted sweeps of
 admissible swaps [eq. 14, table 2, appendix A].

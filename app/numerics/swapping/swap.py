@@ -1,4 +1,4 @@
-"""Swapping one or several confidential attributes, from codes to codes [li2004].
+"""Swap of one or several confidential attributes, codes to codes [li2004].
 
 | symbol | name | meaning |
 |---|---|---|

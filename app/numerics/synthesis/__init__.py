@@ -1,4 +1,4 @@
-"""Synthetic tables with the statistics of an original: five methods, and how mixed tables are carried.
+"""Synthetic tables with the statistics of an original: five methods, and mixed columns.
 
 [hsu2008] gives PRIMP and the hybrid and measures them against three older methods. All five (`methods`)
 take the numeric table as an array and return a `Synthesis`; `mixed` carries categories and missing

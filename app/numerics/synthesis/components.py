@@ -1,4 +1,4 @@
-"""The decoupling that PRIMP and the hybrid share: a table as permutable sources and a mixing matrix.
+"""Decoupling of a table into permutable sources and a mixing matrix, for PRIMP and the hybrid.
 
 [hsu2008, table 2, steps 2 and 3].
 

@@ -1,4 +1,4 @@
-"""How many original records PRIMP's permutations put together again: risk, mean, variance, mass function.
+"""Leakage of PRIMP: how many original records its permutations reassemble (risk, mean, variance, pmf).
 
 [hsu2008, definition 1, theorems 1 and 2]. A record leaks when all m independent permutations of its
 components move it to the same place; then it stands in the output as it was.

@@ -1,4 +1,4 @@
-"""The five methods of [hsu2008] by the names that callers use, each from a table to a synthetic one.
+"""The five synthesis methods of [hsu2008] by name: table in, synthetic table out.
 
 Three of them have the original's covariance exactly: seeds G of covariance I, whatever they are, are coloured by
 the factor of the original's, cov(L·G) = L·I·Lᵀ = cov(X) [theorem 4].

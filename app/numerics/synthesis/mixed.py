@@ -1,4 +1,4 @@
-"""Mixed tables through any of the five methods: categories, missing values, types, bounds, rounding.
+"""Mixed tables through any synthesis method: categories, missing values, types, bounds, rounding.
 
 The methods of [hsu2008] are for numbers. Here a categorical column becomes a latent number whose
 intervals are its categories (`latent`), goes through the method with the numeric columns, and is cut

@@ -1,4 +1,4 @@
-"""Mean, spread and correlation of a table, of whatever rank, and the way there and back.
+"""Mean, scale and correlation of a table of any rank: standardisation and its inverse.
 
 [hsu2008, tables 2 to 4]: every method normalises first and restores last. Constant columns have no
 direction and collinear ones share theirs, so the correlation matrix is factored at its rank.

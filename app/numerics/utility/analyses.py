@@ -1,4 +1,4 @@
-"""Usual analyses on a copy beside the same on its original: means, spread, correlations, tables.
+"""Usual analyses on a copy and on its original: means, spread, correlations, contingency tables.
 
 | here | meaning |
 |---|---|

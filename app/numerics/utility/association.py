@@ -1,4 +1,4 @@
-"""How two columns go together: correlations of numbers, η and Cramér's V of categories, and the bias between two of a kind.
+"""Association of two columns: correlation, η, Cramér's V, and the bias between two tables.
 
 Pearson, Spearman and Kendall correlation matrices and their relative bias are those of [hsu2008, eqs. 6 to 8 and the
 definition after them].

@@ -1,4 +1,4 @@
-"""Models trained on a copy, and on the same rows of the original, tested on original rows of neither.
+"""Models trained on a copy and on the original, tested on held-out original rows.
 
 | here | meaning |
 |---|---|

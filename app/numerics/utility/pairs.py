@@ -1,4 +1,4 @@
-"""How columns go together, pair by pair, whatever they hold, and what a copy does to that and how it is undone.
+"""Pairwise association of all columns: change by a copy, and its correction for the noise.
 
 A pair asks for a correlation, η or Cramér's V. Numbers get noise in the shape of the data: Cov(Y) = (1+a)·K, so
 that correlations among them stay as they are. A cell of a record is the row's own with q^(5/4), and otherwise a

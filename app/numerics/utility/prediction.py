@@ -1,4 +1,4 @@
-"""Models as judges of a release: trained on it and tested on the original, or asked to tell the two apart."""
+"""Models as judges of a release: train on it and test on the original, or tell the two apart (two-sample)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distances between an original and a released column, and one number for how near a release is to its original.
+"""Distances between original and released columns, and one overall quality score.
 
 The measures are those of the SDMetrics quality report, so that figures can be compared: a column scores
 1 − KS or 1 − total variation; a pair 1 − |Δρ|/2 for numbers, and 1 − total variation of its joint

@@ -1,4 +1,4 @@
-"""How many original records stand in a released table, exactly and within a distance, against a control.
+"""Reappearance: original records in a released table, exact and within a distance, against a control.
 
 The theory of `app.numerics.synthesis.leakage` counts permutations that meet; this counts what came out, for any
 method, after rounding and clipping. A record close to a released one need not have leaked: where the

@@ -17,7 +17,7 @@ from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.context import require
 from app.service.health import Condition, Probe, Probes
-from app.service.jobs.watching import cancel_job, list_jobs
+from app.service.jobs.status import cancel_job, list_jobs
 from app.service.resources import Resources
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)

@@ -19,7 +19,7 @@ from app.portal.route import PortalRoute
 from app.service.attacks.audit import AuditParams, ask_for_audit, newest_audits, read_audit
 from app.service.attacks.findings import Audit
 from app.service.copies.levels import list_levels
-from app.service.jobs.watching import show_job
+from app.service.jobs.status import show_job
 
 router = APIRouter(prefix=f"{ONE}/audits", route_class=PortalRoute, include_in_schema=False)
 

@@ -24,8 +24,8 @@ from app.portal.workbench.tools import Tool, tool_named
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue, payload_of
 from app.service.jobs.job_types import JobType, Outcome
-from app.service.jobs.tidying import WORKBENCH, answer_file, files_of, request_file
-from app.service.jobs.watching import Watched
+from app.service.jobs.retention import WORKBENCH, answer_file, files_of, request_file
+from app.service.jobs.status import JobStatus
 from app.service.progress import SCALE, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
@@ -169,16 +169,16 @@ def _written(
     return start, end
 
 
-def shown_of(resources: Resources, watched: Watched) -> dict[str, Any]:
+def shown_of(resources: Resources, job_status: JobStatus) -> dict[str, Any]:
     """What the page shows of a job that is done."""
-    shown: dict[str, Any] = orjson.loads(part_of(resources, watched, "shown"))
+    shown: dict[str, Any] = orjson.loads(part_of(resources, job_status, "shown"))
     return shown
 
 
-def part_of(resources: Resources, watched: Watched, part: str) -> bytes:
+def part_of(resources: Resources, job_status: JobStatus, part: str) -> bytes:
     """A part of what came of a job; NotFound where there is nothing any more."""
-    kept = watched.outcome.get("value") or {}
-    if watched.job.state is not JobState.DONE or "parts" not in kept:
+    kept = job_status.outcome.get("value") or {}
+    if job_status.job.state is not JobState.DONE or "parts" not in kept:
         raise NotFound("This has no result to read.")
     start, end = kept["parts"][part]
     try:

@@ -24,8 +24,8 @@ from app.portal.workbench import swapping, synthesis
 from app.portal.workbench.tools import TOOLS, Tool, tool_named
 from app.service.context import RequestContext
 from app.service.jobs.enqueue import payload_of
-from app.service.jobs.tidying import WORKBENCH
-from app.service.jobs.watching import Watched, cancel_job, list_jobs, show_job
+from app.service.jobs.retention import WORKBENCH
+from app.service.jobs.status import JobStatus, cancel_job, list_jobs, show_job
 from app.service.resources import Resources
 from app.tables.media import MediaType
 from app.tables.stream import AUTOMATIC
@@ -68,11 +68,11 @@ def show_work(
     job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """How far a work is, or what came of it."""
-    watched = _mine(resources, context, job_id)
-    job, problem, tool = watched.job, None, _tool_of(resources, watched)
+    job_status = _mine(resources, context, job_id)
+    job, problem, tool = job_status.job, None, _tool_of(resources, job_status)
     done = job.state is JobState.DONE
     if job.state is JobState.FAILED:
-        problem = kept_problem(watched.outcome, job.request_id)
+        problem = kept_problem(job_status.outcome, job.request_id)
     return page(
         request,
         "workbench/job.html",
@@ -80,9 +80,9 @@ def show_work(
         job=job,
         tool=tool.name,
         download_says=tool.gives,
-        shown=tool_job.shown_of(resources, watched) if done else None,
+        shown=tool_job.shown_of(resources, job_status) if done else None,
         problem=problem,
-        remedy=problem_types()[watched.outcome["slug"]][3] if problem else None,
+        remedy=problem_types()[job_status.outcome["slug"]][3] if problem else None,
         expires=(job.finished_at or job.created_at) + timedelta(days=resources.jobs.keep_days),
     )
 
@@ -90,15 +90,15 @@ def show_work(
 @router.get("/work/{job_id}/state")
 def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """How far a work is, for the script that watches it."""
-    watched = _mine(resources, context, job_id)
-    job = watched.job
+    job_status = _mine(resources, context, job_id)
+    job = job_status.job
     said = {
         "ended": job.state.ended,
         "step": job.step,
         "done": job.done,
         "total": job.total,
         "cancelling": job.cancel_asked,
-        "remaining_seconds": watched.remaining_seconds,
+        "remaining_seconds": job_status.remaining_seconds,
     }
     return _json(said)
 
@@ -119,15 +119,15 @@ def download(
     name: Annotated[str, Query(alias="format")] = "csv",
 ) -> Response:
     """What came of a work: its table in any format, or its report."""
-    watched = _mine(resources, context, job_id)
-    tool = _tool_of(resources, watched)
+    job_status = _mine(resources, context, job_id)
+    tool = _tool_of(resources, job_status)
     if name == "report":
-        report = tool_job.part_of(resources, watched, "report")
+        report = tool_job.part_of(resources, job_status, "report")
         return _file(iter([report]), "application/json", f"{tool.name}.json", len(report))
     kind = FORMATS.get(name)
     if kind is None:
         raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
-    stored = tool_job.part_of(resources, watched, "table")
+    stored = tool_job.part_of(resources, job_status, "table")
     with pa.ipc.open_stream(stored) as stream:
         schema, batches = stream.schema, iter(list(stream))
     written = write_batches(lambda then: map(then, batches), schema, kind)
@@ -161,7 +161,7 @@ def show_tool(tool: str, request: Request, resources: ResourcesDep) -> Response:
 
 @router.post("/{tool}", openapi_extra=PARTS)
 def begin(tool: str, form: FormDep, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Begin a work; where it can be watched."""
+    """Begin a work; where it can be job_status."""
     chosen = tool_named(tool)
     options = form.value("options", dict[str, Any], {})
     chosen.options(options or {})
@@ -175,20 +175,20 @@ def begin(tool: str, form: FormDep, resources: ResourcesDep, context: ContextDep
     return _json({"work": f"/portal/workbench/work/{job_id}"})
 
 
-def _mine(resources: Resources, context: RequestContext, job_id: str) -> Watched:
+def _mine(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
     """A work of the principal's own: what others brought is nobody else's, administrators included."""
-    watched = show_job(resources, context, job_id)
-    if not _is_mine(watched, context):
+    job_status = show_job(resources, context, job_id)
+    if not _is_mine(job_status, context):
         raise NotFound("There is no such work of yours.")
-    return watched
+    return job_status
 
 
-def _is_mine(watched: Watched, context: RequestContext) -> bool:
-    return watched.job.kind == WORKBENCH and watched.job.principal == context.principal.id
+def _is_mine(job_status: JobStatus, context: RequestContext) -> bool:
+    return job_status.job.kind == WORKBENCH and job_status.job.principal == context.principal.id
 
 
-def _tool_of(resources: Resources, watched: Watched) -> Tool:
-    return tool_named(payload_of(resources, watched.job)["tool"])
+def _tool_of(resources: Resources, job_status: JobStatus) -> Tool:
+    return tool_named(payload_of(resources, job_status.job)["tool"])
 
 
 def _json(said: dict[str, Any]) -> Response:

@@ -70,7 +70,7 @@ def run_audit(
     wish: AuditParams,
     progress: Progress = NO_PROGRESS,
 ) -> Audit:
-    """Attack the copies wished for, for the data set's owner, and keep what was found.
+    """Attack the copies named by `wish`, for the data set's owner, and keep what was found.
 
     Nothing of the copies leaves.
     """

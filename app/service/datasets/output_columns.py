@@ -19,7 +19,7 @@ DAY_SECONDS = 86_400
 
 def output_type(column: Column) -> pa.DataType:
     """The Arrow type that a released column has."""
-    if column.kind is Kind.CATEGORICAL or column.storage is Storage.TEXT:
+    if column.kind is Kind.CATEGORICAL or column.storage is Storage.TEXT or column.categories:
         return pa.large_string()
     if column.kind is Kind.DATETIME:
         return pa.large_string()
@@ -69,6 +69,8 @@ def numbers_shown(column: Column, values: FloatArray, exponent: int | None) -> p
 
 def passed_through(column: Column, original: pa.Array) -> pa.Array:
     """A column that the owner releases as it is; whole numbers are written as such."""
+    if column.categories:  # a constant that the owner declared public
+        return pa.array([column.categories[0]] * len(original), pa.large_string())
     if output_type(column) == pa.int64():
         return _integers(numbers(original))
     return original

@@ -1,1 +1,1 @@
-"""A made-up data set with recipients and copies, on which anybody can watch what the service is for."""
+"""Demonstration: a generated data set with recipients and copies, set up as an owner would."""

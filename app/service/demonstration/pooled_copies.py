@@ -1,4 +1,4 @@
-"""Recipients of the demonstration pool their copies: what is left to guess, and what would be left otherwise.
+"""Pooled copies of the demonstration: attackers' error with corner-wave and with independent noise.
 
 The copies are those that were issued. Beside them the same rows get noise that is independent from copy to
 copy, drawn here at the same variances and thrown away: such copies are never issued.

@@ -1,4 +1,4 @@
-"""The demonstration is made as an owner would make it: registered, levels, recipients, grants, copies.
+"""Setup of the demonstration: data set, levels, recipients, grants, copies.
 
 The key of a recipient is shown to nobody, so that nobody can ask in its name later.
 

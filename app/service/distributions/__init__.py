@@ -1,1 +1,1 @@
-"""The distribution behind perturbed values, and surveys that never see one."""
+"""Distributions behind perturbed values, and surveys with randomised responses."""

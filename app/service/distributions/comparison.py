@@ -1,4 +1,4 @@
-"""Two tables side by side: each column's distribution in both, and how columns go together in both.
+"""Comparison of two tables: distribution of each column, association of each pair.
 
 Numbers are counted on the bins of the first table, with what lies beyond them in the outermost ones, so that the
 shares of both add up. From more rows than `SAMPLED` only a part spread evenly over them is looked at.

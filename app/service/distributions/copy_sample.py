@@ -1,4 +1,4 @@
-"""What is looked at of a copy: its first rows, runs spread evenly over it, or a column with the noise that it carries.
+"""Samples of a copy: first rows, evenly spaced runs, or a column with its noise.
 
 An estimate of the distribution behind a column must be a function of what a recipient has, or it would tell more
 than its copy does. It is one of the released numbers and of the public noise law.

@@ -1,4 +1,4 @@
-"""What a copy tells, column by column and pair by pair: as released, and as the original may have been.
+"""Summary of a copy by column and by pair: as released, and corrected for the noise.
 
 All of it follows from a bounded sample of the copy and the variance that the principal knows (`Release.known_variance`),
 so it tells a recipient nothing that its copy and its level do not. It is made once for a release and kept in this process.

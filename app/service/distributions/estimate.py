@@ -1,4 +1,4 @@
-"""The distribution behind perturbed values, for who holds the values and knows the noise.
+"""Estimate of the distribution behind perturbed values with known noise.
 
 [wu2003, section 3.] Nothing is kept.
 """

@@ -1,4 +1,4 @@
-"""Perturb values or categories: by adding noise, or to the vectors of the one-step scheme.
+"""Perturbation of values (additive noise) or categories (one-step scheme).
 
 [wu2003, sections 2 and 4.] Nothing is kept. The seed makes a request repeatable, so it is as secret as the
 values: who knows it can take the noise off.

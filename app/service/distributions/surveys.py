@@ -1,4 +1,4 @@
-"""Surveys of the one-step scheme: respondents send noisy vectors, only their totals are kept.
+"""Surveys by the one-step scheme: noisy responses come in, only totals are kept.
 
 [wu2003, section 4.] Whoever holds a key and the survey's id may respond; the owner, administrators and
 auditors read the estimate.

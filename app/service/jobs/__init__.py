@@ -1,1 +1,1 @@
-"""Long work: kept in the transaction it follows from, run by workers, watched and cancelled."""
+"""Background jobs: enqueued in the transaction, run by workers, listed, cancelled."""

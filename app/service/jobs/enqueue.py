@@ -1,4 +1,4 @@
-"""A job begins as a row in the transaction of what it follows from: both are there, or neither is."""
+"""Enqueue a job in the transaction that causes it: both commit, or neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of jobs: handler, retries and pool of threads; and what one process counts of its jobs."""
+"""Job types: handler, retry delays, thread pool; and a process's job counters."""
 
 from __future__ import annotations
 

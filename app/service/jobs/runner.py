@@ -1,4 +1,4 @@
-"""The runner of one process: it claims jobs, fairly, and has each run in a thread of its pool.
+"""Job runner of one process: claims jobs fairly and runs each in a thread of its pool.
 
 It looks at the database whenever this process has committed or ended a job, and a few times a second for
 what others have. The row is the truth, so nothing is lost where a look fails.
@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 
 from app.job import Job
 from app.service.jobs.enqueue import enqueue
+from app.service.jobs.execution import claim_next, run_job
+from app.service.jobs.heartbeat import Heartbeat
 from app.service.jobs.job_types import JobType, Pool
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import claim_next, run_job
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
@@ -59,7 +59,7 @@ class Runner:
 
     def __init__(self, resources: Resources, threads: int) -> None:
         self._resources = resources
-        self._pulse = Pulse(resources)
+        self._heartbeat = Heartbeat(resources)
         self._stopped = threading.Event()
         self._dispatcher = threading.Thread(target=self._dispatch, name="jobs", daemon=True)
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class Runner:
 
     def start(self) -> None:
         """Begin to take jobs."""
-        self._pulse.start()
+        self._heartbeat.start()
         self._dispatcher.start()
 
     def stop(self, seconds: float) -> None:
@@ -81,9 +81,9 @@ class Runner:
         self._resources.jobs.committed.set()
         self._dispatcher.join()
         if not self._joined(time.monotonic() + seconds):
-            self._pulse.interrupt()
+            self._heartbeat.interrupt()
             self._joined(time.monotonic() + INTERRUPT_SECONDS)
-        self._pulse.stop()
+        self._heartbeat.stop()
 
     def _joined(self, until: float) -> bool:
         with self._lock:
@@ -154,7 +154,7 @@ class Runner:
 
     def _run(self, job: Job, slots: Slots) -> None:
         try:
-            run_job(self._resources, self._pulse, job)
+            run_job(self._resources, self._heartbeat, job)
         finally:
             with self._lock:
                 slots.taken[job.concurrency_key] -= 1

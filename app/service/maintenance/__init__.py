@@ -1,1 +1,1 @@
-"""What whoever runs the service asks for: is all whole, keep a copy of it, bring it back."""
+"""Maintenance commands of the operator: verify, backup, restore."""

@@ -28,7 +28,7 @@ from sqlalchemy import Connection, Engine, Table, select
 
 from app.errors import CannotStart
 from app.job import JobState
-from app.service.jobs.tidying import answer_file, jobs_with_files, request_file
+from app.service.jobs.retention import answer_file, jobs_with_files, request_file
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
 from app.store.database import audit_log, installation, tables

@@ -1,4 +1,4 @@
-"""A progress bar for whoever waits at a terminal; nothing where nobody looks."""
+"""Progress bar on a terminal; silent elsewhere."""
 
 from __future__ import annotations
 

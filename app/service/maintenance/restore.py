@@ -1,4 +1,4 @@
-"""Bringing a backup back, into an empty database and an empty blob store: nothing is overwritten."""
+"""Restore of a backup into an empty database and an empty blob store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether everything that is kept is whole and agrees: audit log, data sets, history, protections, blobs, files of jobs.
+"""Verification of all that is stored: hash chains, data sets, protections, blobs, job files.
 
 It reads only, and the service may run meanwhile: the log and what it tells of are compared in one
 view of the database, and a blob that is gone counts only if a data set still refers to it.
@@ -18,8 +18,8 @@ from app.model import Dataset, Part
 from app.service.copies.history.chain import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
-from app.service.jobs.running import outcome_of
-from app.service.jobs.tidying import jobs_with_files, request_file
+from app.service.jobs.execution import outcome_of
+from app.service.jobs.retention import jobs_with_files, request_file
 from app.service.resources import Resources
 from app.store.blobs.job_files import read_all
 from app.store.database import audit_log, jobs, tables
@@ -123,7 +123,7 @@ def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verifica
         found.findings.append(VerificationFinding(whose, wrong))
     with reading(resources.engine) as connection:
         known = datasets.all_blobs(connection)
-        known |= {loose.name for loose in orphaned_blobs.all_of_them(connection)}
+        known |= {orphan.name for orphan in orphaned_blobs.all_of_them(connection)}
     found.unknown_blobs = len(resources.blobs.place.names() - known)
     return found
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from app.agreement import Agreement
 from app.service.context import RequestContext
-from app.service.jobs.watching import Watched, list_jobs
+from app.service.jobs.status import JobStatus, list_jobs
 from app.service.resources import Resources
 from app.store.database import jobs as jobs_store
 from app.store.database.engine import reading
@@ -34,8 +34,8 @@ class Inbox:
 
     waiting: list[Agreement]
     changed: list[Agreement]
-    running: list[Watched]
-    ended: list[Watched]
+    running: list[JobStatus]
+    ended: list[JobStatus]
 
 
 def show_inbox(resources: Resources, context: RequestContext, since: datetime | None) -> Inbox:

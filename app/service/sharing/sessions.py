@@ -63,7 +63,7 @@ def make_link(resources: Resources, principal: Principal) -> str:
     """The token of a link that signs the principal in, once and within the hour."""
     token, now = secrets.token_urlsafe(32), datetime.now(UTC)
     with writing(resources.engine) as connection:
-        sessions.sweep(connection, now)
+        sessions.remove_expired(connection, now)
         sessions.add_link(connection, principal.id, token, now + LINK_LASTS)
     return token
 
@@ -145,7 +145,7 @@ def _begin(
         since=sessions.last_visit(uow.connection, principal.id),
     )
     token = secrets.token_urlsafe(32)
-    sessions.sweep(uow.connection, now)
+    sessions.remove_expired(uow.connection, now)
     sessions.add(uow.connection, session, token)
     uow.record("session.begin", principal.id, session=session.id, key=key)
     return NewSession(session, token)

@@ -1,1 +1,1 @@
-"""What a start does before the first request."""
+"""Startup before the first request: installation check, orphaned blobs."""

@@ -1,4 +1,4 @@
-"""What crashes left in the blob store: set aside, told to the log, and removed after days.
+"""Orphaned blobs after a crash: quarantine, log entry, removal after days.
 
 Only what the database proves to be its own and unfinished (store/database/datasets/orphaned_blobs.py) is
 touched. A file that it does not know may be another's, or belong to a newer state of this database
@@ -24,14 +24,14 @@ QUARANTINE = timedelta(days=7)
 BEGINNING = timedelta(hours=1)
 """An announced upload of which nothing is there may be about to begin: it is not forgotten so soon."""
 
-log = logging.getLogger("cornerwave.sweeping")
+log = logging.getLogger("cornerwave.orphaned_blobs")
 
 
-def sweep(resources: Resources, now: datetime) -> dict[str, str]:
-    """Look after every loose blob; what was done, by the blob's name."""
+def quarantine_orphaned_blobs(resources: Resources, now: datetime) -> dict[str, str]:
+    """Look after every orphaned blob; what was done, by the blob's name."""
     with reading(resources.engine) as connection:
-        loose = orphaned_blobs.all_of_them(connection)
-    done = {blob.name: _look_after(resources, blob, now) for blob in loose}
+        orphan = orphaned_blobs.all_of_them(connection)
+    done = {blob.name: _look_after(resources, blob, now) for blob in orphan}
     _remove_locks(resources, now)
     done |= {name: _bring_back(resources, name) for name in _missed(resources)}
     done = {name: action for name, action in done.items() if action}
@@ -48,24 +48,24 @@ def _look_after(resources: Resources, blob: OrphanedBlob, now: datetime) -> str:
         writing(resources.engine) as connection,
     ):
         # Looked at again, under a lock: the upload may have been committed meanwhile.
-        loose = orphaned_blobs.locked(connection, blob.name) if free else None
-        if loose is None or datasets.refers_to(connection, blob.name):
+        orphan = orphaned_blobs.locked(connection, blob.name) if free else None
+        if orphan is None or datasets.refers_to(connection, blob.name):
             return ""
-        over = loose.set_aside_at is not None and loose.set_aside_at + QUARANTINE <= now
-        if loose.reason is Reason.REMOVAL or over:
+        over = orphan.set_aside_at is not None and orphan.set_aside_at + QUARANTINE <= now
+        if orphan.reason is Reason.REMOVAL or over:
             (resources.blobs.remove_aside if over else resources.blobs.delete)(blob.name)
             orphaned_blobs.forget(connection, blob.name)
             action = "blob.remove"
-        elif loose.set_aside_at is not None:
+        elif orphan.set_aside_at is not None:
             return ""
         elif resources.blobs.set_aside(blob.name):
             orphaned_blobs.set_aside(connection, blob.name, now)
             action = "blob.quarantine"
         else:
-            if loose.since + BEGINNING <= now:
+            if orphan.since + BEGINNING <= now:
                 orphaned_blobs.forget(connection, blob.name)
             return ""
-        record_upkeep(connection, action, blob.name, reason=loose.reason.value)
+        record_upkeep(connection, action, blob.name, reason=orphan.reason.value)
         return action
 
 

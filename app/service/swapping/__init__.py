@@ -1,1 +1,1 @@
-"""Who is given away by a table, and a table that gives away less."""
+"""Identifiability of records in a table, and swapping that lowers it."""

@@ -1,4 +1,4 @@
-"""Counting the records that their non-confidential attributes give away [li2004, definition 2]."""
+"""Count of identifiable records by their non-confidential attributes [li2004, definition 2]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a swap did to a table, in numbers that an owner can weigh [li2004, eqs. 1a, 2 and 12a, table 4]."""
+"""Report of a swap: fidelity and identifiability in numbers [li2004, eqs. 1a, 2 and 12a, table 4]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swapping the confidential columns of a table, with a report of what that did [li2004]."""
+"""Swap the confidential columns of a table and report the effect [li2004]."""
 
 from __future__ import annotations
 

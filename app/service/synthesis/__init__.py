@@ -1,1 +1,1 @@
-"""Synthetic tables, and how faithful and how safe they are."""
+"""Synthetic tables, their fidelity and their disclosure risk."""

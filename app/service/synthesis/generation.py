@@ -1,4 +1,4 @@
-"""Synthetic records by any method, in tables that follow one another, with what the report needs to know of them.
+"""Generation of synthetic records by any method, in consecutive tables, with figures for the report.
 
 What was done otherwise than a principal may expect is said in words.
 """
@@ -133,7 +133,7 @@ def _strata_report(
         [f"{names[each.by]} → {names[each.determined]}" for each in made.table.dependencies],
         [[original.names[column] for column in each.columns] for each in made.bundled.bundles],
         [[names[made.table.kept[column]] for column in pair] for pair in made.equalities],
-        [names[made.table.kept[column]] for column in made.mended],
+        [names[made.table.kept[column]] for column in made.repaired],
     )
 
 

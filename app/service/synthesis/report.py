@@ -1,4 +1,4 @@
-"""What a principal may ask of a synthesis, and the report that the answer comes with."""
+"""Options and report of a synthesis."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StrataReport:
         dependencies     columns that another one determines, looked up
         bundles          numeric columns that repeat together, synthesised as one category
         equalities       pairs of numeric columns that are equal in most records, and stay so as often
-        mended           numeric columns whose ranks are mended among records alike in all else
+        repaired           numeric columns whose ranks are repaired among records alike in all else
     """
 
     inner: str
@@ -77,7 +77,7 @@ class StrataReport:
     dependencies: list[str]
     bundles: list[list[str]] = field(default_factory=list)  # reports of before have none
     equalities: list[list[str]] = field(default_factory=list)  # the same
-    mended: list[str] = field(default_factory=list)  # the same
+    repaired: list[str] = field(default_factory=list)  # the same
 
 
 @dataclass(frozen=True)

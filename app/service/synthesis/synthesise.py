@@ -1,4 +1,4 @@
-"""A synthetic table for a table, by one method, with its report; or all methods side by side, and which of them to take.
+"""Synthesise a table by one method with its report, or compare all methods and recommend one.
 
 A method is judged by records it has not seen: made from one half of the table, measured on the other.
 """
@@ -180,8 +180,8 @@ def expected_leakage(
     )
 
 
-def _rows(wished: int | None, records: int, method: MethodName, limits: Limits) -> int:
-    rows = records if wished is None else wished
+def _rows(requested: int | None, records: int, method: MethodName, limits: Limits) -> int:
+    rows = records if requested is None else requested
     most = MOST_STREAMED_ROWS if method is MethodName.STRATIFIED else limits.stateless_rows
     if not 1 <= rows <= most:
         raise InvalidParameter(

@@ -1,4 +1,4 @@
-"""Comparing a released table with its original: what it keeps, and which records reappear in it."""
+"""Utility of a released table against its original, and reappearing records."""
 
 from __future__ import annotations
 

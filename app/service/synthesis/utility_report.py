@@ -1,4 +1,4 @@
-"""The report on a released table: what it keeps of its original, and which records reappear in it."""
+"""Utility report: statistics kept, and original records that reappear."""
 
 from __future__ import annotations
 

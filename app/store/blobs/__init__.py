@@ -1,1 +1,1 @@
-"""Original rows, encrypted, in a folder or a bucket."""
+"""Blob storage of original rows, encrypted, in a folder or a bucket."""

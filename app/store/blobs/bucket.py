@@ -1,4 +1,4 @@
-"""Blobs in an object store, where an object appears whole when it is closed and age tells orphans."""
+"""Blobs in an object store (S3): visible once closed, orphans found by age."""
 
 from __future__ import annotations
 

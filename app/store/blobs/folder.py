@@ -1,4 +1,4 @@
-"""Blobs in a directory: they appear whole or not at all, and a crash is told from a live upload.
+"""Blobs in a directory: atomic writes, and locks that tell a crash from a live upload.
 
 A blob is written before a data set refers to it; a process killed in between leaves an orphan. The
 uploader therefore holds a lock on `<name>.uploading`, which the kernel lets go of together with the

@@ -1,4 +1,4 @@
-"""Bodies that wait for their job and answers that came of one: sealed, whole or not at all.
+"""Files of jobs: spooled request bodies and answers, sealed, written atomically.
 
 They lie beside the blobs, under a prefix of their own, so that a worker on another machine finds them.
 """

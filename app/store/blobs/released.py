@@ -1,4 +1,4 @@
-"""Where released files lie: beside the blobs, under a prefix of their own, whole or not at all.
+"""Store of released files: a prefix beside the blobs, written atomically, with presigned URLs.
 
 They are copies, not originals. Where the service hands them out itself they are sealed all the same,
 so that the store holds nothing that can be read without the master key. Where a bucket hands them out

@@ -1,4 +1,4 @@
-"""Bytes at rest that can be read from any place in them, and altered nowhere without notice.
+"""Authenticated encryption of bytes at rest with random access.
 
 A file is cut into chunks of 64 KiB, each sealed by AES-256-GCM under a key of the file's own. The
 number of the chunk is its nonce; whether it is the last is authenticated with it, so that chunks

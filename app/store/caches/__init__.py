@@ -1,1 +1,1 @@
-"""What is kept for speed alone: lost, wrong or absent it changes no answer."""
+"""Caches for speed alone: losing one changes no answer."""

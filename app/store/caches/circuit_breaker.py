@@ -1,4 +1,4 @@
-"""Redis behind a fuse: whatever it does, the service goes on, and loses little time over it.
+"""Circuit breaker around Redis: every call may return None, and failures cost little time.
 
 Redis is there for speed. When it fails, answers nonsense or does not answer in time, it is left
 alone, for a while that doubles from one failure to the next; then one question is put to it, and

@@ -1,4 +1,4 @@
-"""What is kept in this process: blocks of rows up to a number of bytes, those used last, and checksums of released values.
+"""LRU cache of row blocks bounded by bytes, and checksums of released values.
 
 Whoever gets a block must not write to it.
 """

@@ -1,4 +1,4 @@
-"""Hot blocks of noise: in this process up to a number of bytes, and in Redis when there is one.
+"""Two-level cache of noise blocks: this process (bounded by bytes), then Redis.
 
 A block is a function of the secret and the history, so a cache saves work and decides nothing
 (invariant 8). In Redis it is encrypted and authenticated under a key that the principal of this module

@@ -1,4 +1,4 @@
-"""Requests per minute and key: counted in this process, and with those of others through Redis.
+"""Rate limit counters per key and minute: in process, shared through Redis.
 
 A fixed window: cheap, and within a factor of two of the limit at its edges. Each process leaves its
 own count in Redis, sealed, and adds up what it finds there. A Redis that is gone, slow or wrong can

@@ -1,1 +1,1 @@
-"""What is kept in SQLite or PostgreSQL: one module for each thing."""
+"""Database access by SQLAlchemy Core on SQLite or PostgreSQL: one module per table group."""

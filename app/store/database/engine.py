@@ -1,8 +1,8 @@
-"""The database engine, the two ways to use it, reading and writing, and moments as both databases keep them.
+"""Database engine: read and write transactions, and timestamps alike on both databases.
 
 SQLite runs in WAL mode and every writer begins with BEGIN IMMEDIATE, so two writers queue instead
 of failing halfway. On PostgreSQL a writer of a data set takes the lock of its row
-(`lock` of `registered/datasets.py`). Leaving the block without an error commits; an error rolls back.
+(`lock` of `datasets/datasets.py`). Leaving the block without an error commits; an error rolls back.
 
 Rights begin and end by one clock: the database's, which all processes share.
 

@@ -1,4 +1,4 @@
-"""Which installation a database belongs to, and the key of all that it seals.
+"""Installation id of a database, and the wrapped key of its sealed values.
 
 The one row is made by the first start. Its key is random; what is kept of it is wrapped by the
 master key, so that another master key means wrapping one key anew and sealing nothing again.

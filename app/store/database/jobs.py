@@ -1,4 +1,4 @@
-"""Jobs: long work that outlives its request, one row each.
+"""Job rows: queue, leases, state, outcome.
 
 The row is the truth. Whoever wants to work on a job takes a lease on it, by a token of its own; every
 later change asks for that token (compare and set), so that a worker which was given up for dead can

@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, or back."""
+"""Alembic migrations: upgrade or downgrade the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that can be read again: reports of stateless requests, and audits of a data set."""
+"""Stored results: reports of stateless requests, audits of a data set."""
 
 from __future__ import annotations
 

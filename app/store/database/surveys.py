@@ -1,4 +1,4 @@
-"""Surveys: what is asked, and the running totals of the responses, which are all that is kept of them.
+"""Surveys: questions, and running totals of the responses.
 
 Totals are integers in one row. A writer holds that row while it adds to them, so that no response
 is lost or counted twice however many arrive at once.

@@ -1,4 +1,4 @@
-"""The one schema, for SQLite and PostgreSQL; migrations/ brings a database to it.
+"""Database schema for SQLite and PostgreSQL; `migrations/` upgrades to it.
 
 A test compares the two: what is declared here is what the migrations build.
 """

@@ -29,8 +29,8 @@ LEAST_BYTES, MOST_BYTES, BYTES_PER_BYTE = 2**30, 2**32, 150
 CPU_SECONDS, CPU_BYTES_PER_SECOND = 20, 2**20
 """Processor time: some, and more for the bytes of the file."""
 
-SECONDS_PER_CPU_SECOND = 3
-"""Time: a machine that is busy gives a process a third of a core at least."""
+SECONDS_PER_CPU_SECOND = 10
+"""Time: a busy machine gives a process a tenth of a core at least; what waits for nothing ends by its processor time."""
 
 OUTPUT_BYTES = 2**30
 SUMMARY_BYTES = 2**24

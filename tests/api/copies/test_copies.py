@@ -183,7 +183,7 @@ def test_the_history_tells_what_was_drawn_and_pages(admin: TestClient, dataset: 
     ]
     for before, after in pairwise(entries):
         assert after["previous_hash"] == before["hash"]
-    assert {entry["recipe"] for entry in entries} == {"aes256ctr-segments-v2+aes256ctr-records-v2"}
+    assert {entry["recipe"] for entry in entries} == {"aes256ctr-segments-v2+aes256ctr-records-v3"}
     assert rest["next_cursor"] is None
 
 

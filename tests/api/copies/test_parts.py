@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
-from app.service.startup.orphaned_blobs import sweep
+from app.service.startup.orphaned_blobs import quarantine_orphaned_blobs
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
 from tests.api.conftest import Service
@@ -390,8 +390,8 @@ def test_a_crash_between_forming_a_part_and_its_commit_leaves_rows_pending(
         event.remove(engine, "commit", fail)
     assert pending_of(admin, dataset) == before
     assert len(protections_of(service, dataset)) == protections
-    sweep(service.app.state.resources, datetime.now(UTC) + timedelta(days=30))
-    sweep(service.app.state.resources, datetime.now(UTC) + timedelta(days=60))
+    quarantine_orphaned_blobs(service.app.state.resources, datetime.now(UTC) + timedelta(days=30))
+    quarantine_orphaned_blobs(service.app.state.resources, datetime.now(UTC) + timedelta(days=60))
     assert {path.name for path in service.stored()} == kept
     assert appended(admin, dataset, table(20, seed=2))["first_row"] == 520
     assert len(protections_of(service, dataset)) == protections + 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from app.service.jobs.pulse import Pulse
-from app.service.jobs.running import run_job
+from app.service.jobs.execution import run_job
+from app.service.jobs.heartbeat import Heartbeat
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import writing
@@ -18,4 +18,4 @@ def run_one(resources: Resources, job_id: str) -> None:
     with writing(resources.engine) as connection:
         job = jobs.claim(connection, job_id, "test", now, until)
     assert job is not None
-    run_job(resources, Pulse(resources), job)
+    run_job(resources, Heartbeat(resources), job)

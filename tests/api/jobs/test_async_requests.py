@@ -16,10 +16,10 @@ from fastapi.testclient import TestClient
 from app.api.transport.dependencies import reading_share
 from app.api.transport.incoming import async_requests
 from app.main import ROUTERS
-from app.numerics.copies.shapes.covering.runs import compile_runs
+from app.numerics.copies.shapes.gaps.runs import compile_runs
 from app.service.context import RequestContext
 from app.service.copies.files import file_plan
-from app.service.jobs.watching import Watched
+from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database.engine import writing
@@ -95,7 +95,7 @@ def test_who_does_not_wait_gets_a_job_also_one_that_is_done(
 
     async def until_it_has_ended(
         resources: Resources, context: RequestContext, job: str, _: float
-    ) -> Watched:
+    ) -> JobStatus:
         return await waited(resources, context, job, 600.0)
 
     monkeypatch.setattr(async_requests, "_waited", until_it_has_ended)

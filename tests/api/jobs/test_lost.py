@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.service.jobs.running import claim_next
-from app.service.jobs.tidying import answer_file
+from app.service.jobs.execution import claim_next
+from app.service.jobs.retention import answer_file
 from app.service.progress import Cancelled, Progress
 from app.service.resources import Resources
 from app.store.database import jobs

@@ -139,13 +139,3 @@ def test_every_answer_carries_the_principals_request_id_if_it_is_harmless(
     assert kept.headers["x-request-id"] == "trace-7"
     replaced = admin.get("/health", headers={"X-Request-ID": "a b\tc"})
     assert replaced.headers["x-request-id"] != "a b\tc"
-
-
-def test_the_guides_are_pages_that_lead_to_each_other(admin: TestClient) -> None:
-    guide = admin.get("/guides/people")
-    assert guide.status_code == 200
-    assert "<h2>Roles</h2>" in guide.text
-    assert "<table>" in guide.text
-    assert '<a href="/guides/privacy">' in guide.text
-    assert '.md"' not in admin.get("/guides/copies").text
-    assert_problem(admin.get("/guides/nothing"), 404, "not-found")

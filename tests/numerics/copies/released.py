@@ -10,10 +10,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from app.model import BLOCK_ROWS
 from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.donors import DonorCounts, donor_key, donor_pool
-from app.numerics.copies.records import UNLISTED, kept_share, record_key, show_records, uniforms
+from app.numerics.copies.noise.definition import NO_EVENT
+from app.numerics.copies.records import (
+    UNLISTED,
+    latest_donors,
+    record_key,
+    show_records,
+)
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, shape_factor
 
@@ -21,6 +28,17 @@ Numbers = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 RECORDS = record_key(bytes(32), hashlib.sha256(b"records").digest())
+
+
+def untouched_records(
+    key: bytes, rows: int, columns: int, donors: int, applied: float
+) -> NDArray[np.bool_]:
+    """Which records of a part no record event has replaced: what no attacker knows, and may be told."""
+    found = [
+        latest_donors(key, block, 0, min(BLOCK_ROWS, rows - first), columns, donors, applied)[:, 0]
+        for block, first in enumerate(range(0, rows, BLOCK_ROWS))
+    ]
+    return np.asarray(np.concatenate(found) == NO_EVENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +85,8 @@ class Part:
 
     def kept(self, applied: float) -> NDArray[np.bool_]:
         """Which records no record event has replaced."""
-        return np.asarray(uniforms(RECORDS, 0, len(self.codes)) < kept_share(applied))
+        rows, columns = self.codes.shape
+        return untouched_records(RECORDS, rows, columns, len(self.pool), applied)
 
     def noisy(self, applied: Sequence[float], seed: int = 1) -> list[Numbers]:
         """The numbers of several copies, of one Brownian path."""

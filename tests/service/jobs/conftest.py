@@ -14,9 +14,9 @@ import pytest
 from app.job import Job, JobState
 from app.model import Principal, Role
 from app.service.jobs.enqueue import enqueue
+from app.service.jobs.execution import outcome_of
 from app.service.jobs.job_types import Handler, JobType
 from app.service.jobs.runner import Runner
-from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing

@@ -12,8 +12,8 @@ from app.errors import QuotaExceeded
 from app.job import Job, JobState
 from app.model import Principal, Role
 from app.service.jobs import runner
+from app.service.jobs.execution import claim_next
 from app.service.jobs.job_types import Outcome, Pool
-from app.service.jobs.running import claim_next
 from app.service.progress import Progress
 from app.service.resources import Resources
 from app.store.database import jobs

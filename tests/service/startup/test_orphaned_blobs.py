@@ -1,4 +1,4 @@
-"""A sweep touches what the database proves to be its own and unfinished, and nothing else."""
+"""A quarantine_orphaned_blobs touches what the database proves to be its own and unfinished, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.service.context import RequestContext
 from app.service.copies.removal import remove_dataset
 from app.service.resources import Resources
 from app.service.startup.installation import ensure_administrator
-from app.service.startup.orphaned_blobs import BEGINNING, QUARANTINE, sweep
+from app.service.startup.orphaned_blobs import BEGINNING, QUARANTINE, quarantine_orphaned_blobs
 from app.settings import settings_from
 from app.store.database import audit_log
 from app.store.database.datasets import orphaned_blobs
@@ -67,7 +67,7 @@ def test_files_that_the_database_does_not_know_are_left_alone(service: Service) 
     for name in ("stranger.parquet", "stranger.partial", "stranger.uploading", "notes.txt"):
         (folder / name).write_bytes(b"somebody's")
     before = files(service)
-    assert sweep(resources_of(service), LATER) == {}
+    assert quarantine_orphaned_blobs(resources_of(service), LATER) == {}
     assert files(service) == before
 
 
@@ -78,19 +78,23 @@ def test_an_unfinished_upload_is_set_aside_told_and_removed_after_days(service: 
     for name, ending in (("whole", "parquet"), ("torn", "partial")):
         begun(resources, name)
         (service.home / "blobs" / f"{name}.{ending}").write_bytes(b"rows")
-    assert sweep(resources, NOW) == dict.fromkeys(("whole", "torn"), "blob.quarantine")
+    assert quarantine_orphaned_blobs(resources, NOW) == dict.fromkeys(
+        ("whole", "torn"), "blob.quarantine"
+    )
     aside = {"quarantine/whole.parquet": b"rows", "quarantine/torn.partial": b"rows"}
     assert files(service) == kept | aside
-    assert sweep(resources, NOW + QUARANTINE / 2) == {}
+    assert quarantine_orphaned_blobs(resources, NOW + QUARANTINE / 2) == {}
     assert files(service) == kept | aside
-    assert sweep(resources, LATER) == dict.fromkeys(("whole", "torn"), "blob.remove")
+    assert quarantine_orphaned_blobs(resources, LATER) == dict.fromkeys(
+        ("whole", "torn"), "blob.remove"
+    )
     assert files(service) == kept
     assert sorted(actions(resources)) == sorted(
         (action, name)
         for action in ("blob.quarantine", "blob.remove")
         for name in ("whole", "torn")
     )
-    assert sweep(resources, LATER) == {}
+    assert quarantine_orphaned_blobs(resources, LATER) == {}
 
 
 def test_a_live_upload_is_not_looked_at(service: Service) -> None:
@@ -101,10 +105,10 @@ def test_a_live_upload_is_not_looked_at(service: Service) -> None:
         begun(resources, "live")
 
     with resources.blobs.writer("live", schema, announce) as upload:
-        assert sweep(resources, LATER) == {}
+        assert quarantine_orphaned_blobs(resources, LATER) == {}
         upload.finish()
-        assert sweep(resources, LATER) == {}
-    assert sweep(resources, LATER) == {"live": "blob.quarantine"}
+        assert quarantine_orphaned_blobs(resources, LATER) == {}
+    assert quarantine_orphaned_blobs(resources, LATER) == {"live": "blob.quarantine"}
 
 
 def test_an_upload_that_left_nothing_is_forgotten_when_it_cannot_be_about_to_begin(
@@ -112,10 +116,10 @@ def test_an_upload_that_left_nothing_is_forgotten_when_it_cannot_be_about_to_beg
 ) -> None:
     resources = resources_of(service)
     begun(resources, "nothing")
-    assert sweep(resources, NOW) == {}
+    assert quarantine_orphaned_blobs(resources, NOW) == {}
     with reading(resources.engine) as connection:
         assert [blob.name for blob in orphaned_blobs.all_of_them(connection)] == ["nothing"]
-    assert sweep(resources, NOW + BEGINNING) == {}
+    assert quarantine_orphaned_blobs(resources, NOW + BEGINNING) == {}
     with reading(resources.engine) as connection:
         assert orphaned_blobs.all_of_them(connection) == []
 
@@ -127,7 +131,7 @@ def test_a_blob_that_a_data_set_refers_to_stays_whatever_else_is_said_of_it(
     register(service.client(), mixed_table(50))
     (name,) = resources.blobs.place.names()
     begun(resources, name)
-    assert sweep(resources, LATER) == {}
+    assert quarantine_orphaned_blobs(resources, LATER) == {}
     assert resources.blobs.place.names() == {name}
 
 
@@ -137,7 +141,7 @@ def test_the_lock_that_a_kill_left_beside_a_committed_blob_goes(service: Service
     before = files(service)
     (name,) = resources.blobs.place.names()
     (service.home / "blobs" / f"{name}.uploading").touch()
-    sweep(resources, NOW)
+    quarantine_orphaned_blobs(resources, NOW)
     assert files(service) == before
 
 
@@ -148,7 +152,7 @@ def test_a_blob_in_quarantine_that_a_data_set_needs_comes_back(service: Service)
     before = files(service)
     (name,) = resources.blobs.place.names()
     resources.blobs.set_aside(name)
-    assert sweep(resources, LATER) == {name: "blob.bring-back"}
+    assert quarantine_orphaned_blobs(resources, LATER) == {name: "blob.bring-back"}
     assert files(service) == before
 
 
@@ -168,7 +172,7 @@ def test_what_a_removal_could_not_remove_goes_with_the_next_sweep(
         broken.setattr(resources.blobs, "delete", fail)
         remove_dataset(resources, context, dataset)
     assert resources.blobs.place.names() == {name}
-    assert sweep(resources, NOW) == {name: "blob.remove"}
+    assert quarantine_orphaned_blobs(resources, NOW) == {name: "blob.remove"}
     assert files(service) == {}
 
 
@@ -200,6 +204,6 @@ def test_an_older_database_takes_nothing_of_what_came_after_it(tmp_path: Path) -
     }
     resources = open_resources(settings_from(environment))
     ensure_administrator(resources, None)
-    assert sweep(resources, LATER) == {}
+    assert quarantine_orphaned_blobs(resources, LATER) == {}
     resources.engine.dispose()
     assert files(service) == kept

@@ -86,8 +86,8 @@ def test_columns_that_are_mended_are_reported_and_those_that_others_determine_ar
     made, two = stratified(households()), stratified(households().select(["wages", "rent"]))
     assert made.report.strata is not None
     assert two.report.strata is not None
-    assert made.report.strata.mended == ["east", "north", "wages", "rent"]
-    assert two.report.strata.mended == []  # mending would put records together again
+    assert made.report.strata.repaired == ["east", "north", "wages", "rent"]
+    assert two.report.strata.repaired == []  # mending would put records together again
 
 
 def test_rows_beyond_the_original_come_in_further_tables_of_one_schema() -> None:

@@ -28,8 +28,8 @@ from app.job import JobState
 from app.service.authentication import public_key_id
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
-from app.service.jobs.tidying import REQUEST, request_file
-from app.service.jobs.watching import Watched, show_job
+from app.service.jobs.retention import REQUEST, request_file
+from app.service.jobs.status import JobStatus, show_job
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.tables.bodies.streams import ByteStream
@@ -51,10 +51,10 @@ async def accept(
             _refuse_missing(request, route)
         async with uploads.acquire(context.principal.id):
             job_id = await run_in_threadpool(_kept, request, resources, context, beginning, body)
-    watched = await _waited(resources, context, job_id, preference.seconds)
+    job_status = await _waited(resources, context, job_id, preference.seconds)
     # Who does not wait is told of a job, also of one that was quicker than this look at it.
     answer = _answer if preference.seconds > 0 else _accepted
-    response = await run_in_threadpool(answer, resources, watched)
+    response = await run_in_threadpool(answer, resources, job_status)
     response.headers["Preference-Applied"] = preference.applied
     return response
 
@@ -142,29 +142,29 @@ def _enqueue(
 
 async def _waited(
     resources: Resources, context: RequestContext, job_id: str, seconds: float
-) -> Watched:
+) -> JobStatus:
     """The job as it is when it has ended, or when the time is over."""
     deadline = time.monotonic() + seconds
     looks = iter(LOOKS_SECONDS)
     while True:
-        watched = await run_in_threadpool(show_job, resources, context, job_id)
+        job_status = await run_in_threadpool(show_job, resources, context, job_id)
         left = deadline - time.monotonic()
-        if watched.job.state.ended or left <= 0:
-            return watched
+        if job_status.job.state.ended or left <= 0:
+            return job_status
         await anyio.sleep(min(next(looks, LOOKS_SECONDS[-1]), left))
 
 
-def _accepted(_: Resources, watched: Watched) -> Response:
-    view = JobView.of(watched)
+def _accepted(_: Resources, job_status: JobStatus) -> Response:
+    view = JobView.of(job_status)
     headers = {"Location": f"/v1/jobs/{view.id}"}
     return Response(view.model_dump_json(), 202, headers, "application/json")
 
 
-def _answer(resources: Resources, watched: Watched) -> Response:
-    view = JobView.of(watched)
-    if view.state is JobState.DONE and watched.outcome.get("value"):
-        return answer_of(resources, watched)
+def _answer(resources: Resources, job_status: JobStatus) -> Response:
+    view = JobView.of(job_status)
+    if view.state is JobState.DONE and job_status.outcome.get("value"):
+        return answer_of(resources, job_status)
     if view.problem is not None:
         body = orjson.dumps(view.problem.model_dump(exclude_unset=True))
         return Response(body, view.problem.status, media_type=PROBLEM_TYPE)
-    return _accepted(resources, watched)
+    return _accepted(resources, job_status)

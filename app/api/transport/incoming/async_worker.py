@@ -40,9 +40,9 @@ from app.service.context import IdempotentRequest, RequestContext
 from app.service.idempotency import find_receipt
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.job_types import Failed, JobType, Outcome
-from app.service.jobs.request_body import RequestBody, Sink
-from app.service.jobs.tidying import answer_file, files_of, request_file
-from app.service.jobs.watching import Watched
+from app.service.jobs.request_body import AnswerSink, RequestBody
+from app.service.jobs.retention import answer_file, files_of, request_file
+from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
 from app.service.resources import Resources
 
@@ -75,7 +75,7 @@ def request_kind(app: FastAPI) -> JobType:
 class Answer:
     """What the route says, as it says it."""
 
-    sink: Sink
+    sink: AnswerSink
     progress: Progress
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -195,7 +195,7 @@ def _clean_up(resources: Resources, job: Job) -> None:
 ANSWER_CHUNK_BYTES = 256 * 2**10
 
 
-def answer_of(resources: Resources, watched: Watched, status: int | None = None) -> Response:
+def answer_of(resources: Resources, watched: JobStatus, status: int | None = None) -> Response:
     """The job's answer, with its own status or another; JobUnfinished where there is none."""
     kept = watched.outcome.get("value")
     if watched.job.state is not JobState.DONE or not kept or "file" not in kept:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.releases.findings import (
-    STANDARD_ERRORS,
     Attacker,
     Finding,
     RemainingVariance,
@@ -53,7 +52,7 @@ def posterior_means(
     promised: float,
     rng: np.random.Generator,
     most_rows: int = MOST_ROWS,
-) -> Iterator[Finding]:
+) -> tuple[Finding, ...]:
     """What the posterior mean leaves of each target, by the columns that tell most of it.
 
     Of many columns together few rows are near, so that each number is also guessed by itself, strongly
@@ -75,9 +74,8 @@ def posterior_means(
         lefts = _measured(rows, [wanted[place] for place in places], columns, record=record)
         for place, left in zip(places, lefts, strict=True):
             found[place].append(left)
-    for target, lefts in zip(wanted, found, strict=True):
-        left = min(lefts, key=lambda one: one.share + STANDARD_ERRORS * one.standard_error)
-        yield finding(
+    return worst_first(
+        finding(
             Risk.INFERENCE,
             Attacker.POSTERIOR,
             target.name,
@@ -86,6 +84,9 @@ def posterior_means(
             left,
             _remedy(target),
         )
+        for target, lefts in zip(wanted, found, strict=True)
+        for left in lefts
+    )
 
 
 def _beside(target: AttackTarget, wanted: Sequence[AttackTarget]) -> tuple[int, ...]:

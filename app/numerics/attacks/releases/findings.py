@@ -6,11 +6,13 @@
 | left | Σ error² over Σ deviation², the share of the variance that the attack leaves hidden |
 | success, guessing | share of right answers with the copy, and of the best guess without it |
 | advantage | (success - guessing)/(1 - guessing); an attack on answers leaves 1 - advantage |
-| ok | left is not below the promise by more than `STANDARD_ERRORS` of its standard errors |
-| attention | it is, for an attack that the promise does not cover: a guess that is not linear, or order, or linkage |
-| broken | it is, for a linear attack: the promise itself is not kept |
+| broken | a linear attack leaves less than the promise by more than `STANDARD_ERRORS` of its standard errors: the promise itself is not kept |
+| attention | another attack does, or any attack leaves less than the promise by more than `TOLERANCE` of it, however wide the interval |
+| ok | neither |
 
-An audit looks at a hundred numbers and more: four standard errors are exceeded by one in 30,000.
+An audit looks at some hundred numbers, of which none is to be called broken by chance: four standard errors are exceeded
+by one in 30,000 [Bonferroni: by one audit in a hundred]. A wide interval excuses nothing: a few rows that hold most of a
+column's variance make it wide, and are just those to worry about.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ import numpy as np
 from app.numerics.arrays import Flags, FloatArray
 
 STANDARD_ERRORS = 4.0
+TOLERANCE = 0.1
+"""Share of a promise that chance takes of 4,000 normal numbers at four standard errors, √(2/4,000) each, and a bit more."""
+
 INTERVAL = 1.96
 SLACK = 1e-9
 """What rounding may take from a promise that is kept exactly."""
@@ -133,10 +138,12 @@ def finding(
 ) -> Finding:
     """The line of an audit."""
     reach = INTERVAL * left.standard_error
-    highest = left.share + STANDARD_ERRORS * left.standard_error
+    missing = promised * (1 - SLACK) - left.share
     verdict = Verdict.OK
-    if highest < promised * (1 - SLACK):
+    if missing > STANDARD_ERRORS * left.standard_error:
         verdict = Verdict.BROKEN if attacker is Attacker.LINEAR else Verdict.ATTENTION
+    elif missing > TOLERANCE * promised:
+        verdict = Verdict.ATTENTION
     return Finding(
         risk,
         attacker,

@@ -40,41 +40,49 @@ MOST_COLUMNS = 30
 
 
 def linkage(rows: ReleasedRows, promised: float, rng: np.random.Generator) -> list[Finding]:
-    """Both attacks on the first draw of each row."""
+    """Both attacks; numbers on the first draw of each row."""
     _, first = np.unique(rows.own, return_index=True)
     return [
-        *_by_categories(rows, rows.shown[first], promised, rng),
+        *_by_categories(rows, promised, rng),
         *_by_numbers(rows, rows.shown[first], rows.released[first], promised, rng),
     ]
 
 
 def _by_categories(
-    rows: ReleasedRows, shown: Codes, promised: float, rng: np.random.Generator
+    rows: ReleasedRows, promised: float, rng: np.random.Generator
 ) -> Iterator[Finding]:
-    c = rows.codes.shape[1]
+    """In every draw of the rows by itself: rows of another are never taken for a person's."""
+    codes, shown = rows.codes[rows.own], rows.shown
+    n, c = rows.codes.shape
     if c < 2 or not len(shown):
         return
-    words = rng.integers(2**63, size=(c, 1 + max(rows.codes.max(), shown.max())), dtype=np.uint64)
-    own, seen = (words[np.arange(c), codes] for codes in (rows.codes, shown))
-    persons, found, isolated = matched(own.sum(axis=1), seen.sum(axis=1))
+    draws = np.cumsum(np.append(0, np.diff(rows.own) < 0))
+    words = rng.integers(2**63, size=(c, 1 + max(codes.max(), shown.max())), dtype=np.uint64)
+    apart = rng.integers(2**63, size=1 + draws[-1], dtype=np.uint64)[draws]
+    own, seen = (words[np.arange(c), each] for each in (codes, shown))
+    persons, found, isolated = matched(own.sum(axis=1) + apart, seen.sum(axis=1) + apart)
     if isolated >= FEWEST_FOUND:
         success = np.zeros(isolated, np.bool_)
         success[: (persons == found).sum()] = True
-        yield _row_found(rows.category_names, success, len(shown), promised)
+        yield _row_found(rows.category_names, success, n, promised)
     for wanted in range(min(c, MOST_COLUMNS)):
         known = np.delete(np.arange(c), wanted)
-        persons, found, _ = matched(own[:, known].sum(axis=1), seen[:, known].sum(axis=1))
+        persons, found, _ = matched(
+            own[:, known].sum(axis=1) + apart, seen[:, known].sum(axis=1) + apart
+        )
         if len(persons) >= FEWEST_FOUND:
-            right = shown[found, wanted] == rows.codes[persons, wanted]
-            asked = rng.permutation(persons)[:MOST_PERSONS]
-            others = rng.permutation(len(shown))[:MOST_OTHERS]
+            truth = codes[persons, wanted]
+            asked = rng.permutation(np.unique(rows.own[persons]))[:MOST_PERSONS]
+            others = rng.permutation(n)[:MOST_OTHERS]
             alike = np.zeros((len(asked), len(others)), np.int16)
             for column in known.tolist():
                 alike += rows.codes[asked, column, None] == rows.codes[others, column]
             alike[asked[:, None] == others] = -1
             similar = rows.codes[others[alike.argmax(axis=1)], wanted]
-            guess = _guessing(rows.codes[persons, wanted], similar == rows.codes[asked, wanted])
-            yield _beside(rows.category_names[wanted], right, guess, promised)
+            guess = _guessing(truth, similar == rows.codes[asked, wanted])
+            yield _beside(
+                rows.category_names[wanted], shown[found, wanted] == truth, guess, promised
+            )
 
 
 def matched(own: np.ndarray, seen: np.ndarray) -> tuple[Places, Places, int]:

@@ -41,6 +41,11 @@ Offsets = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 RECIPE = "aes256ctr-segments-v2"
+NO_EVENT = -1
+"""A donor's place where there is none."""
+
+EPOCH = 2**16
+"""Columns of the keystream for the events of an epoch."""
 
 
 @cache
@@ -100,53 +105,58 @@ def released_tile(
     out[...] = np.rint((noise + original) * (1.0 / step)) * step
 
 
-def next_events(
+def earlier_events(
     words: WordArray,
-    share: float,
-    fourth: bool,
+    epoch: int,
+    latest: float,
+    first: float,
     donors: int,
     rows: Places,
     products: FloatArray,
+    columns: Offsets,
     places: Codes,
 ) -> int:
-    """Draw the next events of some rows; how many rows they have all occurred in, those first in `rows`.
+    """Go back by two events of some rows, whose words are (m, 2); how many go on, those first in `rows`.
 
-    `words` (m, e) are of e events of each of the rows. As long as they occur, `products` is multiplied by U,
-    and the donor written to `places`; both are of all rows. An event occurs where the product, of a column to
-    its fourth power, is at least `share`.
+    `products` (n,) of all rows are multiplied by U; one below `first` enters the epoch before, and the next pair of
+    words is the first of that. `columns` (n,) are those of the keystream that the words were of, and then of the next ones.
+    In the copy's own `epoch` what is above `latest` is later than the copy. Donors of the events are written to
+    `places` (n, 2 + c), if no later event did: a record's in front, a column's behind it. A row is done where its record
+    was replaced or no epoch is left.
     """
-    rows_left, words_left = rows, words
-    for event in range(words.shape[1]):
-        word = words_left[:, event]
-        product = products[rows_left] * (
-            ((word >> np.uint64(24)).astype(np.float64) + 0.5) * 2.0**-40
-        )
-        time = (product * product) * (product * product) if fourth else product
-        occurred = time >= share
-        drawn = ((word & np.uint64(2**24 - 1)) * np.uint64(donors)) >> np.uint64(24)
-        rows_left, words_left = rows_left[occurred], words_left[occurred]
-        products[rows_left] = product[occurred]
-        places[rows_left] = drawn[occurred].astype(np.int32)
-    rows[: len(rows_left)] = rows_left
-    return len(rows_left)
+    marks = np.uint64(places.shape[1] + 2)
+    going = np.ones(len(rows), dtype=np.bool_)
+    left = np.zeros(len(rows), dtype=np.bool_)
+    bound = np.where(columns[rows] // EPOCH == epoch, latest, 1.0)
+    for event in range(2):
+        word = words[:, event]
+        U = ((word >> np.uint64(32)).astype(np.float64) + 0.5) * 2.0**-32
+        product = products[rows] * U
+        products[rows] = product
+        left |= going & (product < first)
+        x = (word & np.uint64(2**32 - 1)) * marks
+        slot = np.maximum((x >> np.uint64(32)).astype(np.intp) - 3, 0)
+        donor = (((x & np.uint64(2**32 - 1)) * np.uint64(donors)) >> np.uint64(32)).astype(np.int32)
+        shown = np.flatnonzero(going & ~left & (product <= bound))
+        shown = shown[places[rows[shown], slot[shown]] == NO_EVENT]
+        places[rows[shown], slot[shown]] = donor[shown]
+        going &= places[rows, 0] == NO_EVENT
+    columns[rows] = np.where(left, (columns[rows] // EPOCH - 1) * EPOCH, columns[rows] + 1)
+    products[rows[left]] = 1.0
+    going &= columns[rows] >= EPOCH
+    goes_on = rows[going]
+    rows[: len(goes_on)] = goes_on
+    return len(goes_on)
 
 
-def show_cells(
-    record_products: FloatArray,
-    record_places: Codes,
-    products: FloatArray,
-    places: Codes,
-    values: Codes,
-    codes: Codes,
-) -> None:
-    """Replace in place the cells (n,) of a column in which an event occurred, by the latest one's donor.
+def show_cells(places: Codes, chosen: Places, pool: Codes, codes: Codes) -> None:
+    """Replace in place the cells (k, n) of chosen columns in which an event occurred, by the latest one's donor.
 
-    The events are the latest of the record and of the column; `values` are the column's in the pool.
+    `places` are as in `earlier_events`; `pool` (m, c) are the donors.
     """
-    times = (products * products) * (products * products)
-    own_later = times < record_products
-    replaced = own_later | (record_products < 1.0)
-    codes[...] = np.where(replaced, values[np.where(own_later, places, record_places)], codes)
+    for own, j in zip(codes, chosen.tolist(), strict=True):
+        place = np.where(places[:, 1 + j] == NO_EVENT, places[:, 0], places[:, 1 + j])
+        own[...] = np.where(place == NO_EVENT, own, pool[place, j])
 
 
 def looked_up(places: Codes, codes: Codes, out: Codes) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 WordArray = NDArray[np.uint64]
 Places = NDArray[np.intp]
+Columns = NDArray[np.int64]
 
 KEY_BYTES = 32
 WORD_BYTES = 8
@@ -84,12 +85,11 @@ class Keystream:
         if not words.dtype.isnative or _BIG_ENDIAN:
             words.byteswap(inplace=True)
 
-    def pairs(self, block: int, column: int, places: Places) -> WordArray:
-        """The words of the offsets 2p and 2p + 1 of a column of a block, for some places p, (n, 2)."""
+    def pairs(self, block: int, columns: Columns | int, places: Places) -> WordArray:
+        """The words of the offsets 2p and 2p + 1 of columns of a block, for some places p, (n, 2)."""
         counters = np.empty((len(places), 2), dtype=">u8")
         counters[:, 0] = block
-        counters[:, 1] = places
-        counters[:, 1] |= np.uint64(column << 32)
+        counters[:, 1] = np.asarray(columns, np.int64) << 32 | places
         words = np.frombuffer(self._counters.update(counters.data.cast("B")), dtype="<u8")
         return words.astype(np.uint64, copy=False).reshape(-1, 2)
 

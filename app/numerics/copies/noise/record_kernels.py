@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from app.numerics.copies.noise.definition import EPOCH
+
 Codes = NDArray[np.int32]
 Places = NDArray[np.intp]
 Numbers = NDArray[np.float64]
@@ -19,12 +21,13 @@ Offsets = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 _NONE, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
-_UNIFORM_SHIFT, _DONOR_MASK = np.uint64(24), np.uint64(2**24 - 1)
+_HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _WORD_SHIFT = np.uint64(3)
-_UNIT = 2.0**-40
+_UNIT = 2.0**-32
+RUN = 64
 
 _read_codes = types.Array(types.int32, 1, "C", readonly=True)
-_read_numbers = types.Array(types.float64, 1, "C", readonly=True)
+_read_code_matrix = types.Array(types.int32, 2, "C", readonly=True)
 _read_words = types.Array(types.uint64, 1, "C", readonly=True)
 _read_word_matrix = types.Array(types.uint64, 2, "C", readonly=True)
 _read_offsets = types.Array(types.int64, 1, "C", readonly=True)
@@ -34,70 +37,81 @@ _codes, _offsets = types.int32[::1], types.int64[::1]
 @njit(
     types.int64(
         _read_word_matrix,
+        types.int64,
         types.float64,
-        types.boolean,
+        types.float64,
         types.int64,
         types.intp[::1],
         types.float64[::1],
-        _codes,
+        _offsets,
+        types.int32[:, ::1],
     ),
     nogil=True,
     cache=True,
 )
-def next_events(
+def earlier_events(
     words: Words,
-    share: float,
-    fourth: bool,
+    epoch: int,
+    latest: float,
+    first: float,
     donors: int,
     rows: Places,
     products: Numbers,
+    columns: Offsets,
     places: Codes,
 ) -> int:
-    """`definition.next_events`.
+    """`definition.earlier_events`.
 
     Without a branch on a coin that falls for each row: it is guessed wrong every other time, and costs more
-    than all the rest.
+    than all the rest. What is not to be written goes to the unused place of a row.
     """
     found = _NONE
-    count = np.uint64(donors)
+    marks, count, unused = np.uint64(places.shape[1] + 2), np.uint64(donors), places.shape[1] - 1
     for i in range(len(rows)):
         row = np.uint64(rows[i])
-        product, place, occurred = products[row], places[row], True
-        for event in range(words.shape[1]):
+        column, product, going, left = columns[row], products[row], True, False
+        bound = latest if column // EPOCH == epoch else 1.0
+        for event in range(2):
             word = words[i, event]
-            drawn = np.float64(np.int64(word >> _UNIFORM_SHIFT))
-            further = product * ((drawn + 0.5) * _UNIT)
-            time = (further * further) * (further * further) if fourth else further
-            occurred = occurred & (time >= share)
-            product = further if occurred else product
-            donor = np.int32(((word & _DONOR_MASK) * count) >> _UNIFORM_SHIFT)
-            place = donor if occurred else place
-        products[row], places[row] = product, place
+            drawn = np.float64(np.int64(word >> _HALF))
+            product = product * ((drawn + 0.5) * _UNIT)
+            left = left | (going & (product < first))
+            x = (word & _LOW) * marks
+            mark = np.int64(x >> _HALF)
+            slot = mark - 3 if mark > 3 else 0
+            slot = slot if going & (not left) & (product <= bound) else unused
+            donor = np.int32(((x & _LOW) * count) >> _HALF)
+            before = places[row, np.uint64(slot)]
+            places[row, np.uint64(slot)] = before if before >= 0 else donor
+            going = going & (slot != 0)
+        column = (column // EPOCH - 1) * EPOCH if left else column + 1
+        columns[row], products[row] = column, 1.0 if left else product
         rows[found] = np.int64(row)
-        found += np.uint64(occurred)
+        found += np.uint64(going & (column >= EPOCH))
     return int(np.int64(found))
 
 
 @njit(
-    types.void(_read_numbers, _read_codes, _read_numbers, _read_codes, _read_codes, _codes),
+    types.void(
+        _read_code_matrix,
+        types.Array(types.intp, 1, "C", readonly=True),
+        _read_code_matrix,
+        types.int32[:, :],
+    ),
     nogil=True,
     cache=True,
 )
-def show_cells(
-    record_products: Numbers,
-    record_places: Codes,
-    products: Numbers,
-    places: Codes,
-    values: Codes,
-    codes: Codes,
-) -> None:
-    """`definition.show_cells`."""
-    for i in range(len(codes)):
-        time = (products[i] * products[i]) * (products[i] * products[i])
-        own_later = time < record_products[i]
-        place = np.uint64(places[i] if own_later else record_places[i])
-        value = values[place]
-        codes[i] = value if own_later or record_products[i] < 1.0 else codes[i]
+def show_cells(places: Codes, chosen: Places, pool: Codes, codes: Codes) -> None:
+    """`definition.show_cells`, in runs of rows whose places and donors stay next to the core."""
+    k, n = codes.shape
+    for start in range(0, n, RUN):
+        for j in range(k):
+            column = np.uint64(chosen[j])
+            for i in range(np.uint64(start), np.uint64(min(start + RUN, n))):
+                place = places[i, column + _ONE]
+                place = place if place >= 0 else places[i, _NONE]
+                value = pool[np.uint64(place if place >= 0 else 0), column]
+                codes[j, i] = value if place >= 0 else codes[j, i]
 
 
 @njit(types.void(_read_codes, _read_codes, _codes), nogil=True, cache=True)

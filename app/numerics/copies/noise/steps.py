@@ -42,26 +42,20 @@ class Steps(Protocol):
         out: FloatArray,
     ) -> None: ...
 
-    def next_events(
+    def earlier_events(
         self,
         words: WordArray,
-        share: float,
-        fourth: bool,
+        epoch: int,
+        latest: float,
+        first: float,
         donors: int,
         rows: Places,
         products: FloatArray,
+        columns: Offsets,
         places: Codes,
     ) -> int: ...
 
-    def show_cells(
-        self,
-        record_products: FloatArray,
-        record_places: Codes,
-        products: FloatArray,
-        places: Codes,
-        values: Codes,
-        codes: Codes,
-    ) -> None: ...
+    def show_cells(self, places: Codes, chosen: Places, pool: Codes, codes: Codes) -> None: ...
 
     def looked_up(self, places: Codes, codes: Codes, out: Codes) -> None: ...
 
@@ -88,7 +82,7 @@ class CompiledSteps:
     def __init__(self) -> None:
         from app.numerics.copies.noise import kernels, record_kernels
 
-        self.next_events = record_kernels.next_events
+        self.earlier_events = record_kernels.earlier_events
         self.show_cells = record_kernels.show_cells
         self.looked_up = record_kernels.looked_up
         self.text_offsets = record_kernels.text_offsets
@@ -188,26 +182,23 @@ def _shown(using: Steps) -> list[bytes]:
     """Records kept, replaced and spelled: missing and unlisted values, texts of all lengths."""
     words = border_words()[:2_000] * np.uint64(0x9E3779B97F4A7C15)
     n = len(words) // 2
-    own = np.arange(n, dtype=np.int32) % 20 - 1
-    latest = []
-    for fourth in (False, True):
-        products, donors = np.ones(n), np.zeros(n, dtype=np.int32)
-        rows, left = np.arange(n, dtype=np.intp), n
-        for drawn in (words[:n, None], words.reshape(n, 2)):
-            left = using.next_events(drawn[:left], 0.1, fourth, 17, rows[:left], products, donors)
-        latest.append((products, donors, rows[:left]))
-    (of_record, of_column) = latest
-    values = np.arange(17, dtype=np.int32)
-    using.show_cells(*of_record[:2], *of_column[:2], values, own)
+    own = (np.arange(2 * n, dtype=np.int32) % 20 - 1).reshape(2, n)
+    products, places = np.ones(n), np.full((n, 4), definition.NO_EVENT, dtype=np.int32)
+    rows, columns = np.arange(n, dtype=np.intp), definition.EPOCH * (1 + np.arange(n) % 2)
+    pairs = words.reshape(n, 2)
+    going = using.earlier_events(pairs, 2, 0.9, 0.2, 17, rows, products, columns, places)
+    using.show_cells(places, np.arange(2), np.arange(34, dtype=np.int32).reshape(17, 2), own)
     codes, offsets = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int64)
-    using.looked_up(np.arange(20, dtype=np.int32)[::-1].copy(), np.abs(own), codes)
+    using.looked_up(np.arange(20, dtype=np.int32)[::-1].copy(), np.abs(own[0]) % 20, codes)
     lengths = np.arange(20, dtype=np.uint64)
     letters = (np.arange(60, dtype=np.uint64) * words[-1]).reshape(20, 3)
     using.text_offsets(codes, lengths, offsets)
     texts = np.empty(offsets[-1] + 8, dtype=np.uint8)
     using.text_bytes(codes, lengths, letters, offsets, texts)
     return [
-        *(array.tobytes() for one in latest for array in one),
+        rows[:going].tobytes(),
+        columns.tobytes(),
+        places[:, :-1].tobytes(),
         own.tobytes(),
         codes.tobytes(),
         offsets.tobytes(),

@@ -1,1 +1,1 @@
-"""What a column is beside its numbers, taken away before a synthesis and given back after it."""
+"""Column transforms around a synthesis: latent numbers for categories, normal scores."""

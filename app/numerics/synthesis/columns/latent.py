@@ -1,4 +1,4 @@
-"""A mixed table as numbers and back, drawn so that correlations are not weakened.
+"""Latent numbers of a mixed table and their inverse, drawn so that correlations are kept.
 
 A category is an interval of a latent normal variable, as wide as the category is frequent. Putting
 every record in the middle of its interval, or anywhere in it, would weaken the correlation with other

@@ -1,4 +1,4 @@
-"""Normal scores of ranks and the way back by the empirical quantile function.
+"""Normal scores of ranks, and their inverse by the empirical quantile function.
 
 Ranks make every marginal the same, so that a method that mixes columns can neither leave a column's
 range nor smear a value that many records share. Equal values, categories among them, share an

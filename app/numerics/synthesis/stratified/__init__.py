@@ -1,1 +1,1 @@
-"""The stratified synthesis: strata, and what must hold within a record."""
+"""Stratified synthesis: strata, and dependencies within a record."""

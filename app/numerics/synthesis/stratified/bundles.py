@@ -1,4 +1,4 @@
-"""Bundles: numeric columns that repeat together, such as what a table says of a town in each of its records.
+"""Bundles: numeric columns that repeat together, such as facts of a town in every record of it.
 
 Each of them has ties, and together they take hardly more values than one of them alone. A synthesis of
 each column puts values of several towns into one record, which trees find at once. So a bundle takes part

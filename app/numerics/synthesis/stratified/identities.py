@@ -1,4 +1,4 @@
-"""Exact linear relations among numeric columns: found, left out, and computed back with totals that keep their distribution.
+"""Exact linear identities among numeric columns: detection, removal, reconstruction with totals kept.
 
 A total beside its parts is a fact about the table that mixing keeps only nearly. So one column of each relation
 takes no part in the synthesis and is computed from the others afterwards. Each part has its own distribution

@@ -1,4 +1,4 @@
-"""A mixed table as one matrix of ordered values and back, without the columns that others determine.
+"""Mixed table as one matrix of ordered values, without determined columns, and back.
 
 | symbol | name here | meaning |
 | --- | --- | --- |

@@ -1,9 +1,9 @@
-"""The stratified synthesis: decouple, permute and couple normal scores of ranks, inside strata.
+"""Stratified synthesis: decouple, permute and couple normal scores of ranks, per stratum.
 
 [hsu2008] mixes values, which keeps covariances and loses what is not linear; heavy tails leave the
 range. Here a published method works on normal scores (`scores`), first on the whole table, then inside
 the strata in which trees find that result to differ from the original (`strata`). In tables that are too small for
-many strata the ranks of numeric columns are mended among records alike in all else (`mending`), and columns of several
+many strata the ranks of numeric columns are repaired among records alike in all else (`rank_repair`), and columns of several
 categories are drawn again there (`redraw`) unless that makes the two easier to tell apart.
 
 | symbol | name here | meaning |
@@ -12,7 +12,7 @@ categories are drawn again there (`redraw`) unless that makes the two easier to 
 | Z | `latent`, (n, d + 1) | normal scores, equal values filled given the record's other columns; last the missing pattern |
 | L | `least` | originals that each stratum holds at least |
 | m_s | `permuted` | components that are permuted independently inside stratum s |
-| max(20, L/2) | `leaf` | originals among which numbers are mended at least |
+| max(20, L/2) | `leaf` | originals among which numbers are repaired at least |
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from app.numerics.synthesis.stratified.dependencies import (
     still_equal,
 )
 from app.numerics.synthesis.stratified.identities import balanced
-from app.numerics.synthesis.stratified.mending import mendable, mended
 from app.numerics.synthesis.stratified.ordinal import OrdinalTable, mixed_table, ordinal_table
+from app.numerics.synthesis.stratified.rank_repair import repairable, repaired_ranks
 from app.numerics.synthesis.stratified.redraw import LEAF_ORIGINALS, redrawable, redrawn
 from app.numerics.synthesis.stratified.strata import (
     Discrimination,
@@ -101,7 +101,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that rows are drawn from, as often as wished.
+    """Everything that rows are drawn from, any number of times.
 
     where:
         bundled     the original, columns that repeat together tied up as one category
@@ -109,8 +109,8 @@ class Recipe:
         directions  in which the columns of `table.values` vary
         quantiles   of each column of `table.values`
         equalities  columns of `table.values` that are equal in most records
-        leaf        originals among which numbers are mended at least
-        mended      the columns of `table.values` whose ranks are mended
+        leaf        originals among which numbers are repaired at least
+        repaired    the columns of `table.values` whose ranks are repaired
         redrawn     the columns of `table.values` that are drawn again
         difference  area under the curve of telling rows made from one half from the other half
     """
@@ -124,7 +124,7 @@ class Recipe:
     quantiles: tuple[Quantiles, ...]
     equalities: tuple[Equality, ...]
     leaf: int
-    mended: Places
+    repaired: Places
     redrawn: Places
     difference: float
 
@@ -174,8 +174,8 @@ def recipe(
         if table.records > MOST_COMPARED:
             break  # the strata are many already
     if table.records <= MOST_COMPARED:  # larger tables have strata enough
-        other = replace(made, mended=mendable(ordinal.values, numeric, made.leaf))
-        if other.mended.size and not _returns_more(other, made, rng):
+        other = replace(made, repaired=repairable(ordinal.values, numeric, made.leaf))
+        if other.repaired.size and not _returns_more(other, made, rng):
             made, found = other, _difference(other, rng)
     # Numbers return exactly as often as they came, those of bundles too: these are not drawn again.
     categorical = ordinal.kept[ordinal.categorical] < ordinal.numbers + table.codes.shape[1]
@@ -285,16 +285,16 @@ def _round(
 ) -> tuple[FloatArray, Places]:
     """As many complete records as the groups have, in random order, and their missing patterns.
 
-    Numbers that are mended and categories that are drawn again come from `donors`.
+    Numbers that are repaired and categories that are drawn again come from `donors`.
     """
     parts = [_within(made, group, rng) for group in groups]
     # Every group is spread over the whole round, so that any first rows hold its share of them.
     spread = [(rng.permutation(len(part)) + rng.random(len(part))) / len(part) for part in parts]
     together = np.vstack(parts)[np.argsort(np.concatenate(spread), kind="stable")]
     values, pattern = together[:, :-1], together[:, -1].astype(np.intp)
-    if made.mended.size:
+    if made.repaired.size:
         shown = made.table.shown(values, pattern)
-        again = mended(made.table.values[donors], shown, made.mended, made.leaf, rng)
+        again = repaired_ranks(made.table.values[donors], shown, made.repaired, made.leaf, rng)
         values = np.where(np.isnan(again), values, again)
     if made.redrawn.size:
         shown = made.table.shown(values, pattern)

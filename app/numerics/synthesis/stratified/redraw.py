@@ -1,4 +1,4 @@
-"""Columns of several categories drawn again from records that are alike in everything else.
+"""Redraw of categorical columns from records that are alike in all other columns.
 
 One order of the categories cannot tell all that a column has to do with others: there is no line on
 which husbands stand right both by sex and by age. So the column is predicted from the rest by a tree,

@@ -1,4 +1,4 @@
-"""Strata: where a first synthesis and its original differ, found by trees that tell them apart.
+"""Strata: regions in which a first synthesis and the original differ, found by classification trees.
 
 Mixing keeps what is linear. What it does not keep is what gives a synthetic table away, and trees find
 it. A forest says of every original record how synthetic it looks; a decision tree over the originals

@@ -211,7 +211,7 @@ def _lost(resources: Resources, file: ReleasedFile) -> None:
 
 
 def _discard(resources: Resources, object_name: str) -> None:
-    """Remove what there is of an object; what cannot be removed now is the sweep's."""
+    """Remove what there is of an object; what cannot be removed now is removed by the next start."""
     with suppress(SQLAlchemyError, OSError):
         resources.released.remove(object_name)
         with writing(resources.engine) as connection:

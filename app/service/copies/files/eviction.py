@@ -1,7 +1,7 @@
 """Room for released files: those that nobody asked for longest go first, and can be remade.
 
 Removing is in two steps, and a crash between them loses nothing: the file lets go of its object, in a
-commit; then the object is removed, and its name forgotten. What lies between is the sweep's.
+commit; then the object is removed, and its name forgotten. What lies between is removed by the next start.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def sweep_released(resources: Resources, now: datetime) -> int:
 
 
 def remove_objects(resources: Resources, dataset_id: str) -> None:
-    """Remove the files of a data set that is gone; what cannot be removed now is the sweep's."""
+    """Remove the files of a data set that is gone; what cannot be removed now is removed by the next start."""
     with suppress(SQLAlchemyError, OSError):
         with reading(resources.engine) as connection:
             gone = [

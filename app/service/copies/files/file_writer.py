@@ -82,7 +82,7 @@ def _made_rows(plan: FilePlan, originals: BlobRows) -> Iterator[pa.RecordBatch]:
 
 def _row_group(plan: FilePlan, originals: BlobRows, piece: RowGroupRange) -> pa.RecordBatch:
     start = piece.ordinal - piece.part.first_row
-    names, coded = plan.recipe.read, plan.recipe.coded
+    names, coded = plan.recipe.schema.names, plan.recipe.coded
     found = list(originals.read_rows(piece.part.blob, start, start + piece.rows, names, coded))
     if len(found) != 1 or found[0].num_rows != piece.rows:
         raise ValueError("the blobs do not hold the rows that the database counts")

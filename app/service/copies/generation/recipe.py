@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,8 @@ from app.service.datasets.output_columns import (
     passed_through,
     scaled_numbers,
 )
-from app.service.datasets.protection.donor_pool import DonorPool
+from app.service.datasets.protection.declaration import Declaration
+from app.service.datasets.protection.donor_pool import CategoryPool, DeclaredPool, DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise
 from app.store.database.copies.history import HistoryNotWhole
 from app.tables.stream import category_text
@@ -52,6 +53,7 @@ class PartRecipe:
         grid              column → exponent of its step, that of the copy's grid or a coarser one
         record_key        by which its records are kept or replaced
         pool              donors, where there are categorical columns
+        declared          what rows are held to first, under formal protection
     """
 
     first_row: int
@@ -61,7 +63,8 @@ class PartRecipe:
     factor: FloatArray
     grid: Mapping[str, int]
     record_key: bytes
-    pool: DonorPool | None
+    pool: CategoryPool | None
+    declared: Declaration | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +74,6 @@ class CopyRecipe:
     where:
         columns  those released, in the data set's order
         noised   names of all columns with noise, in the order of the shapes
-        record   all categorical columns, in the donors' order
         parts    number → what is particular to the part's rows
 
     What follows from these is found once: hundreds of batches are made of one recipe.
@@ -80,7 +82,6 @@ class CopyRecipe:
     entry_hash: str
     columns: tuple[Column, ...]
     noised: tuple[str, ...]
-    record: tuple[Column, ...]
     parts: Mapping[int, PartRecipe]
 
     @cached_property
@@ -94,20 +95,14 @@ class CopyRecipe:
         return tuple(column for column in self.columns if column.name in self.noised)
 
     @cached_property
-    def recorded(self) -> tuple[Column, ...]:
-        """The released columns that are of the record."""
-        return tuple(column for column in self.columns if column in self.record)
-
-    @cached_property
-    def read(self) -> list[str]:
-        """The columns that must be read: with one of the record all of it."""
-        whole = self.record if self.recorded else ()
-        return list(dict.fromkeys(column.name for column in (*self.columns, *whole)))
+    def categorical(self) -> tuple[Column, ...]:
+        """The released columns whose values are replaced."""
+        return tuple(column for column in self.columns if column.kind is Kind.CATEGORICAL)
 
     @cached_property
     def coded(self) -> list[str]:
-        """Those of the columns that are read as codes: the record's texts."""
-        return [column.name for column in self.record if column.storage is Storage.TEXT]
+        """Those of the columns that are read as codes: texts that are replaced."""
+        return [column.name for column in self.categorical if column.storage is Storage.TEXT]
 
 
 @dataclass(frozen=True, repr=False)
@@ -141,7 +136,6 @@ def copy_recipe(
         entry_hash=entry.hash,
         columns=columns,
         noised=first.numeric,
-        record=tuple(by_name[name] for name in first.records),
         parts={one.part.number: _part_recipe(one, chain, entry, secret) for one in parts},
     )
 
@@ -158,8 +152,11 @@ def _part_recipe(
         position: draw_key(secret, bytes.fromhex(chain.entries[position].hash), binding)
         for position in history
     }
-    pool = None
-    if protection.donors is not None:
+    pool: CategoryPool | None = None
+    declared = protection.declared
+    if declared is not None and declared.values:
+        pool = DeclaredPool(declared)
+    elif protection.donors is not None:
         pool = DonorPool.of(protection.donors, secret, protection.hash, protection.rows)
     return PartRecipe(
         first_row=part.first_row,
@@ -170,6 +167,7 @@ def _part_recipe(
         grid=protection.grid(entry.noise_variance),
         record_key=record_key(secret, binding),
         pool=pool,
+        declared=declared,
     )
 
 
@@ -185,21 +183,19 @@ def block(
 ) -> pa.RecordBatch:
     """Rows of one row group of a part as the copy shows them, from `first` on.
 
-    `originals` are those rows as they are stored, in the columns of `recipe.read`. `known` and `keep` are as in `perturbed_block`.
+    `originals` are those rows as they are stored, in the columns that are released. `known` and `keep` are as in `perturbed_block`.
     NotReleasable when a number is so large that its noise would be lost to rounding.
     """
     own = recipe.parts[part]
     rows = RowRange(index, first, first + originals.num_rows)
     shown = _numeric(recipe, own, originals, rows, known, keep)
-    if own.pool is not None and recipe.recorded:
+    if own.pool is not None and recipe.categorical:
         values = {
-            column.name: category_text(originals.column(column.name)) for column in recipe.record
+            column.name: category_text(originals.column(column.name))
+            for column in recipe.categorical
         }
-        names = [column.name for column in recipe.recorded]
         start = index * BLOCK_ROWS + first
-        shown |= own.pool.shown(
-            values, names, own.applied_variance, key=own.record_key, start=start
-        )
+        shown |= own.pool.shown(values, own.applied_variance, key=own.record_key, start=start)
     for column in recipe.columns:
         if column.kind is Kind.PASSTHROUGH:
             shown[column.name] = passed_through(column, originals.column(column.name))
@@ -222,6 +218,12 @@ def _numeric(
     grid = own.grid
     places = [recipe.noised.index(column.name) for column in wanted]
     exact = [scaled_numbers(column, originals.column(column.name)) for column in wanted]
+    if own.declared is not None:
+        # Bounds hold the rows; what leaves may lie beyond them, or estimates from it would be biased.
+        exact = [
+            own.declared.held_numbers(place, x) for place, x in zip(places, exact, strict=True)
+        ]
+        wanted = tuple(replace(column, lower=None, upper=None) for column in wanted)
     largest = {c.name: largest_magnitude(x) for c, x in zip(wanted, exact, strict=True)}
     refuse_lost_noise({name: grid[name] for name in largest}, largest)
     values = perturbed_block(

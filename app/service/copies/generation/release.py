@@ -215,7 +215,7 @@ class Release:
         return made
 
     def _originals(self, piece: RowGroupRange) -> pa.RecordBatch:
-        names = tuple(self.recipe.read)
+        names = tuple(self.recipe.schema.names)
         if piece.whole:
             return self._read(piece, names)
         # The rest of a row group that is handed out in several batches will be wanted soon, most

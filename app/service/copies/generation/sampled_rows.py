@@ -67,7 +67,7 @@ MOST_DRIVERS = 10
 COMPARED_ROWS = 10_000
 """Columns and rows that are looked at for what makes numbers and categories tell of each other."""
 
-MOST_DRAWS = 20
+MOST_DRAWS = 200
 """Draws of a small table: its few rows are not judged by one draw of luck."""
 
 
@@ -241,7 +241,12 @@ class SampledRows:
 def sampled_rows(
     resources: Resources, connection: Connection, dataset: Dataset, most_rows: int = MOST_ROWS
 ) -> SampledRows:
-    """Read rows of a data set; NotReleasable where nothing of them could be released."""
+    """Read rows of a data set; NotReleasable where nothing of them could be released, Conflict under formal protection."""
+    if dataset.formal:
+        raise Conflict(
+            "Previews and audits measure what noise leaves of the rows; under formal protection nothing is measured."
+            " What a level guarantees stands in the level (`guarantee`), and holds whatever the rows are."
+        )
     columns, records = sampled_columns(dataset.columns)
     numbers = tuple(column.name for column in columns)
     names = (*numbers, *records)

@@ -127,11 +127,13 @@ def read_again(
             kinds = {column.name: ColumnOverrides(kind=column.kind) for column in columns}
             found.append(ingest(stream, kinds, writer, resources.limits))
             writer.finish()
-            parts.append(replace(part, blob=blob, digest=part_digest(secret, writer.digest)))
+            digest = part_digest(secret, writer.digest, formal=dataset.formal)
+            parts.append(replace(part, blob=blob, digest=digest))
         statistics = reduce(
             merged, (Statistics(one.moments, one.categories, one.largest) for one in found)
         )
-        refuse_too_many(columns, statistics.categories, resources.limits.categories)
+        if not dataset.formal:
+            refuse_too_many(columns, statistics.categories, resources.limits.categories)
         columns = tuple(
             _with_all_rows(column, [one.columns[position] for one in found], found)
             for position, column in enumerate(columns)

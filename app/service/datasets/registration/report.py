@@ -62,8 +62,10 @@ class TableReport:
     columns: Mapping[str, ColumnReport] = field(default_factory=dict)
 
 
-def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableReport:
-    """The report on a table that passed."""
+def table_report(
+    ingested: IngestedTable, read_as: DetectedFormat, *, formal: bool = False
+) -> TableReport:
+    """The report on a table that passed; with `formal` a declaration is proposed where there is none."""
     means = dict(zip(ingested.numbers, ingested.moments.mean.diagonal().tolist(), strict=True))
     return TableReport(
         read_as,
@@ -73,6 +75,7 @@ def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableRepor
                 ingested.looks[column.name],
                 means.get(column.name),
                 ingested.repeats.get(column.name),
+                formal=formal,
             )
             for column in ingested.columns
         },
@@ -80,7 +83,12 @@ def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableRepor
 
 
 def _column(
-    column: Column, look: ColumnProfile, mean: float | None, repeats: str | None
+    column: Column,
+    look: ColumnProfile,
+    mean: float | None,
+    repeats: str | None,
+    *,
+    formal: bool,
 ) -> ColumnReport:
     dated = column.date_format if column.kind.dated else None
     examples = look.examples
@@ -96,7 +104,9 @@ def _column(
         frequent=look.frequent,
         examples=examples,
         warnings=tuple(_warnings(column, look)),
-        proposals=tuple(_proposals(column, look, repeats)),
+        proposals=tuple(
+            _declarations(column, look) if formal else _proposals(column, look, repeats)
+        ),
     )
 
 
@@ -174,6 +184,32 @@ def _proposals(column: Column, look: ColumnProfile, repeats: str | None) -> list
             )
         )
     return found
+
+
+def _declarations(column: Column, look: ColumnProfile) -> list[Proposal]:
+    """A declaration for a column that has none, in round numbers."""
+    declared = column.lower is not None or column.categories is not None
+    said: dict[str, object] = {"kind": column.kind.value}
+    if column.kind.noised and look.smallest is not None and look.largest is not None:
+        said |= {"lower": -_round_above(-look.smallest) if look.smallest < 0 else 0}
+        said |= {"upper": _round_above(look.largest)}
+    elif column.kind is Kind.CATEGORICAL and look.counts is not None:
+        said |= {"categories": sorted({*look.counts, OTHER}), "other": OTHER}
+    else:
+        return []
+    if declared:
+        return []
+    return [
+        Proposal(
+            "columns",
+            {column.name: said},
+            "Proposed from the rows, of which it therefore tells: confirm it only if it holds for anybody who could"
+            " be among them, or declare what does.",
+        )
+    ]
+
+
+OTHER = "other"
 
 
 def _scale_proposals(column: Column, look: ColumnProfile) -> list[Proposal]:

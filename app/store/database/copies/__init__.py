@@ -1,1 +1,1 @@
-"""What is kept of copies: what was drawn and frozen, whose variance is whose, and their files."""
+"""Tables of copies: history, protections, slots, released files."""

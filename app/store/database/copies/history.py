@@ -1,4 +1,4 @@
-"""The history: which noise variances were drawn for a data set, in order, chained by hash.
+"""History of a data set: noise variances in the order drawn, hash-chained.
 
 An entry says everything that its draw depends on, and its hash keys the draw: the draw is bound to
 all entries before it (invariant 4). After a backup lost the tail, another request gets another hash

@@ -1,4 +1,4 @@
-"""Protections of parts, sealed, by their hash: what the noise of a part follows from, never changed."""
+"""Protections of parts (noise shape, donors), sealed and addressed by hash; never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of copies: what they are, and which object of the store holds each at present.
+"""Released files: what each holds, and its object in the store.
 
 What is said of a file outlives its bytes: a file that was removed to make room is known by its size
 and hash, and remade to the bit. An object's name stands in `released_objects` before its first byte

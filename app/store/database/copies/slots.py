@@ -1,4 +1,4 @@
-"""Slots: at which variance each recipient of a traceable agreement has its own copy of a level."""
+"""Slots: the variance at which each recipient of a traceable agreement draws a level."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What an owner registers: data sets and their levels, the keys and sketches of their rows, their blobs."""
+"""Tables of data sets: columns, levels, keys, sketches, pending rows, orphaned blobs."""

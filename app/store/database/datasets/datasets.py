@@ -1,4 +1,4 @@
-"""Data sets: their columns, parts, retired rows, and sealed secret and statistics."""
+"""Data sets: columns, parts, retired rows, sealed secret and statistics."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def set_columns(connection: Connection, dataset_id: str, columns: Sequence[Colum
 
 
 def add_part(connection: Connection, dataset_id: str, part: Part) -> None:
-    """Keep a part and count its rows; its blob is loose no more."""
+    """Keep a part and count its rows; its blob is no longer orphaned."""
     connection.execute(insert(tables.parts).values(dataset=dataset_id, **asdict(part)))
     orphaned_blobs.forget(connection, part.blob)
     connection.execute(
@@ -190,7 +190,7 @@ def add_part(connection: Connection, dataset_id: str, part: Part) -> None:
 
 
 def move_part(connection: Connection, dataset_id: str, part: Part) -> None:
-    """The rows of a part lie in another blob from now on; that one is loose no more."""
+    """The rows of a part lie in another blob from now on; that one is no longer orphaned."""
     connection.execute(
         update(tables.parts)
         .where(tables.parts.c.dataset == dataset_id, tables.parts.c.number == part.number)

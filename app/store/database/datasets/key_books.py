@@ -1,4 +1,4 @@
-"""Key books: which keys a data set ever had, as fingerprints, and how many rows each.
+"""Key books: fingerprints of all keys a data set ever had, with row counts.
 
 Fingerprints lie in 2^bits pages by their first bits, ascending within a page, so that an append
 touches the pages of its own keys alone. A page's bytes are its fingerprints, 8 bytes each, then as many

@@ -1,4 +1,4 @@
-"""Blobs of this database's own that no data set refers to: begun, or left over by a removal.
+"""Orphaned blobs: uploads begun and removals left over, which no data set refers to.
 
 A name stands here before the first byte of its blob is written, and leaves in the transaction that
 makes the blob a part of a data set. So a row here proves that a blob was this database's and is
@@ -65,20 +65,20 @@ def set_aside(connection: Connection, name: str, now: datetime) -> None:
 
 
 def all_of_them(connection: Connection) -> list[OrphanedBlob]:
-    """Every loose blob, the oldest first."""
+    """Every orphaned blob, the oldest first."""
     query = select(tables.orphaned_blobs).order_by(
         tables.orphaned_blobs.c.since, tables.orphaned_blobs.c.blob
     )
-    return [_loose(row) for row in connection.execute(query)]
+    return [_orphaned_blob(row) for row in connection.execute(query)]
 
 
 def locked(connection: Connection, name: str) -> OrphanedBlob | None:
-    """The loose blob of that name, no other transaction's to decide on; None when it is loose no more."""
+    """The orphaned blob of that name, no other transaction's to decide on; None when it is no longer orphaned."""
     query = select(tables.orphaned_blobs).where(tables.orphaned_blobs.c.blob == name)
     row = connection.execute(query.with_for_update()).one_or_none()
-    return None if row is None else _loose(row)
+    return None if row is None else _orphaned_blob(row)
 
 
-def _loose(row: Row[tuple[object, ...]]) -> OrphanedBlob:
+def _orphaned_blob(row: Row[tuple[object, ...]]) -> OrphanedBlob:
     kept = row._mapping
     return OrphanedBlob(kept["blob"], Reason(kept["reason"]), kept["since"], kept["set_aside_at"])

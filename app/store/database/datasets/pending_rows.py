@@ -43,7 +43,7 @@ class PendingBatch:
 
 
 def add(connection: Connection, batch: PendingBatch) -> None:
-    """Keep a batch after all others of its data set; its blob is loose no more."""
+    """Keep a batch after all others of its data set; its blob is no longer orphaned."""
     values = asdict(batch) | {"counts": list(batch.counts), "retired": list(batch.retired)}
     connection.execute(insert(BATCHES).values(**values))
     orphaned_blobs.forget(connection, batch.blob)

@@ -1,4 +1,4 @@
-"""Sketches of data sets, sealed, by which their overlap is estimated; and the secret behind them all.
+"""Sealed sketches of data sets for overlap estimates, and the secret behind them.
 
 The secret is the service's, made once, and the same under every later master key. A sketch has no foreign key: that of a data set whose copies were issued outlives it, as the history
 does, since what was released stays released.

@@ -1,1 +1,1 @@
-"""What sharing needs kept: principals, sessions and grants; agreements, their logs and rules, deliveries and webhooks."""
+"""Tables of sharing: principals, sessions, grants, agreements, deliveries, webhooks."""

@@ -1,4 +1,4 @@
-"""Agreements that are negotiated by the Dataspace Protocol."""
+"""Negotiations of agreements by the Dataspace Protocol."""
 
 from __future__ import annotations
 

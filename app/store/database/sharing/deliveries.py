@@ -1,4 +1,4 @@
-"""Deliveries under agreements: each planned once for its cause, and ended once."""
+"""Deliveries under agreements: planned once per cause, ended once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grants: which recipient may have which level of which data set."""
+"""Grants: which recipient has which level of which data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of the portal and links that sign in once: rows that are there exactly while they count.
+"""Portal sessions and single-use sign-in links.
 
 A token has 256 random bits and is kept as SHA-256 only, as the secret of a key is.
 """
@@ -95,7 +95,7 @@ def end_of_key(connection: Connection, key_id: str) -> None:
     connection.execute(delete(tables.sessions).where(tables.sessions.c.key == key_id))
 
 
-def sweep(connection: Connection, now: datetime) -> None:
+def remove_expired(connection: Connection, now: datetime) -> None:
     """Remove sessions and links whose time is over."""
     for table in (tables.sessions, tables.sign_in_links):
         connection.execute(delete(table).where(table.c.ends_at <= now))

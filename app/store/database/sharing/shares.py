@@ -1,4 +1,4 @@
-"""Agreements as shares of tables: what they hold, a page at a time, each found by an index.
+"""Delta Sharing shares: agreements as shares of tables, paged by index.
 
 Tables are ordered by data set, then by their position in the agreement; a page begins after the last
 of the page before it, so that a list costs as much as it is long.

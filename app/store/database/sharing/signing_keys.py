@@ -1,4 +1,4 @@
-"""Keys with which the service signs agreements: the newest signs, all of them are published."""
+"""Signing keys of agreements: the newest signs, all are published."""
 
 from __future__ import annotations
 

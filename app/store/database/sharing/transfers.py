@@ -1,4 +1,4 @@
-"""Transfers: uses of an agreement by the Dataspace Protocol."""
+"""Transfers of agreements by the Dataspace Protocol."""
 
 from __future__ import annotations
 

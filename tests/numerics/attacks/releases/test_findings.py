@@ -29,6 +29,10 @@ def test_what_lines_find_breaks_the_promise_and_what_others_find_asks_for_attent
     assert one(Attacker.LINEAR, 0.45).verdict is Verdict.BROKEN
     assert one(Attacker.POSTERIOR, 0.45).verdict is Verdict.ATTENTION
     assert one(Attacker.POSTERIOR, 0.47).verdict is Verdict.OK  # within four standard errors
+    # A wide interval is no excuse, and proves no defect.
+    assert one(Attacker.POSTERIOR, 0.44, error=0.1).verdict is Verdict.ATTENTION
+    assert one(Attacker.LINEAR, 0.44, error=0.1).verdict is Verdict.ATTENTION
+    assert one(Attacker.LINEAR, 0.47, error=0.1).verdict is Verdict.OK
     assert one(Attacker.LINEAR, 0.47).remedy is None
     assert one(Attacker.LINEAR, 0.45).remedy == "Do so."
 

@@ -1,4 +1,4 @@
-"""The sweep removes objects that no file names as its own, and never one that is being written."""
+"""The quarantine_orphaned_blobs removes objects that no file names as its own, and never one that is being written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.service.resources import Resources
-from app.service.startup.orphaned_blobs import sweep
+from app.service.startup.orphaned_blobs import quarantine_orphaned_blobs
 from app.store.database.copies import released_files
 from app.store.database.engine import reading, writing
 from tests.api.conftest import Service
@@ -44,10 +44,10 @@ def test_a_sweep_takes_strays_and_nothing_else(service: Service) -> None:
         announced(resources, name)
     with resources.released.new("live").opened() as (sink, _):
         sink.write(b"rows")
-        sweep(resources, NOW)
+        quarantine_orphaned_blobs(resources, NOW)
         live = {"live.partial", "live.uploading"}
         assert {path.name for path in folder.iterdir()} == own | {"unknown.parquet"} | live
-    sweep(resources, NOW)
+    quarantine_orphaned_blobs(resources, NOW)
     assert {path.name for path in folder.iterdir()} == own | {"unknown.parquet"}
     with reading(resources.engine) as connection:
         assert released_files.stray_objects(connection) == []

@@ -59,7 +59,7 @@ def test_records_are_shown_the_same(listed: list[str | None]) -> None:
     pool = pool_of(Donors.of(sampled([*listed * 20, *4 * ["Steyr"]])))
     for variance in (0.01, 1.0):
         as_text, as_codes = (
-            pool.shown({"city": values}, ["city"], variance, key=bytes(32), start=3)["city"]
+            pool.shown({"city": values}, variance, key=bytes(32), start=3)["city"]
             for values in (CITIES, coded(CITIES))
         )
         assert as_codes.equals(as_text)
@@ -73,7 +73,7 @@ def test_a_value_is_shown_once_five_rows_of_all_parts_have_it() -> None:
     together = again.with_rows(sampled(["Wien", "Steyr", "Steyr", "Linz"]))
     cities = pa.array(["Steyr"] * 400, pa.large_string())
     for donors, shown in ((first, False), (together, True)):
-        found = pool_of(donors).shown({"city": cities}, ["city"], 0.1, key=bytes(32), start=0)
+        found = pool_of(donors).shown({"city": cities}, 0.1, key=bytes(32), start=0)
         assert ("Steyr" in found["city"].to_pylist()) is shown
     assert together.listed()["city"] == [*first.listed()["city"], "Wien"]
 
@@ -82,7 +82,7 @@ def test_a_column_of_which_no_value_may_be_shown_is_missing_throughout() -> None
     texts = [f"city {row}" for row in range(300)]
     pool = pool_of(Donors.of(sampled(list(texts))))
     cities = pa.array(texts, pa.large_string())
-    found = pool.shown({"city": cities}, ["city"], 0.1, key=bytes(32), start=0)
+    found = pool.shown({"city": cities}, 0.1, key=bytes(32), start=0)
     assert found["city"].null_count == 300
 
 

@@ -167,7 +167,7 @@ def left_beside_records(table: Table, protection: PartProtection, v: float) -> t
     Y = many + np.sqrt(a) * path.T @ protection.factor.T
     pool = DonorPool.of(protection.donors, bytes(32), f"{int(v * 4):064x}"[:-2] + "a1", 1_000)
     city = pa.array(texts * REPLICATES, pa.large_string())
-    shown = pool.shown({"city": city}, ["city"], a, key=b"k" * 32, start=0)["city"].to_pylist()
+    shown = pool.shown({"city": city}, a, key=b"k" * 32, start=0)["city"].to_pylist()
     indicators = np.array([[one == name for name in sorted(set(texts))] for one in shown], float)
     seen = np.column_stack([Y, indicators, np.ones(n)])
     target = many[:, 0]

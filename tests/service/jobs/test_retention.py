@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from app.service.jobs.tidying import tidy
+from app.service.jobs.retention import tidy
 from app.service.progress import NO_PROGRESS
 from app.store.database import jobs, tables
 from app.store.database.engine import reading, writing

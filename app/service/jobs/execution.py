@@ -1,4 +1,4 @@
-"""One job, from taking it to its end.
+"""Execution of one job: claim by lease, handler, retry or outcome.
 
 It is taken by a lease and ended by the same token (store/database/jobs.py). Whatever happens in
 between (a failure, a stop, SIGKILL), the row says what there is to do next.
@@ -22,8 +22,8 @@ from app.errors import Busy, DomainError, JobLost, Refusal, Unauthenticated, Una
 from app.job import Job, JobState
 from app.service.health import outage_of, places_of
 from app.service.jobs.enqueue import enqueue
+from app.service.jobs.heartbeat import Heartbeat
 from app.service.jobs.job_types import Failed, JobType, TryAgain, clean_up
-from app.service.jobs.pulse import Pulse
 from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs
@@ -53,13 +53,13 @@ def claim_next(
     return None
 
 
-def run_job(resources: Resources, pulse: Pulse, job: Job) -> None:
+def run_job(resources: Resources, heartbeat: Heartbeat, job: Job) -> None:
     """Work on a job that was claimed; nothing is raised."""
     began = time.monotonic()
     resources.jobs.tally.begun()
     end = "lost"
     try:
-        with pulse.of(job) as progress:
+        with heartbeat.of(job) as progress:
             end = _attempt(resources, job, resources.jobs.job_types[job.kind], progress)
     finally:
         resources.jobs.tally.over(job.kind, end, time.monotonic() - began)
@@ -114,7 +114,7 @@ GAVE_UP = (
     "What the work needs did not work, and it was tried as often as it may be.",
 )
 OUR_FAILURE = (
-    "The service failed",
+    "Internal error",
     "Report the request id to whoever runs the service; nothing of the data is in the log.",
 )
 

@@ -15,8 +15,8 @@ from app.errors import InvalidTable, Unavailable
 from app.job import Job, JobState
 from app.model import Role
 from app.service.jobs.enqueue import enqueue, payload_of
+from app.service.jobs.heartbeat import Heartbeat
 from app.service.jobs.job_types import Outcome, TryAgain
-from app.service.jobs.pulse import Pulse
 from app.service.progress import Cancelled, Interrupted, Progress
 from app.service.resources import Resources
 from app.store.database import jobs, tables
@@ -223,7 +223,7 @@ def test_a_worker_that_lost_its_job_stops(office: Office) -> None:
 
 def test_a_job_that_its_own_process_takes_up_again_keeps_its_pulse(office: Office) -> None:
     """A machine that stalls longer than a lease: one thread lost the job, another of the same process has it."""
-    pulse = Pulse(office.resources)
+    pulse = Heartbeat(office.resources)
     office.knows("echo", echo)
     job = office.job(office.put("echo"))
     slow, quick = pulse.of(replace(job, lease="lost")), pulse.of(replace(job, lease="held"))

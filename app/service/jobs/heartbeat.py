@@ -1,4 +1,4 @@
-"""The pulse of a process: a thread that says of every job under way that its worker lives.
+"""Heartbeat of a worker process: a thread that renews the leases of its running jobs.
 
 With each beat it also writes how far the job is, and learns whether it was cancelled or lost.
 """
@@ -24,7 +24,7 @@ BEAT_SECONDS = 0.5
 log = logging.getLogger("cornerwave.jobs")
 
 
-class Pulse:
+class Heartbeat:
     """The jobs that this process works on."""
 
     def __init__(self, resources: Resources) -> None:
@@ -34,7 +34,7 @@ class Pulse:
         self._written: dict[str, tuple[str, int, int]] = {}
         self._stopped = threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._beat_on, name="jobs-pulse", daemon=True)
+        self._thread = threading.Thread(target=self._beat_on, name="jobs-heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begin to beat."""

@@ -1,4 +1,4 @@
-"""Jobs as their principals see them: shown, listed, waited for, cancelled."""
+"""Job status for principals: show, list, cancel, take back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from app.errors import Conflict, Hidden, NotFound
 from app.job import Job, JobState
 from app.model import Role
 from app.service.context import RequestContext
+from app.service.jobs.execution import outcome_of
 from app.service.jobs.job_types import clean_up
-from app.service.jobs.running import outcome_of
 from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate, unit_of_work
 from app.store.database import jobs, receipts
@@ -28,7 +28,7 @@ SURE_SHARE, SURE_SECONDS = 0.02, 1.0
 
 
 @dataclass(frozen=True)
-class Watched:
+class JobStatus:
     """A job and, where it ended, what came of it."""
 
     job: Job
@@ -47,24 +47,24 @@ class Watched:
         return round(took * (1 - share) / share, 1)
 
 
-def show_job(resources: Resources, context: RequestContext, job_id: str) -> Watched:
+def show_job(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
     """A job, for its principal or an administrator."""
     with reading(resources.engine) as connection:
         job = jobs.one(connection, job_id)
-    return Watched(seen := _visible(context, job_id, job), outcome_of(resources, seen))
+    return JobStatus(seen := _visible(context, job_id, job), outcome_of(resources, seen))
 
 
 def list_jobs(
     resources: Resources, context: RequestContext, state: JobState | None, *, after: str, limit: int
-) -> list[Watched]:
+) -> list[JobStatus]:
     """A principal's jobs, the newest first; an administrator sees everybody's."""
     principal = None if context.principal.role is Role.ADMIN else context.principal.id
     with reading(resources.engine) as connection:
         found = jobs.page(connection, principal, state, after=after, limit=limit)
-    return [Watched(job, outcome_of(resources, job)) for job in found]
+    return [JobStatus(job, outcome_of(resources, job)) for job in found]
 
 
-def cancel_job(resources: Resources, context: RequestContext, job_id: str) -> Watched:
+def cancel_job(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
     """End a job that waits, have one that runs end; one that ended stays as it is."""
     with unit_of_work(resources, context) as uow:
         before, after = _cancelled(uow.connection, context, job_id)
@@ -72,7 +72,7 @@ def cancel_job(resources: Resources, context: RequestContext, job_id: str) -> Wa
     return _left(resources, before, after)
 
 
-def take_back(resources: Resources, context: RequestContext, key: str) -> Watched | None:
+def take_back(resources: Resources, context: RequestContext, key: str) -> JobStatus | None:
     """See to it that nothing comes of the principal's request with this Idempotency-Key.
 
     The job that it became is cancelled and told. Where nothing was kept of it yet, nothing will be: its
@@ -115,11 +115,11 @@ def _cancelled(connection: Connection, context: RequestContext, job_id: str) -> 
     return before, after
 
 
-def _left(resources: Resources, before: Job, after: Job) -> Watched:
+def _left(resources: Resources, before: Job, after: Job) -> JobStatus:
     """What is left of a job that was asked to end; the files of one that never began go."""
     if before.state is JobState.QUEUED and after.state is JobState.CANCELLED:
         clean_up(resources, after)
-    return Watched(after, outcome_of(resources, after))
+    return JobStatus(after, outcome_of(resources, after))
 
 
 def _visible(context: RequestContext, job_id: str, job: Job | None) -> Job:

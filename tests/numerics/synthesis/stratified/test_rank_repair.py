@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from app.numerics.synthesis.methods import hybrid
-from app.numerics.synthesis.stratified.mending import mendable, mended
+from app.numerics.synthesis.stratified.rank_repair import repairable, repaired_ranks
 from app.numerics.synthesis.stratified.recipe import MOST_COMPARED, drawn, recipe
 from app.numerics.tables import MixedTable
 
@@ -29,7 +29,7 @@ def test_a_column_follows_the_others_where_they_bend() -> None:
     original = bent(1000)
     synthetic = original[rng.integers(1000, size=1000)]
     rng.shuffle(synthetic[:, 1])
-    made = mended(original, synthetic, np.array([1]), 20, rng)
+    made = repaired_ranks(original, synthetic, np.array([1]), 20, rng)
     square = np.square(made[:, 0])
     assert abs(np.corrcoef(square, synthetic[:, 1])[0, 1]) < 0.1
     assert np.corrcoef(square, made[:, 1])[0, 1] > 0.9
@@ -44,7 +44,7 @@ def test_fewer_originals_than_a_leaf_must_hold_are_not_told_apart(least: int, ap
     original = np.column_stack([few, few * 100 + rng.normal(size=300)])
     synthetic = original.copy()
     rng.shuffle(synthetic[:, 1])
-    made = mended(original, synthetic, np.array([1]), least, rng)
+    made = repaired_ranks(original, synthetic, np.array([1]), least, rng)
     assert (made[few, 1] > 50).all() == apart
 
 
@@ -52,14 +52,16 @@ def test_records_of_one_leaf_keep_their_order() -> None:
     rng = np.random.default_rng(3)
     original = np.column_stack([np.ones(60), rng.normal(size=60)])
     synthetic = rng.normal(size=(60, 2))
-    made = mended(original, synthetic, np.array([1]), 30, rng)
+    made = repaired_ranks(original, synthetic, np.array([1]), 30, rng)
     np.testing.assert_array_equal(made, synthetic)
 
 
 def test_too_few_originals_for_two_leaves_mend_nothing() -> None:
     rng = np.random.default_rng(8)
     original, synthetic = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
-    np.testing.assert_array_equal(mended(original, synthetic, np.array([1]), 31, rng), synthetic)
+    np.testing.assert_array_equal(
+        repaired_ranks(original, synthetic, np.array([1]), 31, rng), synthetic
+    )
 
 
 def test_missing_cells_stay_missing_and_are_no_value() -> None:
@@ -67,7 +69,7 @@ def test_missing_cells_stay_missing_and_are_no_value() -> None:
     original = bent(400)
     original[:80, 1] = np.nan
     synthetic = original[::-1].copy()
-    made = mended(original, synthetic, np.arange(4), 20, rng)
+    made = repaired_ranks(original, synthetic, np.arange(4), 20, rng)
     np.testing.assert_array_equal(np.isnan(made), np.isnan(synthetic))
 
 
@@ -75,9 +77,9 @@ def test_columns_that_do_not_vary_or_fill_no_two_leaves_are_left_as_they_are() -
     rng = np.random.default_rng(5)
     values = np.column_stack([rng.normal(size=(60, 3)), np.full(60, 7.0), rng.normal(size=60)])
     values[:30, 4] = np.nan
-    np.testing.assert_array_equal(mendable(values, np.arange(5), 20), [0, 1, 2])
-    np.testing.assert_array_equal(mendable(values, np.array([1, 3]), 20), [1])
-    np.testing.assert_array_equal(mendable(values, np.arange(5), 31), [])
+    np.testing.assert_array_equal(repairable(values, np.arange(5), 20), [0, 1, 2])
+    np.testing.assert_array_equal(repairable(values, np.array([1, 3]), 20), [1])
+    np.testing.assert_array_equal(repairable(values, np.arange(5), 31), [])
 
 
 def test_what_is_left_beside_two_columns_must_tell_records_apart() -> None:
@@ -85,11 +87,11 @@ def test_what_is_left_beside_two_columns_must_tell_records_apart() -> None:
     two = rng.normal(size=(400, 2))
     for several in (2, 10, 15, 30):
         values = np.column_stack([two, np.arange(400) % several])
-        assert mendable(values, np.arange(3), 20).size == (3 if several > 20 else 0)
+        assert repairable(values, np.arange(3), 20).size == (3 if several > 20 else 0)
     rare = np.column_stack(
         [two, np.maximum(np.arange(400) - 340, 0)]
     )  # 60 values, one of them in most
-    assert mendable(rare, np.arange(3), 20).size == 0
+    assert repairable(rare, np.arange(3), 20).size == 0
 
 
 def test_small_tables_are_mended_among_half_of_what_a_stratum_holds() -> None:
@@ -97,9 +99,9 @@ def test_small_tables_are_mended_among_half_of_what_a_stratum_holds() -> None:
     for least, leaf in ((25, 20), (40, 20), (100, 50)):
         made = recipe(numbers(bent(500)), hybrid, rng, least=least)
         assert made.leaf == leaf
-        np.testing.assert_array_equal(made.mended, np.arange(4))
+        np.testing.assert_array_equal(made.repaired, np.arange(4))
     large = recipe(numbers(bent(MOST_COMPARED + 1)), hybrid, rng, least=400)
-    assert large.mended.size == 0
+    assert large.repaired.size == 0
 
 
 @pytest.mark.parametrize("flags", [0, 2])
@@ -108,7 +110,7 @@ def test_two_columns_that_are_all_of_a_record_are_not_mended(flags: int) -> None
     rng = np.random.default_rng(7)
     original = np.column_stack([rng.normal(size=(400, 2)), rng.integers(0, 2, (400, flags))])
     made = recipe(numbers(original), hybrid, rng, least=40)
-    assert made.mended.size == 0
+    assert made.repaired.size == 0
 
     def ranked(values: NDArray[np.float64]) -> set[tuple[float, ...]]:
         ranks = np.argsort(np.argsort(values[:, :2], axis=0), axis=0)
@@ -123,5 +125,5 @@ def test_nothing_is_mended_where_more_records_would_return() -> None:
     rng = np.random.default_rng(10)
     two = rng.normal(size=(400, 2))
     original = np.column_stack([two, np.argsort(np.argsort(two[:, 1])) // 16])
-    assert mendable(original, np.arange(3), 20).size == 3
-    assert recipe(numbers(original), hybrid, rng, least=40).mended.size == 0
+    assert repairable(original, np.arange(3), 20).size == 3
+    assert recipe(numbers(original), hybrid, rng, least=40).repaired.size == 0

@@ -1,4 +1,4 @@
-"""What is left of jobs that ended long ago goes: the rows, their files, and files without a row."""
+"""Retention of jobs: removes ended jobs after a period, their files, and files without a job."""
 
 from __future__ import annotations
 

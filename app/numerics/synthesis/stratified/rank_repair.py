@@ -1,9 +1,9 @@
-"""Numeric columns put right against the others: their ranks are mended in the leaves of trees.
+"""Repair of numeric columns against the others: ranks are reassigned in the leaves of trees.
 
 Mixing inside strata keeps what is linear there. What is left is found column by column: a tree over the
 originals predicts a column from all others, and inside each of its leaves the synthetic records get values of
 the originals there, the smallest to the smallest. A record keeps its rank among its neighbours, so that what
-the mixing found stays; what the neighbours have is put right. Each column is mended once: going back and forth
+the mixing found stays; what the neighbours have is put right. Each column is repaired once: going back and forth
 between columns would put original records together again.
 
 Every tree weighs the originals anew, at random [Rubin, 1981]: which leaves there are is itself uncertain. One tree for
@@ -49,11 +49,11 @@ class RepairTree(NamedTuple):
     counts: Places
 
 
-def mendable(original: FloatArray, numeric: Places, least: int) -> Places:
+def repairable(original: FloatArray, numeric: Places, least: int) -> Places:
     """Those of the `numeric` columns that vary and whose originals fill two leaves.
 
-    Two columns, mended one by the other, can come together as they were. Then the rest of the record must not follow:
-    none is mended where two records agree in all but the two most detailed columns with a chance above 1/`least`.
+    Two columns, repaired one by the other, can come together as they were. Then the rest of the record must not follow:
+    none is repaired where two records agree in all but the two most detailed columns with a chance above 1/`least`.
     """
     detail = [np.unique(column[~np.isnan(column)]).size for column in original.T]
     rest = np.delete(original, np.argsort(detail, kind="stable")[-2:], axis=1)
@@ -65,14 +65,14 @@ def mendable(original: FloatArray, numeric: Places, least: int) -> Places:
     return np.array(chosen, dtype=np.intp)
 
 
-def mended(
+def repaired_ranks(
     original: FloatArray,
     synthetic: FloatArray,
     columns: Places,
     least: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """`synthetic` with `columns` mended one after the other, in random order; missing cells stay missing.
+    """`synthetic` with `columns` repaired one after the other, in random order; missing cells stay missing.
 
     In the end each column's own values are given out in the order found: no column's values change, only who has them.
     """
