@@ -32,7 +32,7 @@ test-slow: $(VENV)/.dev  ## the slow tier: simulations, kills, fuzzing, installs
 durations: $(VENV)/.dev  ## the fast tier again, recording the processor time of every test in tests/durations.json
 	$(PYTEST) --record-durations tests/durations.json $(ARGS)
 
-check: $(VENV)/.dev  ## format, lint, types, import contracts, budget of the tests
+check: $(VENV)/.dev  ## format, lint, types, import contracts, budget of the tests, words and names
 	$(MAKE) --no-print-directory --jobs 2 --output-sync check-types check-rules
 
 check-types:
@@ -44,6 +44,7 @@ check-rules:
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.durations
+	$(BIN)/python -m tests.prose --quiet
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(CODE)

@@ -342,6 +342,7 @@ def open_resources(settings: Settings) -> Resources:
         histories=HotBlocks(KEPT_HISTORY_BYTES),
         row_groups=HotBlocks(ROW_GROUP_BYTES, BESIDE_VALUES),
         summaries=HotBlocks(SUMMARY_BYTES),
+        previews=HotBlocks(SUMMARY_BYTES),
         downloads=Downloads(settings.limits.download_bytes),
         outside=Outside(
             settings.webhook_networks,

@@ -20,14 +20,20 @@ class Kind(StrEnum):
 
     NUMERIC = "numeric"
     DATE = "date"
+    DATETIME = "datetime"
     CATEGORICAL = "categorical"
     IDENTIFIER = "identifier"
     PASSTHROUGH = "passthrough"
 
     @property
     def noised(self) -> bool:
-        """Whether noise is added to its numbers; a date is a number of days."""
-        return self in (Kind.NUMERIC, Kind.DATE)
+        """Whether noise is added to its numbers; a date is a number of days, a moment one of seconds."""
+        return self in (Kind.NUMERIC, Kind.DATE, Kind.DATETIME)
+
+    @property
+    def dated(self) -> bool:
+        """Whether its numbers count from 1970, and have no zero that means anything."""
+        return self in (Kind.DATE, Kind.DATETIME)
 
 
 class Scale(StrEnum):
@@ -62,6 +68,7 @@ class Column:
                  of rows that no copy has
         round_to_integer, lower, upper  what a release enforces, only where the owner asked; under formal
                  protection the bounds are declared, and rows are held to them before noise is added
+        date_format  how its dates or moments are written, in the signs of strftime
         unit     the sign that its numbers came with (%, €), empty for plain ones; None for text, and
                  where nobody knows
         categories  the declared values of a categorical column, or the one of a public constant
@@ -81,6 +88,7 @@ class Column:
     lower: float | None = None
     upper: float | None = None
     unit: str | None = None
+    date_format: str | None = None
     categories: tuple[str, ...] | None = None
     other: str | None = None
     missing_as: str | None = None
@@ -203,6 +211,11 @@ class Dataset:
         return self.protection is Protection.FORMAL
 
     @property
+    def most_versions(self) -> int | None:
+        """How many rows one key may have at most; None for any number."""
+        return self.person_rows if self.formal else None
+
+    @property
     def released_rows(self) -> int:
         """How many rows a copy has now."""
         return self.rows - self.retired
@@ -213,11 +226,52 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class CellGuarantee:
+    """Differential privacy of one column of a row.
+
+    where:
+        standard_deviation  of a number's noise, in the column's own unit; on the log scale in doublings
+        kept_share          the chance that a category is shown as it is, without having been drawn
+    """
+
+    column: str
+    mu: float
+    rho: float
+    epsilon: float
+    delta: float
+    standard_deviation: float | None
+    kept_share: float | None
+
+
+@dataclass(frozen=True)
+class FormalGuarantee:
+    """Differential privacy of a level under formal protection: of whole rows, and cell by cell.
+
+    where:
+        mu         μ-GDP of a row
+        rho        ρ-zCDP of a row
+        epsilon    ε at `delta` of a row; None where it is too large to be counted
+        certainty  how often the best guess which of two rows it was is right at most
+        sentence   the same in words
+    """
+
+    mu: float
+    rho: float
+    epsilon: float | None
+    delta: float
+    certainty: float
+    cells: tuple[CellGuarantee, ...]
+    sentence: str
+    unit: str = "a row"
+    neighbours: str = "one row is replaced by any other that the declaration allows"
+
+
+@dataclass(frozen=True)
 class Level:
     """A name for a noise variance v; privacy is e = v/(1+v) [li2012, eq. 9].
 
     `offered` says whether those who find the data set may ask for it. `delta` is that of its (ε, δ) under
-    formal protection.
+    formal protection, and `guarantee` what follows for those who ask.
     """
 
     name: str
@@ -225,6 +279,7 @@ class Level:
     issued: bool = False
     offered: bool = False
     delta: float | None = None
+    guarantee: FormalGuarantee | None = None
 
     @property
     def privacy(self) -> float:
@@ -267,6 +322,7 @@ class Copy:
         levels   the owner's names for this variance that this principal may know
         applied_variance  a(v) of the level in the first part; None where the owner withholds the noise law
         sequence, hash    for those who answer for the data set, None for recipients
+        guarantee         under formal protection, of the columns that leave
     """
 
     id: str
@@ -281,6 +337,7 @@ class Copy:
     grid: dict[str, int]
     records: frozenset[str]
     levels: tuple[str, ...]
+    guarantee: FormalGuarantee | None = None
 
     @property
     def privacy(self) -> float:

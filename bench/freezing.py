@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.model import BLOCK_ROWS, Column, Kind, Part, Storage
-from app.numerics.copies.shapes.covering.runs import compile_runs
+from app.numerics.copies.shapes.gaps.runs import compile_runs
 from app.service.datasets.protection.freeze import FreezeInput, measure_rows
 from app.service.executor import Threads
 from app.service.resources import Resources

@@ -22,7 +22,7 @@ GERUNDS = {
     "tracing",
 }
 """Names in -ing that the field itself uses for what is in the module."""
-SUBJECT = re.compile(r"[a-z][\w ,;:()./+-]*: [`\w/].{0,110}")
+SUBJECT = re.compile(r"[a-z][\w ,;:()./+-]*: [`\w/].{0,120}")
 """`area: imperative summary`; several areas are separated by commas."""
 
 

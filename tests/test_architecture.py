@@ -64,6 +64,20 @@ def test_the_lock_names_no_registry() -> None:
         assert "--index" not in text
 
 
+def test_what_the_architecture_names_exists() -> None:
+    """Paths below app, names of classes, constants and functions."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "app").rglob("*.py"))
+    named = set(re.findall(r"`(app/[\w/.]+|[A-Z]\w{3,}|[a-z]+_\w+)(?:\([^`]*\))?`", page))
+    missing = [
+        name
+        for name in sorted(named)
+        if not ((ROOT / name).exists() if "/" in name else re.search(rf"\b{name}\b", code))
+    ]
+    assert missing == []
+    assert len(named) > 30
+
+
 def test_every_link_within_the_documentation_leads_somewhere() -> None:
     pages = [path for path in committed_files() if path.suffix == ".md"]
     broken = [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
-from app.numerics.attacks.releases.findings import Verdict
+from app.numerics.attacks.releases.findings import Finding, Verdict
 
 
 def moment(value: datetime | None) -> str:
@@ -44,6 +45,7 @@ def chance(value: float) -> str:
 KINDS = {
     Kind.NUMERIC: "number",
     Kind.DATE: "date",
+    Kind.DATETIME: "date and time",
     Kind.CATEGORICAL: "category",
     Kind.IDENTIFIER: "identifier",
     Kind.PASSTHROUGH: "as it is",
@@ -52,6 +54,7 @@ KINDS = {
 WHAT_HAPPENS = {
     Kind.NUMERIC: "Noise is added to each number.",
     Kind.DATE: "Noise is added, in days.",
+    Kind.DATETIME: "Noise is added, in seconds.",
     Kind.CATEGORICAL: "The record is kept whole, or replaced by that of another row.",
     Kind.IDENTIFIER: "It never leaves.",
     Kind.PASSTHROUGH: "It is released as it is.",
@@ -77,6 +80,7 @@ FORMATS = {
 CHOICES = {
     Kind.NUMERIC: "number: noise is added",
     Kind.DATE: "date: noise is added, in days",
+    Kind.DATETIME: "date and time: noise is added, in seconds",
     Kind.CATEGORICAL: "category: kept or replaced",
     Kind.IDENTIFIER: "identifier: never leaves",
     Kind.PASSTHROUGH: "as it is: leaves without noise",
@@ -109,8 +113,8 @@ def kinds(columns: tuple[Column, ...]) -> list[str]:
 
 STANDINGS = {
     Verdict.OK: ("good", "ok"),
-    Verdict.ATTENTION: ("warn", "attention"),
-    Verdict.BROKEN: ("bad", "broken"),
+    Verdict.ATTENTION: ("warn", "look here"),
+    Verdict.BROKEN: ("bad", "do this"),
 }
 
 
@@ -138,7 +142,26 @@ def agreement_event(entry: AgreementEntry) -> str:
 
 JOB_KINDS = {"audit": "Audit", "workbench": "Workbench", "request": "Request"}
 
+
+def more_private(finding: Finding) -> int:
+    """Return the privacy, in percent, that hides what the level promised, if all that is found shrinks alike."""
+    return min(
+        99,
+        max(
+            1,
+            math.ceil(
+                100
+                * (
+                    1
+                    - (1 - finding.promised) * (1 - finding.promised) / max(1 - finding.left, 1e-9)
+                )
+            ),
+        ),
+    )
+
+
 FILTERS = {
+    "more_private": more_private,
     "job_kind": lambda kind: JOB_KINDS.get(
         kind, kind.replace("_", " ").replace(".", " ").capitalize()
     ),

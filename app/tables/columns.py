@@ -27,6 +27,7 @@ from app.tables.detection.personal import (
     reason_by_values,
 )
 from app.tables.stream import TableColumn, category_text
+from app.tables.values.dates import is_timed
 from app.tables.values.units import PLAIN
 
 T = TypeVar("T")
@@ -212,7 +213,7 @@ def inferred_column(
     if kind is Kind.CATEGORICAL and number and overrides is not None:
         kind = Kind.NUMERIC  # bounds and rounding are for numbers
     # Numbers that came only after the first block have no unit.
-    has_unit = number and not column.date and profile.values > 0
+    has_unit = number and column.date_format is None and profile.values > 0
     found = Column(
         column.name,
         kind,
@@ -221,6 +222,7 @@ def inferred_column(
         missing=profile.missing,
         integer=integer,
         unit=(column.unit or PLAIN) if has_unit else None,
+        date_format=column.date_format,
     )
     return found if overrides is None else with_overrides(found, overrides)
 
@@ -322,15 +324,19 @@ def _chosen(override: T | None, present: T) -> T:
     return present if override is None else override
 
 
-def storage_overrides(overrides: Mapping[str, ColumnOverrides]) -> dict[str, Storage]:
-    """Return how columns must be read for their kinds: codes as they are written, numbers as numbers."""
+def storage_overrides(
+    overrides: Mapping[str, ColumnOverrides], key_column: str | None = None
+) -> dict[str, Storage]:
+    """Return how columns must be read for their kinds: codes and keys as they are written, numbers as numbers."""
     needed = {name: one.storage or STORAGE_FOR.get(one.kind) for name, one in overrides.items()}
-    return {name: storage for name, storage in needed.items() if storage is not None}
+    found = {name: storage for name, storage in needed.items() if storage is not None}
+    return found if key_column is None else {key_column: Storage.TEXT, **found}
 
 
 STORAGE_FOR: dict[Kind | None, Storage] = {
     Kind.NUMERIC: Storage.NUMBER,
     Kind.DATE: Storage.TEXT,  # made days once they are read
+    Kind.DATETIME: Storage.TEXT,
     Kind.CATEGORICAL: Storage.TEXT,
     Kind.IDENTIFIER: Storage.TEXT,
 }
@@ -349,16 +355,23 @@ def _inferred(
     """The kind, and why."""
     if profile.values == 0:
         return Kind.IDENTIFIER, "It has no values; say what it is if it will have some."
-    reason = reason_by_name(column.name)
-    if reason is None and not column.date:
+    reason = reason_by_name(column.name, profile.sample, profile.distinct)
+    if reason is None and column.date_format is None:
         if column.storage is Storage.TEXT:
-            reason = reason_by_values(profile.sample)
+            reason = reason_by_values(profile.sample, column.name)
         elif integer and profile.smallest is not None and profile.largest is not None:
             span = profile.largest - profile.smallest
-            reason = reason_by_integers(profile.sample, profile.values, span, steps=profile.steps)
+            reason = reason_by_integers(
+                profile.sample, profile.values, span, steps=profile.steps, name=column.name
+            )
     if reason is not None:
         return Kind.IDENTIFIER, reason
-    if column.date:
+    if column.date_format is not None and is_timed(column.date_format):
+        return (
+            Kind.DATETIME,
+            "It holds moments: its noise is in seconds, and it leaves in its own format.",
+        )
+    if column.date_format is not None:
         return Kind.DATE, "It holds dates: its noise is in days, and it leaves as dates."
     note = f" {column.note}" if column.note else ""
     if column.storage is Storage.NUMBER:

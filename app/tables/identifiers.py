@@ -22,7 +22,7 @@ def identifiers(table: pa.Table, limits: Limits) -> dict[str, str]:
         column = TableColumn(
             field.name,
             Storage.NUMBER if number else Storage.TEXT,
-            date=field.metadata == CAME_AS_DATE,
+            date_format="%Y-%m-%d" if field.metadata == CAME_AS_DATE else None,
         )
         profiler = ColumnProfiler(column, limits.categories)
         for chunk in values.chunks:

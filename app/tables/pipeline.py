@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from app.errors import InvalidTable, TooLarge, raise_problems
-from app.model import ColumnOverrides, Kind, Limits
+from app.model import ColumnOverrides, Limits
 from app.tables.bodies.streams import (
     ByteStream,
     CountedStream,
@@ -203,11 +203,7 @@ def _with_missing(stream: TableStream, tokens: tuple[str, ...]) -> TableStream:
 def infer_columns(stream: TableStream, overrides: Mapping[str, ColumnOverrides]) -> TableStream:
     """Return the stream with texts that are dates as days, unless the owner wants them otherwise."""
     kinds = {name: one.kind for name, one in overrides.items() if one.kind is not None}
-    return with_dates(
-        stream,
-        kept=[name for name, kind in kinds.items() if kind is not Kind.DATE],
-        sought=[name for name, kind in kinds.items() if kind is Kind.DATE],
-    )
+    return with_dates(stream, kinds)
 
 
 def read_table(

@@ -165,7 +165,7 @@ class TableColumn:
     where:
         empty  all values seen so far are missing
         note   what its owner should know of how it was read
-        date   its numbers are days since 1970
+        date_format  its numbers are days since 1970, or seconds where this has a time of day
         whole  its first numbers came as integers
         unit   the sign of its numbers, empty for plain ones; None where no number was seen
     """
@@ -174,7 +174,7 @@ class TableColumn:
     storage: Storage
     empty: bool = False
     note: str | None = None
-    date: bool = False
+    date_format: str | None = None
     whole: bool = False
     unit: str | None = None
 

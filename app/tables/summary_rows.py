@@ -50,7 +50,7 @@ def _checked(stream: TableStream) -> Iterator[pa.RecordBatch]:
     sums = {
         column.name: 0.0
         for column in stream.columns
-        if column.storage is Storage.NUMBER and not column.date
+        if column.storage is Storage.NUMBER and column.date_format is None
     }
     rows = held_rows = 0
     found: list[Found] = []

@@ -447,6 +447,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("lower", sa.Float(precision=53), nullable=True),
         sa.Column("upper", sa.Float(precision=53), nullable=True),
         sa.Column("unit", sa.String(length=20), nullable=True),
+        sa.Column("date_format", sa.String(length=40), nullable=True),
         sa.Column("categories", sa.JSON(none_as_null=True), nullable=True),
         sa.Column("other", sa.Text(), nullable=True),
         sa.Column("missing_as", sa.Text(), nullable=True),

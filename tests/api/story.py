@@ -152,6 +152,7 @@ def told(client: TestClient) -> Teller:
     ask("cancel_job", job_id=job)
     ask("follow_job", job_id=job)
     ask("take_back", idempotency_key="1f9c2c5e-2f0e-4f7b-9a52-6a1d2ad0b7c4")
+    _told_of_formal_protection(teller)
     _told_of_stateless_methods(teller)
     key = ask("rotate_key", principal_id=recipient)["key"]
     ask("revoke_key", principal_id=recipient, key_id=key.split("_")[1])
@@ -270,6 +271,21 @@ def _told_of_rows(teller: Teller, dataset: str) -> None:
     teller.ask("append_rows", dataset_id=dataset, table=MORE)
     teller.ask("close_pending_rows", dataset_id=dataset)
     teller.ask("retire_rows", dataset_id=dataset, json_body={"keys": ["p3"]})
+
+
+def _told_of_formal_protection(teller: Teller) -> None:
+    dataset = teller.ask(
+        "register_dataset",
+        table=PEOPLE,
+        name="people, formal",
+        columns='{"age": {"kind": "numeric", "lower": 0, "upper": 110}}',
+        key_column="person",
+        protection="formal",
+        allow_overlap=True,
+    )["id"]
+    teller.ask("put_level", dataset_id=dataset, level="public", json_body={"mu": 1})
+    teller.ask("issue_copy", dataset_id=dataset, json_body={"level": "public"})
+    teller.ask("show_ledger", dataset_id=dataset)
 
 
 def _told_of_stateless_methods(teller: Teller) -> None:

@@ -58,7 +58,7 @@ def test_a_file_from_excel_is_looked_at_corrected_and_kept(
     visitor.sign_in(owner.key, "/portal/owned")
     visitor.page.get_by_role("link", name="Register a table").click()
     choose(visitor, "Mieten.csv", from_excel(0).encode("windows-1252"))
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     assert visitor.page.locator("#looked").get_by_text("semicolon", exact=True).count() == 2
     expect(visitor.page.get_by_label("Name", exact=True)).to_have_value("Mieten")
     visitor.check_accessible()
@@ -87,13 +87,48 @@ def test_a_file_chosen_before_the_script_has_run_is_taken(owner: Person, visit: 
     visitor = visit()
     visitor.sign_in(owner.key, "/portal/owned")
     held: list[Route] = []
-    visitor.page.route("**/registering.js*", lambda route: held.append(route))  # noqa: PLW0108  # playwright marks the handler
+    visitor.page.route("**/registration.js*", lambda route: held.append(route))  # noqa: PLW0108  # playwright marks the handler
     visitor.page.goto(f"{visitor.url}/portal/owned/new", wait_until="commit")
     choose(visitor, "Mieten.csv", from_excel(0).encode("windows-1252"))
     while not held:
         visitor.page.wait_for_timeout(10)
     held[0].continue_()
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
+
+
+def test_a_messy_file_is_registered_by_buttons_alone(owner: Person, visit: Visit) -> None:
+    visitor = visit()
+    page = visitor.page
+    visitor.expected = {409, 422}
+    visitor.sign_in(owner.key, "/portal/owned/new")
+    lines = [
+        f"{20 + n % 60},{1 + n % 9:02d}/{1 + n % 7:02d}/2024,{900 + 3.5 * n}" for n in range(80)
+    ]
+    lines[4] = "-,01/02/2024,950"
+    choose(visitor, "messy.csv", ("age,moved,rent\n" + "\n".join(lines)).encode())
+    page.get_by_role("button", name="Take - for missing").wait_for()
+    assert page.locator("mark").all_inner_texts() == ["-"]
+    visitor.check_accessible()
+    page.get_by_role("button", name="Take - for missing").click()
+    if (
+        page.get_by_role("button", name="Day first")
+        .or_(page.locator("#register"))
+        .first.inner_text()
+        == "Day first"
+    ):
+        page.get_by_role("button", name="Day first").click()
+    page.get_by_role("heading", name="2. Columns").wait_for()
+    page.get_by_role("button", name="Register", exact=True).click()
+    page.get_by_text("It is registered").first.wait_for()
+    visitor.go("/portal/owned/new")
+    choose(visitor, "messy.csv", from_excel(77).encode("windows-1252"))
+    page.get_by_role("heading", name="2. Columns").wait_for()
+    page.get_by_role("button", name="Register", exact=True).click()
+    expect(page.get_by_label("Name", exact=True)).to_be_focused()
+    assert page.locator("#register [role=alert]").count() == 1
+    page.get_by_label("Name", exact=True).fill("another name")
+    page.get_by_role("button", name="Register", exact=True).click()
+    page.get_by_text("It is registered").first.wait_for()
 
 
 @pytest.mark.parametrize("media_type", [MediaType.XLSX, MediaType.ARROW, MediaType.JSON])
@@ -104,7 +139,7 @@ def test_every_format_is_read(
     visitor.sign_in(owner.key, "/portal/owned/new")
     table = household_table(200).drop_columns(["moved_in"])
     choose(visitor, "table.bin", written(table, media_type))
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     assert visitor.page.locator("[data-column]").count() == 7
     assert visitor.page.locator("#looked .figures dd").first.inner_text() == "200"
 
@@ -133,7 +168,7 @@ def test_a_workbook_with_several_sheets_asks_which_and_keeps_to_it(
     assert visitor.page.locator("main b").count() == 0
     visitor.check_accessible()
     visitor.page.get_by_role("button", name="Rooms").click()
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     visitor.page.get_by_role("button", name="Register", exact=True).click()
     visitor.page.get_by_text("It is registered").wait_for()
     with owner.client(live.url) as client:
@@ -145,7 +180,7 @@ def test_what_a_workbook_hides_is_told_before_it_is_kept(owner: Person, visit: V
     visitor = visit()
     visitor.sign_in(owner.key, "/portal/owned/new")
     choose(visitor, "Filtered.xlsx", workbook(41, 5, 6))
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     told = visitor.page.get_by_text("2 rows, the first of them row 5")
     expect(told).to_be_visible()
     expect(told.locator(".badge")).to_have_text("mind")
@@ -166,7 +201,7 @@ def test_what_can_be_read_in_two_ways_is_asked_for_and_not_the_end(
     visitor.check_accessible()
     visitor.page.get_by_label("Decimal sign").select_option("comma")
     visitor.page.get_by_role("button", name="Read it again").click()
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     assert visitor.page.get_by_role("alert").count() == 0
     expect(visitor.page.get_by_label("Name", exact=True)).to_have_value("Commas")
     visitor.page.get_by_role("button", name="Register", exact=True).click()
@@ -184,7 +219,7 @@ def test_a_file_that_is_gone_meanwhile_is_sent_once_more(
     before = uploads(home)
     visitor.sign_in(owner.key, "/portal/owned/new")
     choose(visitor, "Gone.csv", from_excel(12).encode())
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     (waiting,) = uploads(home) - before
     waiting.unlink()
     visitor.page.get_by_role("button", name="Register", exact=True).click()
@@ -228,7 +263,7 @@ def test_a_file_can_be_dropped_and_all_of_it_done_by_keyboard(owner: Person, vis
         from_excel(10),
     )
     visitor.page.locator("[data-drop]").dispatch_event("drop", {"dataTransfer": data})
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     # What was found is where the keyboard is.
     assert visitor.page.evaluate("document.activeElement.id") == "read-head"
     visitor.page.get_by_label("Name", exact=True).focus()
@@ -256,7 +291,7 @@ def test_what_is_wrong_is_told_with_its_place_and_an_upload_can_be_cancelled(
     visitor.page.get_by_text("Nothing was kept.").wait_for()
     visitor.page.unroute("**/look**")
     choose(visitor, "good.csv", from_excel(11).encode())
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     assert visitor.page.get_by_role("alert").count() == 0
 
 
@@ -287,7 +322,7 @@ def test_names_values_and_file_names_full_of_markup_stay_text(
     table = table.set_column(1, MARKUP, pa.array(cities))
     sink = io.BytesIO(parquet(table))
     choose(visitor, f"{MARKUP}.parquet", sink.getvalue())
-    visitor.page.get_by_role("heading", name="2. How it was read").wait_for()
+    visitor.page.get_by_role("heading", name="2. Columns").wait_for()
     assert visitor.page.get_by_role("heading", name=MARKUP, exact=True).count() == 1
     visitor.page.get_by_role("button", name="Register", exact=True).click()
     visitor.page.get_by_text("It is registered").wait_for()

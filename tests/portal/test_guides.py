@@ -22,8 +22,8 @@ QUESTIONS = {
     },
     "how many rows do I need": {"explanation/faq#how-many-rows-do-i-need"},
     "undo a registration": {"explanation/faq#how-do-i-undo-a-mistake"},
-    "trace a leaked copy": {"copies#tracing", "explanation/faq#what-happens-when-a-copy-leaks"},
-    "sign an agreement": {"agreements#the-signed-record", "agreements#agreements"},
+    "tracing leaked copies": {"copies#tracing", "explanation/faq#what-happens-when-a-copy-leaks"},
+    "signed agreements": {"agreements#the-signed-record", "agreements#agreements"},
     # analysts
     "are correlations biased": {"explanation/faq#are-means-and-correlations-right"},
     "download as parquet": {"explanation/faq#which-format-should-i-download", "client#tables"},
@@ -38,8 +38,8 @@ QUESTIONS = {
     "what does 409 duplicate-rows mean": {"reference/problems#problems"},
     "install the Python client": {"client#python-client-and-command-line"},
     # operators
-    "rotate the master key": {"operations#rotating-the-master-key"},
-    "restore a backup": {"operations#restore"},
+    "rotate master keys": {"operations#rotating-the-master-key"},
+    "restoring backups": {"operations#restore"},
     "CORNERWAVE_REDIS_URL": {"reference/settings#settings"},
     "prometheus metrics": {"operations#monitoring"},
     "memory of a process": {"operations#sizing"},

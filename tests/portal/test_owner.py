@@ -304,8 +304,8 @@ def found(attacker: Attacker, target: str, left: float) -> Finding:
     ("attacker", "left", "verdict"),
     [
         (Attacker.LINEAR, 0.51, "ok"),
-        (Attacker.POSTERIOR, 0.3, "attention"),
-        (Attacker.LINEAR, 0.3, "broken"),
+        (Attacker.POSTERIOR, 0.3, "look here"),
+        (Attacker.LINEAR, 0.3, "do this"),
     ],
 )
 def test_pages_say_the_verdict_of_an_audit_and_what_to_do(

@@ -12,7 +12,7 @@ import pytest
 from app.errors import DomainError
 from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import Decimal, DetectedFormat, Header, ReadOptions
-from app.tables.values.dates import days_of, detect_date_format
+from app.tables.values.dates import detect_date_format, numbers_of
 from tests.tables.messy_files import FILES, Messy
 from tests.tables.table_bodies import LIMITS
 
@@ -47,18 +47,45 @@ def test_a_messy_file_is_read_right_or_refused_with_the_remedy(file: Messy, tmp_
 @pytest.mark.parametrize(
     "cells",
     [
-        ["2020-05-01T10:00:00Z", "2021-12-01T23:59:59Z"],
         ["01/22/2020", "22/03/2020"],
-        ["22.01.20", "14.03.21"],
-        ["March 3, 2020", "April 4, 2021"],
+        ["22.01.55", "14.03.21"],
+        ["2020-05-01T10:00:00+01:00", "2021-12-01T23:59:59+02:00"],
         ["3. März 2020", "4. April 2021"],
-        ["31-Dec-20", "01-Jan-21"],
+        ["31-Dez-20", "01-Jan-21"],
     ],
 )
 def test_dates_in_forms_that_are_not_read_are_no_categories(cells: list[str]) -> None:
     with pytest.raises(DomainError) as refused:
         detect_date_format("day", pa.array(cells, pa.large_string()), None)
     assert "2024-12-31" in refused.value.detail
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers", "written"),
+    [
+        (
+            ["2020-05-01T10:00:00Z", "2021-12-01T23:59:59Z"],
+            [1588327200, 1638403199],
+            "%Y-%m-%dT%H:%M:%SZ",
+        ),
+        (["2020-05-01 10:00", "2020-05-01 00:00"], [1588327200, 1588291200], "%Y-%m-%d %H:%M"),
+        (["31-Dec-20", "01-Jan-21"], [18627, 18628], "%d-%b-%y"),
+        (["March 3, 2020", "April 4, 2021"], [18324, 18721], "%b %d, %Y"),
+        (["Jan 1 2000", "Feb 1 2000"], [10957, 10988], "%b %d %Y"),
+        (
+            ["12/31/2020 05:03:00 PM", "01/02/2021 12:00:01 AM"],
+            [1609434180, 1609545601],
+            "%m/%d/%Y %I:%M:%S %p",
+        ),
+    ],
+)
+def test_dates_and_moments_as_tools_write_them(
+    cells: list[str], numbers: list[float], written: str
+) -> None:
+    texts = pa.array(cells, pa.large_string())
+    form = detect_date_format("day", texts, None)
+    assert form is not None
+    assert (numbers_of(texts, form).to_pylist(), form.format) == (numbers, written)
 
 
 @pytest.mark.parametrize("cells", [["2020-W05", "2020-W06"], ["10:00", "11:30"], ["May", "June"]])
@@ -70,7 +97,7 @@ def test_dates_without_marks_are_dates_unless_one_is_none() -> None:
     cells = pa.array(["20200131", "19991224"], pa.large_string())
     form = detect_date_format("day", cells, None)
     assert form is not None
-    assert days_of(cells, form).to_pylist() == [18_292.0, 10_949.0]
+    assert numbers_of(cells, form).to_pylist() == [18_292.0, 10_949.0]
     assert (
         detect_date_format("day", pa.array(["20200231", "20201315"], pa.large_string()), None)
         is None

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
+from app.api.datasets.schemas import FormalGuaranteeView
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter
 from app.model import Column, Copy, HistoryEntry, Kind
@@ -33,7 +34,7 @@ class BatchForm(Form):
     algorithm: Algorithm = Algorithm.PARALLEL
 
 
-class Perturbation(StrEnum):
+class ColumnPerturbation(StrEnum):
     """What was done to a column: noise of its own, or whole records kept or replaced."""
 
     NOISE = "noise"
@@ -49,16 +50,16 @@ class CopyColumn(BaseModel):
 
     name: str
     kind: Kind
-    perturbation: Perturbation | None
+    perturbation: ColumnPerturbation | None
     grid_exponent: int | None
 
     @classmethod
     def of(cls, column: Column, copy: Copy) -> Self:
-        noise = Perturbation.NOISE if column.name in copy.grid else None
+        noise = ColumnPerturbation.NOISE if column.name in copy.grid else None
         return cls(
             name=column.name,
             kind=column.kind,
-            perturbation=Perturbation.RECORD if column.name in copy.records else noise,
+            perturbation=ColumnPerturbation.RECORD if column.name in copy.records else noise,
             grid_exponent=copy.grid.get(column.name),
         )
 
@@ -67,7 +68,7 @@ class IssuedView(BaseModel):
     """A copy. `content` is where its rows are.
 
     `privacy` and `noise_variance` are what is promised; `applied_variance` is what is drawn for it in the first rows.
-    That, `sequence` and `hash` are null for recipients.
+    That, `sequence` and `hash` are null for recipients. `guarantee` is there under formal protection.
     """
 
     id: str
@@ -81,6 +82,7 @@ class IssuedView(BaseModel):
     issued_at: datetime
     rows: int
     columns: list[CopyColumn]
+    guarantee: FormalGuaranteeView | None
     content: str
 
     @classmethod
@@ -97,6 +99,7 @@ class IssuedView(BaseModel):
             issued_at=copy.issued_at,
             rows=copy.rows,
             columns=[CopyColumn.of(column, copy) for column in copy.columns],
+            guarantee=None if copy.guarantee is None else FormalGuaranteeView.of(copy.guarantee),
             content=f"/v1/copies/{copy.id}/content",
         )
 

@@ -23,6 +23,7 @@ from app.api.datasets.schemas import (
     DatasetList,
     DatasetView,
     DescriptionForm,
+    LedgerView,
     LevelForm,
     LevelList,
     LevelView,
@@ -39,10 +40,11 @@ from app.api.transport.endpoints.route import Route
 from app.api.transport.incoming.tables import TABLE_BODY, BodyDep, ReadingDep
 from app.api.transport.paging import PageDep
 from app.errors import InvalidParameter
-from app.model import ColumnOverrides, Kind
+from app.model import ColumnOverrides, Kind, Protection
 from app.service.context import RequestContext
-from app.service.copies import levels, removal
+from app.service.copies import ledger, levels, removal
 from app.service.datasets import registry
+from app.service.datasets.protection.declaration import declared_kinds, formal_options
 from app.service.datasets.registration import columns, register
 from app.service.datasets.registration.server_files import imported
 from app.service.datasets.rows import changes as rows
@@ -98,6 +100,18 @@ def register_dataset(
         str | None,
         Query(description="The identifier column by which rows are retired and known again."),
     ] = None,
+    protection: Annotated[
+        Protection,
+        Query(description="`formal` for differential privacy of rows by declared columns."),
+    ] = Protection.MEASURED,
+    least_variance: Annotated[
+        float | None,
+        Query(gt=0, description="No copy has less noise than this (formal protection)."),
+    ] = None,
+    person_rows: Annotated[
+        int | None,
+        Query(ge=1, le=10**6, description="Rows that one key has at most (formal protection)."),
+    ] = None,
     allow_versions: AllowVersionsDep = False,
     allow_overlap: AllowOverlapDep = False,
     dry_run: Annotated[
@@ -105,11 +119,18 @@ def register_dataset(
     ] = False,
 ) -> RegisteredView:
     """Register a table; the answer says how it was read, which kind each column got, and why."""
+    formal = formal_options(protection, least_variance, person_rows)
     overrides = _overrides(columns)
+    if formal is not None:
+        overrides = declared_kinds(overrides)
     if not dry_run:
         register.check_name(resources, context, name)
     with incoming_table(
-        request, resources, context, body, replace(reading, storage=storage_overrides(overrides))
+        request,
+        resources,
+        context,
+        body,
+        replace(reading, storage=storage_overrides(overrides, key_column)),
     ) as stream:
         if dry_run:
             response.status_code = 200
@@ -120,6 +141,7 @@ def register_dataset(
                 stream,
                 overrides,
                 key_column=key_column,
+                formal=formal,
                 progress=progress,
             )
             return RegisteredView.of(*found)
@@ -130,6 +152,7 @@ def register_dataset(
             stream,
             overrides,
             key_column=key_column,
+            formal=formal,
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,
@@ -177,6 +200,12 @@ def put_columns(
     """Set the kinds of columns, until the first copy exists. Columns not named keep theirs."""
     overrides = {name: _override(said) for name, said in form.items()}
     return DatasetView.of(columns.put_columns(resources, context, dataset_id, overrides))
+
+
+@router.get("/{dataset_id}/ledger")
+def show_ledger(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> LedgerView:
+    """Show what copies have cost a row and a person under formal protection, for those who answer for the data set."""
+    return LedgerView.of(ledger.read_ledger(resources, context, dataset_id))
 
 
 @router.delete("/{dataset_id}", status_code=204)
@@ -260,6 +289,10 @@ def put_level(
         noise_variance=form.noise_variance,
         privacy=form.privacy,
         offered=form.offered,
+        epsilon=form.epsilon,
+        delta=form.delta,
+        mu=form.mu,
+        rho=form.rho,
     )
     return AdvisedLevelView(
         **LevelView.of(found).model_dump(),

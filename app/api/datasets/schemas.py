@@ -202,7 +202,7 @@ class ProposalView(BaseModel):
     """What the owner may want to say: a parameter with its value, or a change of the table itself."""
 
     parameter: str
-    value: str | dict[str, dict[str, bool | float | str]] | None
+    value: str | dict[str, dict[str, bool | float | str | list[str]]] | None
     reason: str
 
 
@@ -400,6 +400,52 @@ class LevelForm(Form):
     offered: bool | None = Field(
         None, description="Whether those who find the data set may ask for this level."
     )
+    epsilon: float | None = Field(
+        None, gt=0, le=100, description="ε of whole rows, with `delta` (formal protection)."
+    )
+    delta: float | None = Field(
+        None, gt=0, lt=1, description="δ of whole rows, 10⁻⁶ unless said (formal protection)."
+    )
+    mu: float | None = Field(
+        None, gt=0, le=100, description="μ of Gaussian differential privacy (formal protection)."
+    )
+    rho: float | None = Field(
+        None, gt=0, le=1_000, description="ρ of zero-concentrated privacy (formal protection)."
+    )
+
+
+class CellGuaranteeView(View):
+    """Differential privacy of one column of a row."""
+
+    column: str
+    mu: float
+    rho: float
+    epsilon: float
+    delta: float
+    standard_deviation: float | None = Field(
+        description="Of a number's noise, in the column's unit; on the log scale in doublings."
+    )
+    kept_share: float | None = Field(
+        description="Chance that a category is shown without having been drawn."
+    )
+
+
+class FormalGuaranteeView(View):
+    """Differential privacy of whole rows, whoever has this copy and all noisier ones, whatever they know."""
+
+    mu: float
+    rho: float
+    epsilon: float | None = Field(
+        description="At `delta`; null where it is too large to be counted."
+    )
+    delta: float
+    certainty: float = Field(
+        description="How often the best guess which of two rows it was is right at most."
+    )
+    cells: list[CellGuaranteeView]
+    sentence: str
+    unit: str
+    neighbours: str
 
 
 class LevelView(View):
@@ -410,6 +456,9 @@ class LevelView(View):
     privacy: float
     issued: bool
     offered: bool
+    guarantee: FormalGuaranteeView | None = Field(
+        description="Differential privacy of the level (formal protection)."
+    )
 
 
 class AdvisedLevelView(LevelView):
@@ -424,6 +473,30 @@ class LevelList(BaseModel):
     """The levels of a data set, the least perturbed first."""
 
     levels: list[LevelView]
+
+
+class LedgerEntryView(View):
+    """What a data set has cost by its least perturbed copy, a row and a person."""
+
+    dataset: str
+    noise_variance: float | None = Field(description="Of that copy; null before the first.")
+    least_variance: float | None
+    mu: float
+    rho: float
+    person_rows: int
+    person_mu: float
+    person_rho: float
+
+
+class LedgerView(View):
+    """What copies have cost a person: by this data set, and by the owner's others with a key column of that name."""
+
+    key_column: str | None
+    entries: list[LedgerEntryView]
+    mu: float
+    rho: float
+    epsilon: float = Field(description="At `delta`, by μ.")
+    delta: float
 
 
 class SourceForm(Form):

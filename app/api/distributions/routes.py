@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Response
 
 from app.api.distributions.schemas import (
-    CopyColumn,
+    ColumnOfCopy,
     EstimateForm,
     EstimateView,
     MeasuresForm,
@@ -52,7 +52,7 @@ def estimate(
 ) -> EstimateView | Response:
     """Estimate the distribution behind values with known noise, as JSON, PNG or SVG."""
     source = form.source()
-    if isinstance(source, CopyColumn):
+    if isinstance(source, ColumnOfCopy):
         source = Perturbed(*column_of_copy(resources, context, source.copy, source.column))
     found = estimate_distribution(source.data, form.wish(source.noise))
     if wanted is AnswerType.JSON:

@@ -52,7 +52,7 @@ class SupportForm(Form):
 
 
 @dataclass(frozen=True)
-class CopyColumn:
+class ColumnOfCopy:
     """A column of a copy by name."""
 
     copy: str
@@ -67,7 +67,7 @@ class Perturbed:
     noise: Noise
 
 
-Source = CopyColumn | Perturbed
+Source = ColumnOfCopy | Perturbed
 
 
 class EstimateForm(DataForm):
@@ -125,7 +125,7 @@ class EstimateForm(DataForm):
                 raise InvalidParameter("a copy needs the name of a column", parameter="column")
             if self.noise is not None:
                 raise InvalidParameter("the noise of a copy is known", parameter="noise")
-            return CopyColumn(self.copy_id, self.column)
+            return ColumnOfCopy(self.copy_id, self.column)
         if self.noise is None:
             raise InvalidParameter("say what noise the values have", parameter="noise")
         noise = self.noise.noise()

@@ -20,7 +20,7 @@ from app.api.transport.endpoints.route import Route
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers
-from app.service.sharing.dataspace.transfer_state import Message
+from app.service.sharing.dataspace.transfer_state import TransferMessage
 from app.service.sharing.dataspace.vocabulary import PATH, TRANSFER, message
 
 router = APIRouter(prefix=f"{PATH}/transfers", route_class=Route, include_in_schema=False)
@@ -32,7 +32,7 @@ def request_transfer(
 ) -> Response:
     """Ask for the data of an agreement."""
     address = form.data_address
-    wanted = transfers.TransferRequest(
+    wanted = transfers.TransferOrder(
         form.consumer_pid,
         form.agreement_id,
         form.format,
@@ -55,7 +55,7 @@ def resume_own_transfer(
     provider_pid: str, form: TransferStart, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Resume a transfer that the consumer itself has suspended."""
-    return _send(resources, context, provider_pid, form, Message.START)
+    return _send(resources, context, provider_pid, form, TransferMessage.START)
 
 
 @router.post("/{provider_pid}/completion")
@@ -63,7 +63,7 @@ def complete_own_transfer(
     provider_pid: str, form: TransferCompletion, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Say that the data are there."""
-    return _send(resources, context, provider_pid, form, Message.COMPLETE)
+    return _send(resources, context, provider_pid, form, TransferMessage.COMPLETE)
 
 
 @router.post("/{provider_pid}/suspension")
@@ -71,7 +71,7 @@ def suspend_own_transfer(
     provider_pid: str, form: TransferSuspension, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """Suspend a transfer."""
-    return _send(resources, context, provider_pid, form, Message.SUSPEND)
+    return _send(resources, context, provider_pid, form, TransferMessage.SUSPEND)
 
 
 @router.post("/{provider_pid}/termination")
@@ -79,7 +79,7 @@ def terminate_own_transfer(
     provider_pid: str, form: TransferTermination, resources: ResourcesDep, context: ContextDep
 ) -> Response:
     """End a transfer."""
-    return _send(resources, context, provider_pid, form, Message.TERMINATE)
+    return _send(resources, context, provider_pid, form, TransferMessage.TERMINATE)
 
 
 def _send(
@@ -87,7 +87,7 @@ def _send(
     context: RequestContext,
     provider_pid: str,
     form: ProcessMessage,
-    kind: Message,
+    kind: TransferMessage,
 ) -> Response:
     require_same(provider_pid, form.provider_pid)
     transfers.send_as_consumer(

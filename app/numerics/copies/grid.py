@@ -21,11 +21,17 @@ import numpy as np
 from app.numerics.arrays import Flags, FloatArray, IntArray
 
 FINENESS = 20  # bits below the noise's scale
+FORMAL_FINENESS = 6
+"""The same under formal protection, where every point of the grid must have many words of the keystream."""
+FORMAL_ROUNDING = 20
+"""Bits below the step that a declared magnitude has there (`app.numerics.privacy_accounting`)."""
 _LARGEST_INTEGER = 2.0**63 - 1024  # the largest float64 that int64 holds
 
 
-def grid_exponents(column_variances: FloatArray, noise_variance: float) -> list[int]:
-    """e_j with 2^(e_j + 20) ≤ √(v·K_jj) < 2^(e_j + 21), found without a logarithm.
+def grid_exponents(
+    column_variances: FloatArray, noise_variance: float, fineness: int = FINENESS
+) -> list[int]:
+    """e_j with 2^(e_j + 20) ≤ √(v·K_jj) < 2^(e_j + 21), 20 being the fineness; found without a logarithm.
 
     Raises ValueError when a column has no noise: without noise there is nothing to release.
     """
@@ -36,7 +42,7 @@ def grid_exponents(column_variances: FloatArray, noise_variance: float) -> list[
         if not 0 < variance < math.inf:
             raise ValueError("every released column has noise of positive, finite variance")
         _, exponent = math.frexp(variance)  # variance = f·2^exponent, ½ ≤ f < 1
-        exponents.append((exponent - 1) // 2 - FINENESS)
+        exponents.append((exponent - 1) // 2 - fineness)
     return exponents
 
 

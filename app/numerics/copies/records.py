@@ -30,6 +30,10 @@ Recipe `aes256ctr-records-v3`, on the keystream of `keystream`:
 A cell that must not be shown though no event occurred has the donor ((word mod 2³²)·n) >> 32 of offset 2r of column
 2³² - 1 - j. Shares of time are exact to 2⁻³², those of marks to c·2⁻³².
 
+Under formal protection each column is a record of its own, c = 0, whose donors are the column's k declared values (recipe
+`aes256ctr-cells-v1`): a cell is its own with probability q, else drawn evenly, whatever its row and the data set are. The key of column
+j is HKDF-SHA256(the records' key, no salt, info = "aes256ctr-cells-v1" ‖ 0 ‖ j in four bytes, the highest first).
+
 | here | meaning |
 |---|---|
 | code | a value's place in the column's list of values that may be shown, a missing one among them |
@@ -53,6 +57,7 @@ from app.numerics.copies.noise.keystream import KEY_BYTES, Keystream
 from app.numerics.copies.noise.steps import steps
 
 RECIPE = "aes256ctr-records-v3"
+CELL_RECIPE = "aes256ctr-cells-v1"
 UNLISTED = -1
 MOST_DONORS = 65_536
 COLUMN_EVENT_RATE = 0.25
@@ -70,8 +75,12 @@ def record_key(secret: bytes, *binding: bytes) -> bytes:
     """The key of the records of one part, 32 bytes; it binds to the part, and to the pool of donors."""
     if not all(len(each) == KEY_BYTES for each in (secret, *binding)):
         raise ValueError("a secret and what a key binds to have 32 bytes each")
-    info = RECIPE.encode() + b"\0" + b"".join(binding)
-    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(secret)
+    return _derived(secret, RECIPE, b"".join(binding))
+
+
+def _derived(key: bytes, recipe: str, binding: bytes) -> bytes:
+    info = recipe.encode() + b"\0" + binding
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(key)
 
 
 def kept_share(applied_variance: float) -> float:
@@ -94,10 +103,12 @@ def show_records(
     key: bytes,
     start: int,
     columns: Sequence[int] | None = None,
+    joint: bool = True,
 ) -> None:
     """Make of the records of a part's rows from `start` on, (c, n) in place, what a copy shows.
 
-    `codes` and `pool` (m, c) number values alike; `columns` are those of the pool that the codes are of, where they are not all.
+    `codes` and `pool` (m, c) number values alike; `columns` are those of the pool that the codes are of, where they are not all. Without `joint` there are no
+    column events.
     """
     c = pool.shape[1]
     chosen = np.arange(c) if columns is None else np.array(columns, dtype=np.intp)
@@ -109,11 +120,31 @@ def show_records(
         block, first = divmod(start + done, BLOCK_ROWS)
         n = min(tile, rows - done, BLOCK_ROWS - first)
         own = codes[:, done : done + n]
-        places = latest_donors(key, block, first, n, c, len(pool), applied_variance)
+        streams = c if joint else 0
+        places = latest_donors(key, block, first, n, streams, len(pool), applied_variance)
         steps().show_cells(places, chosen, donors, own)
         for j, shown in zip(chosen.tolist(), own, strict=True):
             _hide(shown, donors[:, j], Keystream(key), block, first, _LAST_COLUMN - j)
         done += n
+
+
+def show_cells(
+    codes: Codes,
+    sizes: Sequence[int],
+    applied_variance: float,
+    *,
+    key: bytes,
+    start: int,
+    columns: Sequence[int] | None = None,
+) -> None:
+    """The same of cells each of which is replaced by itself, evenly by one of the `sizes` values of its column.
+
+    `columns` are the columns' numbers, where they are not all.
+    """
+    for own, k, j in zip(codes, sizes, columns or range(len(codes)), strict=True):
+        values = np.arange(k, dtype=np.int32)[:, None]
+        of_column = _derived(key, CELL_RECIPE, j.to_bytes(4, "big"))
+        show_records(own[None], values, applied_variance, key=of_column, start=start, joint=False)
 
 
 def latest_donors(

@@ -29,7 +29,7 @@ _BITS = 128
 _WORD = 2**64
 
 
-class Scale(NamedTuple):
+class PowerOfTen(NamedTuple):
     """What a double of one exponent is multiplied with."""
 
     k: int
@@ -51,12 +51,12 @@ def powers() -> Words:
     return table.ravel()
 
 
-def scale(q: int, *, near: bool) -> Scale:
+def scale(q: int, *, near: bool) -> PowerOfTen:
     """k, g and h of c·2^q; `near` is a power of two, where the interval below is half as long."""
     numerator, denominator = _power(2, q)
     k = _logarithm(3 * numerator, 4 * denominator) if near else _logarithm(numerator, denominator)
     g, r = _normalised(-k)
-    return Scale(k, g, q + _BITS - r)
+    return PowerOfTen(k, g, q + _BITS - r)
 
 
 def _power(base: int, exponent: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from app.service.resources import Resources
 router = APIRouter(prefix=ONE, route_class=PortalRoute, include_in_schema=False)
 
 WRITTEN = TypeAdapter(LevelPreview)
-SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.CATEGORICAL)
+SHOWN = (Kind.NUMERIC, Kind.DATE, Kind.DATETIME, Kind.CATEGORICAL)
 """Columns of which a preview shows examples."""
 
 Name = Annotated[str, Form(max_length=1_000)]
@@ -33,10 +33,17 @@ Name = Annotated[str, Form(max_length=1_000)]
 
 @router.get("/levels")
 def show_levels(
-    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
+    request: Request,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    percent: Annotated[int | None, Query(ge=1, le=99)] = None,
 ) -> Response:
     """The slider, and the levels that have a name."""
     named = levels.list_levels(resources, context, dataset.id)
+    if dataset.formal:
+        title = f"Levels of {dataset.name}"
+        return page(request, "owner/formal_levels.html", title=title, dataset=dataset, levels=named)
     return page(
         request,
         "owner/levels.html",
@@ -45,7 +52,7 @@ def show_levels(
         levels=named,
         examples=min(EXAMPLES, sum(one.kind in SHOWN for one in dataset.columns)),
         analyses=_most_analyses(dataset),
-        start=round(100 * named[0].privacy) if named else 50,
+        start=percent or (round(100 * named[0].privacy) if named else 50),
     )
 
 
@@ -102,6 +109,29 @@ def save_level(
         noise_variance=None,
         privacy=percent / 100,
         offered=offered,
+    )
+    return _back(dataset.id, "saved")
+
+
+@router.post("/levels/formal")
+def save_formal_level(
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    epsilon: Annotated[float, Form(gt=0, le=100)],
+    name: Name = "",
+    offered: Annotated[bool, Form()] = False,
+) -> Response:
+    """Give the ε of the slider a name, under formal protection."""
+    levels.put_advised_level(
+        resources,
+        context,
+        dataset.id,
+        name.strip(),
+        noise_variance=None,
+        privacy=None,
+        offered=offered,
+        epsilon=epsilon,
     )
     return _back(dataset.id, "saved")
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.model import Dataset, Kind, Level
+from app.model import ColumnOverrides, Dataset, Kind, Level
 from app.portal.owner.column_overrides import changed_columns
 from app.portal.owner.dependencies import ONE, PREFIX, FieldsDep, OwnDep, require_owner
 from app.portal.pages import page
@@ -118,6 +118,19 @@ def correct_columns(
     if overrides:
         saying.put_columns(resources, context, dataset.id, overrides)
     return _back(dataset.id, "corrected" if overrides else "unchanged")
+
+
+@router.post(f"{ONE}/columns/withhold")
+def withhold_column(
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    column: Annotated[str, Form(max_length=10_000)],
+) -> Response:
+    """Leave a column out of all copies."""
+    overrides = {column: ColumnOverrides(kind=Kind.IDENTIFIER)}
+    saying.put_columns(resources, context, dataset.id, overrides)
+    return _back(dataset.id, "corrected")
 
 
 @router.post(f"{ONE}/remove")

@@ -18,12 +18,13 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
 from app.errors import NotFound
-from app.model import ColumnOverrides, Kind
+from app.model import ColumnOverrides, Kind, Protection
 from app.portal.owner.column_overrides import parse_overrides
 from app.portal.owner.dependencies import PREFIX, require_owner
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.context import RequestContext, new_id
+from app.service.datasets.protection.declaration import declared_kinds, formal_options
 from app.service.datasets.registration import register
 from app.service.resources import Resources
 from app.store.blobs.sealed_bytes import SealedReader
@@ -115,9 +116,10 @@ def look_at_file(
     progress: ProgressDep,
     columns: Overrides = "",
     key_column: Key = "",
+    protection: Protection = Protection.MEASURED,
 ) -> Response:
     """How a file is read and what each column is taken for; it goes on waiting."""
-    overrides = parse_overrides(columns)
+    overrides = declared_kinds(parse_overrides(columns))
     with (
         opened(resources, context, file_id) as body,
         sent_table(resources, body, overrides, reading) as stream,
@@ -129,6 +131,7 @@ def look_at_file(
             stream,
             overrides,
             key_column=key_column or None,
+            formal=formal_options(protection, None, None),
             progress=progress,
         )
     return page(
@@ -136,6 +139,7 @@ def look_at_file(
         "owner/profile.html",
         found=found,
         report=report,
+        doubtful=sum(bool(one.warnings or one.proposals) for one in report.columns.values()),
         notices=notices,
         params=reading,
         kinds=list(Kind),
@@ -152,11 +156,12 @@ def register_file(
     name: Name = "",
     columns: Overrides = "",
     key_column: Key = "",
+    protection: Protection = Protection.MEASURED,
     allow_versions: bool = False,
     allow_overlap: bool = False,
 ) -> Response:
     """Register a file as it was looked at and corrected."""
-    overrides = parse_overrides(columns)
+    overrides = declared_kinds(parse_overrides(columns))
     register.check_name(resources, context, name.strip())
     with (
         opened(resources, context, file_id) as body,
@@ -169,6 +174,7 @@ def register_file(
             stream,
             overrides,
             key_column=key_column or None,
+            formal=formal_options(protection, None, None),
             allow_versions=allow_versions,
             allow_overlap=allow_overlap,
             progress=progress,

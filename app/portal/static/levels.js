@@ -1,5 +1,6 @@
 // The slider: levels are tried one after another, and what they risk and keep moves as it moves.
-// Between levels that were tried a straight line is drawn; where the slider rests, its level is tried.
+// Between levels that were tried a straight line is drawn; where the slider rests, its level is tried. What
+// was tried stays as it is: a level has one verdict.
 import { ask } from "./http.js";
 import { drawCurve, drawExamples } from "./preview.js";
 import { recommend } from "./recommendations.js";
@@ -12,7 +13,9 @@ const told = (name) => chooser.querySelector(`[data-told="${name}"]`);
 const marks = [...chooser.querySelectorAll("[data-mark]")].map((one) => Number(one.dataset.mark) / 100);
 const tried = new Map(); // privacy → what its preview said
 const ROUNDS = [[0.05, 0.95], [0.2, 0.8], [0.35, 0.5, 0.65]]; // from both ends inwards
-const NEAR = 0.015, REST_MS = 500;
+const SAME = 1e-9, REST_MS = 500, NORMAL_95 = 1.96;
+const unitColumn = chooser.querySelector("[data-unit-column]"), unitWidth = chooser.querySelector("[data-unit-width]");
+const STANDINGS = { ok: ["good", "ok"], attention: ["warn", "look here"], broken: ["bad", "do this"] };
 
 function percent(share, digits = 3) {
   return `${(100 * share).toLocaleString("en", { maximumSignificantDigits: digits })} %`;
@@ -20,6 +23,25 @@ function percent(share, digits = 3) {
 
 function known() {
   return [...tried.keys()].sort((a, b) => a - b);
+}
+
+function number(value) {
+  return value.toLocaleString("en", { maximumSignificantDigits: 3 });
+}
+
+// Half the width of the interval that has 95 of 100 values, of the chosen column.
+const noiseOf = (level) => level.advice.noise.find((one) => one.column === unitColumn.value);
+const width = (level) => { const noise = noiseOf(level); return noise && NORMAL_95 * noise.standard_deviation; };
+const insider = (level) => { const noise = noiseOf(level); return noise && NORMAL_95 * noise.known_others; };
+
+// The privacy at which the chosen column has this width: widths grow with it, so halving finds it.
+function privacyOf(wanted) {
+  let low = 0.01, high = 0.99;
+  for (let i = 0; i < 30; i++) {
+    const middle = (low + high) / 2;
+    if (between(middle, width) < wanted) low = middle; else high = middle;
+  }
+  return Math.round(100 * high) / 100;
 }
 
 function nearest(privacy) {
@@ -45,7 +67,7 @@ function show() {
   slider.setAttribute("aria-valuetext", percent(privacy));
   told("promised").textContent = percent(privacy);
   if (!tried.size) return;
-  const about = known().some((one) => Math.abs(one - privacy) < 1e-9) ? "" : "about ";
+  const about = known().some((one) => Math.abs(one - privacy) < SAME) ? "" : "about ";
   const fill = (name, value, words) => { told(name).textContent = value === null ? "–" : about + words(value); };
   fill("risk", between(privacy, (level) => level.risk.recovered), percent);
   fill("quality", between(privacy, (level) => level.utility.quality), percent);
@@ -53,10 +75,25 @@ function show() {
   fill("correlations", between(privacy, (level) => level.utility.correlations?.largest), (value) => value.toFixed(3));
   const close = tried.get(nearest(privacy));
   if (model(close)) {
-    told("model-name").textContent = `A model learns ${model(close).target}`;
-    fill("model", between(privacy, (level) => model(level)?.trained_on_copy), (value) => `${value.toFixed(3)} of ${model(close).trained_on_original.toFixed(3)}`);
+    told("model-name").textContent = `A model of ${model(close).target}`;
+    fill("model", between(privacy, (level) => model(level)?.trained_on_copy), (value) => `${percent(Math.max(0, value / model(close).trained_on_original), 2)} as good`);
   }
-  told("verdict").textContent = `At ${percent(close.privacy)}: ${close.risk.summary}`;
+  chooser.querySelector("[data-model]").hidden = !model(close);
+  const half = between(privacy, width);
+  if (half !== null) {
+    fill("units", half, (value) => `± ${number(value)}`);
+    fill("insider", between(privacy, insider), (value) => `± ${number(value)}`);
+    const typical = close.utility.means.find((one) => one.column === unitColumn.value)?.mean;
+    told("headline").textContent = typical === undefined
+      ? `${unitColumn.value}: a value could be anywhere within ± ${number(half)} (95 %).`
+      : `${unitColumn.value}: a value of ${number(typical)} could be anywhere within ± ${number(half)} (95 %).`;
+    if (document.activeElement !== unitWidth) unitWidth.value = Number(half.toPrecision(3));
+  }
+  const tried_here = Math.abs(close.privacy - privacy) < SAME;
+  const [colour, standing] = tried_here ? STANDINGS[close.risk.verdict] : ["", "not tried yet"];
+  told("standing").className = `badge ${colour}`;
+  told("standing").textContent = standing;
+  told("verdict").textContent = tried_here ? close.risk.summary : `Rest the slider at ${percent(privacy)} to try it.`;
   told("advice").textContent = advice(close);
   drawCurve(chooser.querySelector("[data-curve]"), chooser.dataset.plotly, known().map((one) => tried.get(one)), privacy, marks);
   drawExamples(document.querySelector("[data-examples]"), chooser.dataset.plotly, close);
@@ -74,7 +111,7 @@ let queue = Promise.resolve();
 let open = 0, done = 0;
 
 function attempt(privacies) {
-  const wanted = privacies.filter((one) => !known().some((other) => Math.abs(other - one) < 1e-9));
+  const wanted = privacies.filter((one) => !known().some((other) => Math.abs(other - one) < SAME));
   if (!wanted.length) return queue;
   open += wanted.length;
   queue = queue.then(async () => {
@@ -104,7 +141,7 @@ slider.addEventListener("input", () => {
   clearTimeout(resting);
   resting = setTimeout(() => {
     const here = Number(slider.value) / 100;
-    if (tried.size && Math.abs(nearest(here) - here) > NEAR) attempt([here]).catch(failed);
+    if (tried.size) attempt([here]).catch(failed);
   }, REST_MS);
 });
 chooser.addEventListener("click", (event) => {
@@ -113,6 +150,12 @@ chooser.addEventListener("click", (event) => {
   slider.value = Math.round(Number(mark.dataset.mark));
   slider.dispatchEvent(new Event("input"));
   slider.focus();
+});
+unitColumn.addEventListener("change", show);
+unitWidth.addEventListener("change", () => {
+  if (!tried.size || !(Number(unitWidth.value) > 0)) return;
+  slider.value = Math.round(100 * privacyOf(Number(unitWidth.value)));
+  slider.dispatchEvent(new Event("input"));
 });
 
 function failed(problem) {
@@ -125,7 +168,7 @@ function failed(problem) {
 
 show();
 const start = Number(slider.value) / 100;
-const others = (privacies) => privacies.filter((one) => Math.abs(one - start) > NEAR);
+const others = (privacies) => privacies.filter((one) => Math.abs(one - start) > SAME);
 attempt([start]);
 for (const few of ROUNDS) attempt(others(few));
 queue.then(() => { chooser.dataset.drawn = ""; }).catch(failed);

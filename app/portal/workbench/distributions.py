@@ -27,7 +27,7 @@ SEED = 20_260_101
 """Of the draws behind the band: the same file has the same band."""
 
 
-class EstimateForm(Form):
+class DistributionForm(Form):
     """The column, the noise that its values carry, and on how many bins."""
 
     column: str
@@ -53,7 +53,10 @@ class EstimateForm(Form):
 
 
 def run_estimate(
-    tables: Mapping[str, list[pa.Table]], form: EstimateForm, _limits: Limits, progress: Progress
+    tables: Mapping[str, list[pa.Table]],
+    form: DistributionForm,
+    _limits: Limits,
+    progress: Progress,
 ) -> ToolResult:
     """The distribution on bins."""
     (table,) = tables["table"]

@@ -98,7 +98,7 @@ TOOLS = {
             "What the values were distributed like before noise was added to them.",
             "distributions",
             "The table lists the bins with their band. The estimate is that of the API for the same values and noise.",
-            distributions.EstimateForm,
+            distributions.DistributionForm,
             distributions.run_estimate,
             ONE_TABLE,
         ),

@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from app.numerics.copies.noise import steps
-from app.numerics.copies.shapes.covering import runs
+from app.numerics.copies.shapes.gaps import runs
 from app.tables import csv_writer
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -25,7 +25,7 @@ SOURCES = (
     ("app.numerics.copies.noise", "kernels.py"),
     ("app.numerics.copies.noise", "record_kernels.py"),
     ("app.numerics.digits", "kernels.py"),
-    ("app.numerics.copies.shapes.covering", "run_kernels.py"),
+    ("app.numerics.copies.shapes.gaps", "run_kernels.py"),
 )
 
 log = logging.getLogger("cornerwave.start")

@@ -17,7 +17,7 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.context import RequestContext, grant_for, new_id, visible
-from app.service.copies.history.chain import RECIPE, whole_chain
+from app.service.copies.history.chain import FORMAL_RECIPE, RECIPE, whole_chain
 from app.service.copies.history.lookup import (
     copy_of,
     given_slot,
@@ -26,7 +26,7 @@ from app.service.copies.history.lookup import (
     own_variance,
     refuse_auditors,
 )
-from app.service.copies.levels import checked_variance
+from app.service.copies.levels import checked_variance, refuse_over_cap
 from app.service.datasets.protection.freeze import freeze_dataset, measure_ahead, require_frozen
 from app.service.datasets.protection.part_protection import (
     PartProtection,
@@ -126,6 +126,7 @@ def _issue(
         to_draw = variances if variances == levelled else [*levelled, *variances]
         for variance in _drawing_order(to_draw, algorithm):
             if all(entry.noise_variance != variance for entry in entries):
+                refuse_over_cap(dataset, variance)
                 _refuse_too_near(variance, entries)
                 for protection in protections:
                     protection.grid(variance)
@@ -135,7 +136,7 @@ def _issue(
                     dataset=dataset_id,
                     copy=new_id("cp"),
                     noise_variance=variance,
-                    recipe=RECIPE,
+                    recipe=RECIPE if first.declared is None else FORMAL_RECIPE,
                     first_hash=first.hash,
                     at=uow.now,
                     principal=context.principal.id,

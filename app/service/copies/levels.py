@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, LevelIssued, NotFound, NotReleasable
-from app.model import Dataset, Level, Notice
+from app.model import Dataset, Grant, Level, Notice
 from app.service.context import (
     RequestContext,
     checked_name,
     live_grants,
     owned,
     owned_and_locked,
+    released_columns,
     visible,
 )
 from app.service.copies.advice import Advice, advise
 from app.service.datasets.protection.freeze import check_statistics
+from app.service.datasets.protection.guarantee import formal_guarantee, formal_variance
 from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
@@ -37,21 +40,26 @@ def put_level(
     noise_variance: float | None,
     privacy: float | None,
     offered: bool | None = None,
+    delta: float | None = None,
 ) -> Level:
     """Define a level by its variance or its privacy; a level already issued stays as it is.
 
-    `offered` says whether those who find the data set may ask for it; None leaves that as it was.
+    `delta` is that of the (ε, δ) shown under formal protection. `offered` says whether those who find the data set may ask for it; None leaves that as it was.
     """
     checked_name("level", name)
     variance = chosen_variance(noise_variance, privacy)
     with unit_of_work(resources, context) as uow:
-        owned_and_locked(uow.connection, context, dataset_id)
+        dataset = owned_and_locked(uow.connection, context, dataset_id)
+        refuse_over_cap(dataset, variance)
         known = _changeable(uow.connection, dataset_id, name, variance)
         if offered is None:
             offered = known is not None and known.offered
-        levels.put(uow.connection, dataset_id, name, variance, offered)
+        if delta is None:
+            delta = None if known is None else known.delta
+        levels.put(uow.connection, dataset_id, name, variance, offered, delta)
         uow.record("level.put", dataset_id, level=name, noise_variance=variance, offered=offered)
-    return Level(name, variance, known is not None and known.issued, offered)
+    level = Level(name, variance, known is not None and known.issued, offered, delta)
+    return _with_guarantee(dataset, None, level)
 
 
 def put_advised_level(
@@ -63,20 +71,42 @@ def put_advised_level(
     noise_variance: float | None,
     privacy: float | None,
     offered: bool | None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    rho: float | None = None,
 ) -> tuple[Level, Advice | None, tuple[Notice, ...]]:
     """Define a level, with advice on its cost or the reason why a copy would be refused.
 
-    A level whose advice fails is not defined. The attacks run before the data set is locked.
+    A level whose advice fails is not defined. The attacks run before the data set is locked. Under formal protection the level may
+    be given by epsilon and delta, mu or rho, and its guarantee needs no advice.
     """
     checked_name("level", name)
-    variance = chosen_variance(noise_variance, privacy)
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
+    if noise_variance is None and privacy is None and dataset.formal:
+        variance = formal_variance(dataset, epsilon=epsilon, delta=delta, mu=mu, rho=rho)
+    elif not (epsilon is mu is rho is None) or (delta is not None and not dataset.formal):
+        raise InvalidParameter(
+            "epsilon, delta, mu and rho are for data sets under formal protection, and instead of"
+            " noise_variance or privacy.",
+            parameter="epsilon",
+        )
+    else:
+        variance = chosen_variance(noise_variance, privacy)
+    with reading(resources.engine) as connection:
         _changeable(connection, dataset_id, name, variance)
     refused = _refused(resources, dataset)
-    advice = None if refused else advise(resources, dataset, variance)
+    advice = None if refused or dataset.formal else advise(resources, dataset, variance)
     level = put_level(
-        resources, context, dataset_id, name, noise_variance=variance, privacy=None, offered=offered
+        resources,
+        context,
+        dataset_id,
+        name,
+        noise_variance=variance,
+        privacy=None,
+        offered=offered,
+        delta=delta,
     )
     return level, advice, refused
 
@@ -136,12 +166,31 @@ def remove_level(resources: Resources, context: RequestContext, dataset_id: str,
 def list_levels(resources: Resources, context: RequestContext, dataset_id: str) -> list[Level]:
     """The levels of a data set; a recipient sees those it was granted."""
     with reading(resources.engine) as connection:
-        _, grant = visible(connection, context, dataset_id)
-        found = levels.of(connection, dataset_id)
+        dataset, grant = visible(connection, context, dataset_id)
+        found = [_with_guarantee(dataset, grant, one) for one in levels.of(connection, dataset_id)]
         if grant is None:
             return found
         granted = {one.level for one in live_grants(connection, context, dataset_id)}
     return [level for level in found if level.name in granted]
+
+
+def _with_guarantee(dataset: Dataset, grant: Grant | None, level: Level) -> Level:
+    """The level with what it guarantees for the columns that its reader may have."""
+    if not dataset.formal:
+        return level
+    columns = released_columns(dataset, grant)
+    return replace(level, guarantee=formal_guarantee(columns, level.noise_variance, level.delta))
+
+
+def refuse_over_cap(dataset: Dataset, noise_variance: float) -> None:
+    """InvalidParameter for less noise than the owner declared to be the least."""
+    if dataset.least_variance is not None and noise_variance < dataset.least_variance:
+        raise InvalidParameter(
+            f"The least noise variance declared for this data set is {dataset.least_variance:g}; a level with less noise"
+            " is refused.",
+            parameter="noise_variance",
+            least_variance=dataset.least_variance,
+        )
 
 
 def _refuse_if_agreed(connection: Connection, dataset_id: str, name: str) -> None:

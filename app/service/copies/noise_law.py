@@ -35,7 +35,8 @@ class PartNoise:
         rows              ordinals [first, last) of runs of rows
         applied_variance  a, in units of the noise's shape S
         covariance        a·S of the columns, (d, d), on their scales
-        kept_share        q, the share of records that no record event replaced
+        kept_share        q, the share of records that no record event replaced; under formal protection that of
+                          cells shown without having been drawn
     """
 
     rows: tuple[tuple[int, int], ...]
@@ -52,7 +53,8 @@ class NoiseLaw:
         columns            names of the columns with noise, in the order of the covariances
         scale_units        of their log scales, on which the noise is added; None on the linear scale
         records            names of the columns whose cells are replaced
-        column_event_rate  of each of these, beside record events of rate 1, on the axis ln(1 + a)
+        record_event_rate, column_event_rate  of all of these together and of each, on the axis ln(1 + a)
+        categories         their declared values, from which replacements are drawn evenly (formal protection)
     """
 
     copy: str
@@ -60,7 +62,9 @@ class NoiseLaw:
     columns: tuple[str, ...]
     scale_units: tuple[float | None, ...]
     records: tuple[str, ...]
+    record_event_rate: float
     column_event_rate: float
+    categories: dict[str, tuple[str, ...]] | None
     parts: tuple[PartNoise, ...]
 
 
@@ -92,6 +96,7 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
         first = max(part.first_row, since)
         runs.setdefault(protection.hash, []).append((first, part.end_row))
     frozen = next(iter(protections.values()), None)
+    declared = None if frozen is None else frozen.declared
     columns = tuple(one for one in released if frozen is not None and one in frozen.numeric)
     units = {} if frozen is None else dict(zip(frozen.numeric, frozen.scale_units, strict=True))
     records = tuple(one for one in released if frozen is not None and one in frozen.records)
@@ -101,7 +106,9 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
         columns=columns,
         scale_units=tuple(units[name] for name in columns),
         records=records,
-        column_event_rate=COLUMN_EVENT_RATE,
+        record_event_rate=1.0 if declared is None else 0.0,
+        column_event_rate=COLUMN_EVENT_RATE if declared is None else 1.0,
+        categories=None if declared is None else {name: declared.values[name] for name in records},
         parts=tuple(
             _part_noise(protections[hash_], variance, columns, ranges)
             for hash_, ranges in runs.items()

@@ -12,12 +12,16 @@ from app.model import Column, Kind, Storage
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.grid import bounds_on_grid, whole_numbers, within_bounds
 from app.numerics.copies.scales import off_scale, on_scale
-from app.tables.values.dates import FIRST_DAY, LAST_DAY, as_dates
+from app.tables.values.dates import FIRST_DAY, ISO_MOMENT, LAST_DAY, as_dates, as_written
+
+DAY_SECONDS = 86_400
 
 
 def output_type(column: Column) -> pa.DataType:
     """The Arrow type that a released column has."""
-    if column.kind is Kind.CATEGORICAL or column.storage is Storage.TEXT:
+    if column.kind is Kind.CATEGORICAL or column.storage is Storage.TEXT or column.categories:
+        return pa.large_string()
+    if column.kind is Kind.DATETIME:
         return pa.large_string()
     if column.kind is Kind.DATE:
         return pa.date32()
@@ -42,10 +46,17 @@ def numbers_shown(column: Column, values: FloatArray, exponent: int | None) -> p
     """Perturbed numbers on the column's scale, on the grid of 2^exponent, if on one, as the owner wants them released."""
     if column.scale_unit is not None:
         values, exponent = off_scale(values, column.scale_unit), None
-    if column.kind is Kind.DATE:
-        first = FIRST_DAY if column.lower is None else max(FIRST_DAY, math.ceil(column.lower))
-        last = LAST_DAY if column.upper is None else min(LAST_DAY, math.floor(column.upper))
-        return as_dates(_integers(within_bounds(np.rint(values), first, last)))
+    if column.kind.dated:
+        step = 1 if column.kind is Kind.DATE else DAY_SECONDS
+        first, last = FIRST_DAY * step, LAST_DAY * step
+        if column.lower is not None:
+            first = max(first, math.ceil(column.lower))
+        if column.upper is not None:
+            last = min(last, math.floor(column.upper))
+        whole = _integers(within_bounds(np.rint(values), first, last))
+        if column.kind is Kind.DATETIME:
+            return as_written(whole, column.date_format or ISO_MOMENT)
+        return as_dates(whole)
     if not column.round_to_integer:
         bounds = (column.lower, column.upper)
         if exponent is not None:
@@ -58,6 +69,8 @@ def numbers_shown(column: Column, values: FloatArray, exponent: int | None) -> p
 
 def passed_through(column: Column, original: pa.Array) -> pa.Array:
     """A column that the owner releases as it is; whole numbers are written as such."""
+    if column.categories:  # a constant that the owner declared public
+        return pa.array([column.categories[0]] * len(original), pa.large_string())
     if output_type(column) == pa.int64():
         return _integers(numbers(original))
     return original

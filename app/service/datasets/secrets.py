@@ -42,9 +42,12 @@ def open_secret(resources: Resources, connection: Connection, dataset_id: str) -
     return resources.vault.open(sealed, secret_context(dataset_id))
 
 
-def part_digest(secret: bytes, rows_digest: bytes) -> str:
-    """What the rows of a part are, so that nobody can test a guess of them against it."""
-    content = b"cornerwave part v1\0" + rows_digest
+def part_digest(secret: bytes, rows_digest: bytes, *, formal: bool = False) -> str:
+    """What the rows of a part are, so that nobody can test a guess of them against it.
+
+    Under formal protection it is drawn, once for each part: noise is as fresh, and follows from no row.
+    """
+    content = b"cornerwave part v1\0" + (os.urandom(SECRET_BYTES) if formal else rows_digest)
     return hmac.new(secret, content, hashlib.sha256).hexdigest()
 
 

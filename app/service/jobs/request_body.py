@@ -9,7 +9,7 @@ from app.service.progress import Progress
 from app.store.blobs.sealed_bytes import SealedFile, SealedReader
 
 
-class Sink(Protocol):
+class AnswerSink(Protocol):
     """Takes the bytes of an answer."""
 
     def write(self, data: bytes, /) -> int: ...

@@ -141,6 +141,7 @@ columns = _table(
     Column("upper", Float(53)),
     # The sign that its numbers came with, empty for plain ones, null where nobody knows.
     Column("unit", String(20)),
+    Column("date_format", String(40)),
     # What the owner declared: values, and which of them stand for others and for missing cells.
     Column("categories", Strings),
     Column("other", Text),

@@ -8,11 +8,20 @@ English and in a few other languages.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from app.tables.detection.check_digits import NEARLY_ALL, is_iban, national_numbers, without_marks
+from app.tables.detection.column_names import (
+    BIRTH,
+    LOCATING,
+    NAMES,
+    NEUTRAL,
+    PLACES,
+    SENSITIVE,
+    identifying_word,
+    one_of,
+)
 from app.tables.detection.given_names import GIVEN_NAMES
 
 ENOUGH = 3
@@ -20,6 +29,16 @@ ENOUGH = 3
 
 PERSONS_SHARE, DIFFERENT_SHARE = 0.7, 0.3
 GIVEN_SHARE = 0.3
+
+RECURRING = 0.5
+THING = re.compile(r"[-_ ][a-z]|\d")
+"""A small letter behind a gap, or a digit, is in hardly any name of a person: Iris-setosa, Boeing 737."""
+
+YEARS = re.compile(r"(1[5-9]|20)\d\d\s*[-–/]\s*((1[5-9]|20)\d\d|\d\d)?")
+"""Spans of years, whose digits are as many as those of a phone number."""
+
+COUNTED = 10.0
+"""Integers in order that skip more than nine of ten are amounts that somebody sorted."""
 
 DENSE = 1.5
 """Range over number of integers that all differ, up to which they are assigned, not measured."""
@@ -30,96 +49,38 @@ LONG_CODE = 7
 FEWEST = 5
 """Among fewer values, being different is no sign."""
 
-WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
-IDENTIFYING = frozenset(
+def reason_by_name(
+    name: str, sample: Sequence[str] = (), distinct: int | None = None
+) -> str | None:
+    """Return why the name says that the column is an identifier.
+
+    A name such as `name` says so unless few values recur, none of which a person is called.
     """
-    id uuid guid key email mail phone telephone mobile cell fax ssn iban bic passport name surname
-    forename lastname firstname fullname username login userid customerid patientid personid
-    employeeid nickname maidenname middlename initials signature licence license plate vin imei
-    mac ip url website homepage street address nino nhs bsn pesel dni nie nif nir cpf steuerid
-    sozialversicherungsnummer vorname nachname familienname zuname rufname geburtsname
-    kundennummer personalnummer kundennr personalnr patientennummer versicherungsnummer
-    rentenversicherungsnummer telefon handy mobil telefonnummer handynummer mobilnummer
-    kontonummer strasse anschrift adresse hausnummer ausweis nom prenom nomdefamille portable
-    courriel rue identifiant matricule numerosecu secu nombre apellido apellidos telefono movil
-    correo direccion calle domicilio cedula nome cognome cellulare indirizzo codicefiscale
-    sobrenome apelido endereco morada telemovel naam voornaam achternaam telefoonnummer adres
-    straat huisnummer burgerservicenummer imie nazwisko komorka ulica numerdowodu namn fornamn
-    efternamn personnummer gatuadress epost navn fornavn etternavn
-    """.split()
-)
-"""Last words of names such as customer_id, eMail, last_name, Telefon-Nr."""
-
-TRAILING = frozenset(["number", "no", "nr", "num", "numero", "address", "nummer", "1", "2"])
-"""Words that add nothing behind one of those: phone_number, email_address."""
-
-BIRTH = frozenset(
-    """
-    birth birthdate birthday dob dateofbirth born geburtsdatum geburtstag geboren geb naissance
-    datenaissance nacimiento nascita nascimento geboortedatum geboorte urodzenia fodelsedatum fodd
-    """.split()
-)
-PLACES = frozenset(
-    """
-    lat latitude lon lng long longitude breitengrad laengengrad latitud longitud
-    """.split()
-)
-SENSITIVE = frozenset(
-    """
-    diagnosis diagnose icd religion race ethnicity ethnic disability hiv pregnant pregnancy
-    sexuality orientation union party political gesundheit konfession religione salary income
-    gehalt einkommen salaire salario stipendio health disease medication
-    """.split()
-)
-LOCATING = frozenset(
-    """
-    zip zipcode postcode postal plz postleitzahl cp codepostal cap codigopostal kodpocztowy
-    postnummer
-    """.split()
-)
-
-
-def words_of(name: str) -> list[str]:
-    """Return the words of a column name in lower case, without accents."""
-    plain = name.replace("ß", "ss").replace("ł", "l").replace("ø", "o").replace("æ", "ae")
-    ascii_ = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
-    return [word.lower() for word in WORD_OF_NAME.findall(ascii_)]
-
-
-def identifying_word(name: str) -> str | None:
-    """Return the word that makes a column name an identifier's."""
-    words = words_of(name)
-    joined = "".join(words)
-    if joined in IDENTIFYING:
-        return joined
-    while len(words) > 1 and words[-1] in TRAILING:
-        words.pop()
-    return words[-1] if words and words[-1] in IDENTIFYING else None
-
-
-def one_of(name: str, known: frozenset[str]) -> str | None:
-    """Return the first known word of the name, or the whole name without gaps."""
-    words = words_of(name)
-    return next((word for word in [*words, "".join(words)] if word in known), None)
-
-
-def reason_by_name(name: str) -> str | None:
-    """Return why the name says that the column is an identifier."""
     word = identifying_word(name)
-    return (
-        None if word is None else f"Its name, with {word!r} in it, says that it is an identifier."
+    if word is None or (word in NAMES and _are_things(sample, distinct)):
+        return None
+    return f"Its name, with {word!r} in it, says that it is an identifier."
+
+
+def _are_things(sample: Sequence[str], distinct: int | None) -> bool:
+    """Whether few texts recur, hardly any of which is a capitalised word or several."""
+    if distinct is None or distinct > RECURRING * len(sample):
+        return False
+    capital = sum(
+        (is_person(text) or is_capitalised(text)) and THING.search(text) is None for text in sample
     )
+    return capital < DIFFERENT_SHARE * len(sample) and _names(sample) is None
 
 
-def reason_by_values(sample: Sequence[str]) -> str | None:
+def reason_by_values(sample: Sequence[str], name: str = "") -> str | None:
     """Return why the texts say that the column is an identifier."""
-    what = _recognised(sample)
+    what = _recognised(sample, neutral=one_of(name, NEUTRAL) is not None)
     return None if what is None else f"It holds {what}, so it is an identifier."
 
 
 def reason_by_integers(
-    sample: Sequence[str], values: int, span: float, *, steps: bool
+    sample: Sequence[str], values: int, span: float, *, steps: bool, name: str = ""
 ) -> str | None:
     """Return why integers are identifiers: all different, and assigned rather than measured.
 
@@ -130,14 +91,14 @@ def reason_by_integers(
         return None
     if (what := national_numbers(codes, FEWEST)) is not None:
         return f"It holds {what}, so it is an identifier."
-    if len(set(codes)) < len(codes):
+    if len(set(codes)) < len(codes) or one_of(name, NEUTRAL) is not None:
         return None
     lengths = {len(text) for text in codes}
-    if steps:
+    dense = span + 1 <= DENSE * values
+    if steps and (dense or span + 1 <= COUNTED * values):
         return "Its integers are all different and in order, as ids are."
     if len(lengths) == 1 and lengths.pop() >= LONG_CODE:
         return "Its integers are all different and have equally many digits, as ids have."
-    dense = span + 1 <= DENSE * values
     return "Its integers are all different and leave hardly a gap, as ids do." if dense else None
 
 
@@ -159,9 +120,9 @@ def warnings_about(name: str, *, date: bool) -> list[str]:
     return found
 
 
-def _recognised(values: Sequence[str]) -> str | None:
+def _recognised(values: Sequence[str], *, neutral: bool = False) -> str | None:
     """Return the kind of personal data that the values are, None for other values."""
-    if not values or are_times(values):
+    if not values or are_times(values) or _share(values, partial(_has_form, YEARS)):
         return None
     for name, form in FORMS.items():
         if _share(values, partial(_has_form, form)):
@@ -172,7 +133,7 @@ def _recognised(values: Sequence[str]) -> str | None:
         return "phone numbers"
     if _share(values, is_street):
         return "addresses of houses"
-    return _names(values)
+    return _names(values, neutral=neutral)
 
 
 def _has_form(form: re.Pattern[str], text: str) -> bool:
@@ -183,7 +144,7 @@ def _share(values: Sequence[str], test: Callable[[str], bool]) -> bool:
     return sum(map(test, values)) >= NEARLY_ALL * len(values)
 
 
-def _names(values: Sequence[str]) -> str | None:
+def _names(values: Sequence[str], *, neutral: bool = False) -> str | None:
     """Recognise names of people: known given names, or many different capitalised words."""
     known = [next((word for word in _words(text) if word in GIVEN_NAMES), None) for text in values]
     # A flower is called Iris, a town Charlotte: only several names make names of people.
@@ -195,7 +156,7 @@ def _names(values: Sequence[str]) -> str | None:
     if single >= PERSONS_SHARE * len(values) and given >= 0.6 * len(values):
         return "given names"
     different = len(set(values)) >= DIFFERENT_SHARE * len(values) and len(set(values)) >= 20
-    if different and persons + single >= 0.9 * len(values):
+    if not neutral and different and persons + single >= 0.9 * len(values):
         return "many different capitalised words, as names are"
     return None
 

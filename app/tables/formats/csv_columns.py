@@ -66,6 +66,14 @@ MIXED = r"^[<>≤≥~≈]?\s*[+-]?\d{1,6}(?:[.,]\d+)?(?:\s*[^\d\s.,:;/\\()+*_#-]
 
 Of few digits: a long number with a letter behind it is an identifier."""
 
+ORDINALS = frozenset("st nd rd th".split())
+UNITS = frozenset(
+    """k m b t g h d s l w v c f p j n kg mg cm mm km ml cl dl hl hr hrs min mins sec secs yr yrs mo mos bn mn mio mrd tsd
+    pt pts px kb mb gb tb ft in lb lbs oz mi mph kmh kw kwh mw ha qm std stk st tage jahre years days hours weeks months
+    percent eur usd gbp chf""".split()
+)
+"""Words behind numbers that are amounts of something."""
+
 UNIT = "with a unit"
 STARS = "with marks behind them"
 NEARLY_NUMBERS = {
@@ -447,6 +455,8 @@ def _refuse_units_below(name: str, texts: pa.Array, decimal: Decimal) -> None:
 
 def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
     """InvalidTable for numbers in an unknown syntax: as text they would be released unchanged."""
+    if _are_codes(present):
+        return
     if len(pc.unique(present)) > FEW and pc.all(pc.match_substring_regex(present, MIXED)).as_py():
         raise _unread_numbers(name, "with units or signs beside them that differ or are not read")
     if not pc.all(pc.match_substring_regex(present, r"^\p{Nd}|^[+-]\p{Nd}")).as_py():
@@ -461,6 +471,16 @@ def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
         if what == STARS and not any(ends):
             continue
         raise _unread_numbers(name, what)
+
+
+def _are_codes(present: pa.Array) -> bool:
+    """Whether digits go on with letters of several sorts that are no units, as codes do: 115th, 09S, 16a."""
+    found = pc.extract_regex(present, r"^(?P<digits>\d+) ?(?P<end>\p{L}{0,6})$")
+    if found.null_count:
+        return False
+    ends = {end.lower() for end in pc.unique(pc.struct_field(found, 1)).to_pylist()} - {""}
+    zeros = pc.any(pc.match_substring_regex(present, r"^0\d")).as_py()
+    return bool(zeros or ends <= ORDINALS or (len(ends) > 1 and ends - UNITS))
 
 
 def _refuse_numbers_with_marks(

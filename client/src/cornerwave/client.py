@@ -11,6 +11,7 @@ from cornerwave.datasets import (
     AsyncDataset,
     Columns,
     Dataset,
+    Protection,
     ReadOptions,
     registered,
 )
@@ -72,6 +73,9 @@ class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocki
         name: str,
         columns: Columns | None = None,
         key_column: str | None = None,
+        protection: str = "measured",
+        least_variance: float | None = None,
+        person_rows: int | None = None,
         allow_versions: bool = False,
         allow_overlap: bool = False,
         dry_run: bool = False,
@@ -81,7 +85,8 @@ class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocki
         """Register a table as a data set; with `dry_run` only say how it would be read.
 
         The table is read while it is sent. With `as_job` it is sent first and read then, so that no connection is
-        held open meanwhile: for proxies that lose patience.
+        held open meanwhile: for proxies that lose patience. `protection="formal"` is for differential privacy
+        by declared columns, with `least_variance` as its cap and `person_rows` of one key.
         """
         flow = registered(
             table,
@@ -93,6 +98,7 @@ class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocki
             dry_run,
             read_options,
             as_job,
+            Protection(protection, least_variance, person_rows),
         )
         return Dataset(self._driver, self._driver.run(flow))
 
@@ -145,6 +151,9 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, A
         name: str,
         columns: Columns | None = None,
         key_column: str | None = None,
+        protection: str = "measured",
+        least_variance: float | None = None,
+        person_rows: int | None = None,
         allow_versions: bool = False,
         allow_overlap: bool = False,
         dry_run: bool = False,
@@ -154,7 +163,8 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, A
         """Register a table as a data set; with `dry_run` only say how it would be read.
 
         The table is read while it is sent. With `as_job` it is sent first and read then, so that no connection is
-        held open meanwhile: for proxies that lose patience.
+        held open meanwhile: for proxies that lose patience. `protection="formal"` is for differential privacy
+        by declared columns, with `least_variance` as its cap and `person_rows` of one key.
         """
         flow = registered(
             table,
@@ -166,6 +176,7 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, A
             dry_run,
             read_options,
             as_job,
+            Protection(protection, least_variance, person_rows),
         )
         return AsyncDataset(self._driver, await self._driver.run(flow))
 

@@ -55,6 +55,18 @@ class ReadOptions:
 AS_FOUND = ReadOptions()
 
 
+@dataclass(frozen=True)
+class Protection:
+    """What noise follows from, and what is declared of it beside columns (formal protection)."""
+
+    protection: str = "measured"
+    least_variance: float | None = None
+    person_rows: int | None = None
+
+
+MEASURED = Protection()
+
+
 def registered(
     table: TableLike,
     name: str,
@@ -65,12 +77,14 @@ def registered(
     dry_run: bool,
     read_options: ReadOptions,
     as_job: bool,
+    protection: Protection = MEASURED,
 ) -> Flow[DatasetInfo]:
     """Register a table."""
     query = {
         "name": name,
         "columns": None if columns is None else json.dumps(columns),
         "key_column": key_column,
+        **asdict(protection),
         "allow_versions": allow_versions or None,
         "allow_overlap": allow_overlap or None,
         "dry_run": dry_run or None,
@@ -235,13 +249,25 @@ class _Dataset:
         *,
         privacy: float | None = None,
         noise_variance: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        mu: float | None = None,
+        rho: float | None = None,
         offered: bool | None = None,
     ) -> Flow[Level]:
         """Define a level of trust by its privacy or its noise variance; the answer advises.
 
-        `offered` says that others, who find the data set in the catalogue, may ask for it.
+        Under formal protection also by epsilon and delta, mu or rho; the answer has all of them. `offered` says that others, who find the data set in the catalogue, may ask for it.
         """
-        form = {"privacy": privacy, "noise_variance": noise_variance, "offered": offered}
+        form = {
+            "privacy": privacy,
+            "noise_variance": noise_variance,
+            "epsilon": epsilon,
+            "delta": delta,
+            "mu": mu,
+            "rho": rho,
+            "offered": offered,
+        }
         answer: Answer = yield send("PUT", "datasets", self.id, "levels", name, form=form)
         return load(Level, answer.json())
 
@@ -250,6 +276,12 @@ class _Dataset:
         """The levels that this principal may know of."""
         answer: Answer = yield get("datasets", self.id, "levels")
         return [load(Level, each) for each in answer.entries("levels")]
+
+    @operation
+    def ledger(self) -> Flow[Report]:
+        """What copies have cost a row and a person, under formal protection."""
+        answer: Answer = yield get("datasets", self.id, "ledger")
+        return Report(answer.json())
 
     @operation
     def remove_level(self, name: str) -> Flow[None]:

@@ -153,6 +153,7 @@ class Level(HtmlRepr):
     privacy: float
     issued: bool
     offered: bool = False
+    guarantee: Report | None = None
     advice: Report | None = None
     warnings: tuple[Notice, ...] = ()
 
@@ -183,6 +184,7 @@ class CopyInfo(HtmlRepr):
     applied_variance: float | None = None
     sequence: int | None = None
     hash: str | None = None
+    guarantee: Report | None = None
     checksum: str | None = None
 
 
@@ -210,6 +212,8 @@ class NoiseLaw(HtmlRepr):
     records: tuple[str, ...]
     column_event_rate: float
     parts: tuple[PartNoise, ...]
+    record_event_rate: float = 1.0
+    categories: Report | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from app.model import Principal, Role
 from app.service.context import RequestContext
 from app.service.copies.generation.release import Selection, open_release
+from app.service.datasets.protection.donor_pool import DonorPool
 from tests.api.conftest import Service
 from tests.api.copies.attackers import (
     indicators,
@@ -62,7 +63,7 @@ def kept_rows(service: Service, copy: dict[str, Any], rows: int) -> NDArray[np.b
     context = RequestContext(Principal("rc_admin", "admin", Role.ADMIN), "request")
     release = open_release(service.app.state.resources, context, copy["id"], Selection())
     part = release.recipe.parts[0]
-    assert part.pool is not None
+    assert isinstance(part.pool, DonorPool)
     columns, donors = len(part.pool.donors.values), part.pool.size
     return untouched_records(part.record_key, rows, columns, donors, copy["applied_variance"])
 

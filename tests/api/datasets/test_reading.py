@@ -181,3 +181,36 @@ def test_text_that_is_no_number_stays_as_it_was(admin: TestClient) -> None:
     assert (
         columns_of(admin.get(f"/v1/datasets/{made['id']}").json())["when"]["kind"] == "categorical"
     )
+
+
+def test_moments_leave_with_noise_in_seconds_in_their_own_format(admin: TestClient) -> None:
+    rng = random.Random(2)
+    moments = [
+        dt.datetime(2013, 5, 31) + dt.timedelta(seconds=rng.randint(0, 10**7)) for _ in range(300)
+    ]
+    rows = [f"{one:%d.%m.%Y %H:%M},{rng.gauss(0, 1):.6f}" for one in moments]
+    made = post(admin, "\n".join(["at,x", *rows, ""]))
+    assert made.status_code == 201, made.text
+    at = columns_of(made.json())["at"]
+    assert (at["kind"], at["smallest"]) == ("datetime", f"{min(moments):%d.%m.%Y %H:%M}")
+    dataset = f"/v1/datasets/{made.json()['id']}"
+    more = admin.post(f"{dataset}/rows", content=b"at,x\n01.06.2013 00:00,0.25\n")
+    assert more.status_code == 201, more.text
+    copy = admin.post(f"{dataset}/copies", json={"noise_variance": 0.25}).json()["id"]
+    text = admin.get(f"/v1/copies/{copy}/content", headers={"accept": "text/csv"}).text
+    shown = [
+        dt.datetime.strptime(line.split(",")[0], "%d.%m.%Y %H:%M") for line in text.splitlines()[1:]
+    ]
+    noise = [(one - own).total_seconds() for one, own in zip(shown, moments, strict=False)]
+    spread = 10**7 / 12**0.5
+    assert len(shown) == 301
+    assert 0.35 < (sum(one * one for one in noise) / 300) ** 0.5 / spread < 0.65
+
+
+def test_a_preview_counts_moments_in_their_own_spread(admin: TestClient) -> None:
+    rows = [f"2024-01-{1 + i % 28:02d}T{i % 24:02d}:30:00Z,{(i * 37) % 101}.5" for i in range(400)]
+    made = post(admin, "\n".join(["at,x", *rows, ""])).json()
+    seen = admin.post(f"/v1/datasets/{made['id']}/preview", json={"privacies": [0.5]})
+    assert seen.status_code == 200, seen.text
+    means = seen.json()["levels"][0]["utility"]["means"]
+    assert {one["column"]: one["compared_to"] for one in means}["at"] == "standard deviation"

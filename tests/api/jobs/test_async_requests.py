@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from app.api.transport.dependencies import reading_share
 from app.api.transport.incoming import async_requests
 from app.main import ROUTERS
-from app.numerics.copies.shapes.covering.runs import compile_runs
+from app.numerics.copies.shapes.gaps.runs import compile_runs
 from app.service.context import RequestContext
 from app.service.copies.files import file_plan
 from app.service.jobs.status import JobStatus

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.numerics.copies.shapes.covering import runs
-from app.numerics.copies.shapes.covering.patterns import MOST_PATTERNS, Patterns, packed_gaps
+from app.numerics.copies.shapes.gaps import runs
+from app.numerics.copies.shapes.gaps.patterns import MOST_PATTERNS, Patterns, packed_gaps
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import covariance_shape, dominate, rows_for_a_shape
 from app.numerics.moments import incomplete_moments

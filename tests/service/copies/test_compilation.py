@@ -11,8 +11,8 @@ import pytest
 
 from app.numerics.copies.noise import definition, steps
 from app.numerics.copies.noise.steps import KernelsDiffer
-from app.numerics.copies.shapes.covering import runs
-from app.numerics.copies.shapes.covering.runs import MomentsDiffer
+from app.numerics.copies.shapes.gaps import runs
+from app.numerics.copies.shapes.gaps.runs import MomentsDiffer
 from app.service.copies.compilation import compile_ahead, compile_now
 from app.tables import csv_writer
 from app.tables.csv_writer import KernelMismatch

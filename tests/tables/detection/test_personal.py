@@ -16,7 +16,8 @@ import pytest
 from app.model import Column, Kind, Limits
 from app.service.datasets.registration.ingestion import ingest
 from app.service.datasets.registration.register import NullSink
-from app.tables.detection.personal import IP6, MAC, are_times, personal_within
+from app.tables.detection.column_names import identifying_word
+from app.tables.detection.personal import IP6, MAC, are_times, personal_within, warnings_about
 from app.tables.pipeline import TableSource, infer_columns, open_table
 from app.tables.stream import AUTOMATIC, Header, ReadOptions
 from tests.example_tables import EXAMPLES, as_csv, example
@@ -236,3 +237,51 @@ def test_what_is_personal_inside_a_text_is_found_with_its_share(what: str, text:
 def test_other_texts_hold_nothing_personal() -> None:
     assert personal_within(dict.fromkeys(HOLDING_NOTHING, 1)) == {}
     assert personal_within({}) == {}
+
+
+IDENTIFYING_NAMES = """
+id_patient idPatient patient_id PatientID id_client num_client numero_secu N° dossier|matricule nom_complet prénom
+Versichertennummer Patienten-Nr. Kundennummer kunden_id Mitgliedsnummer Personalnummer Steuer-ID Kontonummer
+Vertragsnummer Geburtsname idCliente id_cliente nro_documento numero_documento matricula DNI curp expediente
+numero_cliente id_paziente codice_fiscale matricola numero_tessera cognome klantnummer patiëntnummer bsn nr_klienta
+pesel nazwisko nr_pacjenta personnummer kundnummer fødselsnummer CPR epost efternamn employee_no account_number
+policy_number MRN company_phone customerEmail user_name id_usuario id_utente numéro_adhérent
+""".replace("N° dossier|", "N°_dossier ").split()
+
+NEUTRAL_NAMES = """
+year yearmonth population amount sorted_price state_name country_name Jahr Einwohner année habitants año población
+anno popolazione jaar aantal_inwoners rok liczba_mieszkancow team_name common_name file_name rank score votes month
+""".split()
+
+
+def test_names_of_identifiers_in_six_languages_are_told_from_names_of_amounts() -> None:
+    missed = [name for name in IDENTIFYING_NAMES if identifying_word(name) is None]
+    alarms = [name for name in NEUTRAL_NAMES if identifying_word(name) is not None]
+    assert len(missed) <= 0.01 * len(IDENTIFYING_NAMES), missed
+    assert alarms == []
+
+
+def test_amounts_and_years_in_order_are_no_ids(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    columns = {
+        "year": [str(1900 + i) for i in range(100)],
+        "population": [str(n) for n in sorted(rng.sample(range(10**6, 10**8), 100))],
+        "tons": [str(n) for n in sorted(rng.sample(range(10_000, 10**7), 100), reverse=True)],
+        "span": [f"{1900 + i % 40}-{1950 + i % 30}" for i in range(100)],
+        "Name": [("Iris-setosa", "Iris-versicolor", "Iris-virginica")[i % 3] for i in range(100)],
+        "nr": [str(i) for i in range(100)],
+    }
+    kinds = {name: one.kind for name, one in kinds_of(columns, tmp_path).items()}
+    assert {name for name, kind in kinds.items() if kind is Kind.IDENTIFIER} <= {"span", "nr"}
+    assert kinds["nr"] is Kind.IDENTIFIER
+    assert kinds["year"] is Kind.NUMERIC
+
+
+@pytest.mark.parametrize("name", ["Längengrad", "latitude", "breedtegraad", "Ethnie", "ethnicity"])
+def test_coordinates_and_ethnicity_cause_a_warning(name: str) -> None:
+    assert warnings_about(name, date=False)
+
+
+def test_names_in_short_tables_are_found(tmp_path: Path) -> None:
+    columns = {"wer": ["Anna Kern", "Peter Holz", "Lucia Roth", "Jan Berg"], "n": list("1234")}
+    assert kinds_of(columns, tmp_path)["wer"].kind is Kind.IDENTIFIER

@@ -15,7 +15,7 @@ from app.api.transport.paging import PageDep
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.dataspace import transfers
-from app.service.sharing.dataspace.transfer_state import Message
+from app.service.sharing.dataspace.transfer_state import TransferMessage
 
 router = APIRouter(prefix="/v1/transfers", tags=["agreements"], route_class=Route)
 
@@ -64,7 +64,7 @@ def suspend_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Suspend a transfer. Its key opens nothing from now on, and running downloads end."""
-    return _send(resources, context, transfer_id, Message.SUSPEND, form)
+    return _send(resources, context, transfer_id, TransferMessage.SUSPEND, form)
 
 
 @router.post("/{transfer_id}/resume")
@@ -72,7 +72,7 @@ def resume_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Resume a suspended transfer with the key that it has."""
-    return _send(resources, context, transfer_id, Message.START, form)
+    return _send(resources, context, transfer_id, TransferMessage.START, form)
 
 
 @router.post("/{transfer_id}/complete")
@@ -80,7 +80,7 @@ def complete_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Complete a transfer and revoke its key."""
-    return _send(resources, context, transfer_id, Message.COMPLETE, form)
+    return _send(resources, context, transfer_id, TransferMessage.COMPLETE, form)
 
 
 @router.post("/{transfer_id}/terminate")
@@ -88,14 +88,14 @@ def terminate_transfer(
     transfer_id: str, form: TransferForm, resources: ResourcesDep, context: ContextDep
 ) -> TransferView:
     """Terminate a transfer and revoke its key; the agreement stays in force."""
-    return _send(resources, context, transfer_id, Message.TERMINATE, form)
+    return _send(resources, context, transfer_id, TransferMessage.TERMINATE, form)
 
 
 def _send(
     resources: Resources,
     context: RequestContext,
     transfer_id: str,
-    message: Message,
+    message: TransferMessage,
     form: TransferForm,
 ) -> TransferView:
     sent = transfers.send_message(resources, context, transfer_id, message, form.reason)

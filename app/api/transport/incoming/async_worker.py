@@ -40,7 +40,7 @@ from app.service.context import IdempotentRequest, RequestContext
 from app.service.idempotency import find_receipt
 from app.service.jobs.enqueue import payload_of
 from app.service.jobs.job_types import Failed, JobType, Outcome
-from app.service.jobs.request_body import RequestBody, Sink
+from app.service.jobs.request_body import AnswerSink, RequestBody
 from app.service.jobs.retention import answer_file, files_of, request_file
 from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
@@ -75,7 +75,7 @@ def request_kind(app: FastAPI) -> JobType:
 class Answer:
     """What the route says, as it says it."""
 
-    sink: Sink
+    sink: AnswerSink
     progress: Progress
     status: int = 0
     headers: list[tuple[str, str]] = field(default_factory=list)

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from app.numerics.arrays import FloatArray
-from app.numerics.copies.shapes.covering.patterns import Columns, Patterns, packed_gaps
+from app.numerics.copies.shapes.gaps.patterns import Columns, Patterns, packed_gaps
 from app.numerics.moments import Moments, block_moments, incomplete_moments
 
 

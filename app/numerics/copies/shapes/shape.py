@@ -29,7 +29,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.copies.shapes.covering.patterns import Columns
+from app.numerics.copies.shapes.gaps.patterns import Columns
 from app.numerics.copies.shapes.row_moments import RowMoments
 
 ROUNDING = 1e-11

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,8 @@ from app.service.datasets.output_columns import (
     passed_through,
     scaled_numbers,
 )
-from app.service.datasets.protection.donor_pool import DonorPool
+from app.service.datasets.protection.declaration import Declaration
+from app.service.datasets.protection.donor_pool import CategoryPool, DeclaredPool, DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise
 from app.store.database.copies.history import HistoryNotWhole
 from app.tables.stream import category_text
@@ -52,6 +53,7 @@ class PartRecipe:
         grid              column → exponent of its step, that of the copy's grid or a coarser one
         record_key        by which its records are kept or replaced
         pool              donors, where there are categorical columns
+        declared          what rows are held to first, under formal protection
     """
 
     first_row: int
@@ -61,7 +63,8 @@ class PartRecipe:
     factor: FloatArray
     grid: Mapping[str, int]
     record_key: bytes
-    pool: DonorPool | None
+    pool: CategoryPool | None
+    declared: Declaration | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -149,8 +152,11 @@ def _part_recipe(
         position: draw_key(secret, bytes.fromhex(chain.entries[position].hash), binding)
         for position in history
     }
-    pool = None
-    if protection.donors is not None:
+    pool: CategoryPool | None = None
+    declared = protection.declared
+    if declared is not None and declared.values:
+        pool = DeclaredPool(declared)
+    elif protection.donors is not None:
         pool = DonorPool.of(protection.donors, secret, protection.hash, protection.rows)
     return PartRecipe(
         first_row=part.first_row,
@@ -161,6 +167,7 @@ def _part_recipe(
         grid=protection.grid(entry.noise_variance),
         record_key=record_key(secret, binding),
         pool=pool,
+        declared=declared,
     )
 
 
@@ -211,6 +218,12 @@ def _numeric(
     grid = own.grid
     places = [recipe.noised.index(column.name) for column in wanted]
     exact = [scaled_numbers(column, originals.column(column.name)) for column in wanted]
+    if own.declared is not None:
+        # Bounds hold the rows; what leaves may lie beyond them, or estimates from it would be biased.
+        exact = [
+            own.declared.held_numbers(place, x) for place, x in zip(places, exact, strict=True)
+        ]
+        wanted = tuple(replace(column, lower=None, upper=None) for column in wanted)
     largest = {c.name: largest_magnitude(x) for c, x in zip(wanted, exact, strict=True)}
     refuse_lost_noise({name: grid[name] for name in largest}, largest)
     values = perturbed_block(

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotReleasable
-from app.model import Column, Dataset, HistoryEntry, Part
+from app.model import Column, Dataset, HistoryEntry, Kind, Part
 from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.attacks.releases.attack import MOST_ROWS as ATTACKED_ROWS
 from app.numerics.attacks.releases.attack import attacked_release
@@ -53,6 +53,7 @@ from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
 from app.store.database.datasets import datasets, key_books
 from app.tables.stream import category_text
+from app.tables.values.dates import ISO_MOMENT, read_as_written
 
 MOST_ROWS = 50_000
 MOST_CELLS = 5_000_000
@@ -240,7 +241,12 @@ class SampledRows:
 def sampled_rows(
     resources: Resources, connection: Connection, dataset: Dataset, most_rows: int = MOST_ROWS
 ) -> SampledRows:
-    """Read rows of a data set; NotReleasable where nothing of them could be released."""
+    """Read rows of a data set; NotReleasable where nothing of them could be released, Conflict under formal protection."""
+    if dataset.formal:
+        raise Conflict(
+            "Previews and audits measure what noise leaves of the rows; under formal protection nothing is measured."
+            " What a level guarantees stands in the level (`guarantee`), and holds whatever the rows are."
+        )
     columns, records = sampled_columns(dataset.columns)
     numbers = tuple(column.name for column in columns)
     names = (*numbers, *records)
@@ -370,6 +376,8 @@ def _pool(
 
 def _doubles(column: Column, values: pa.Array) -> FloatArray:
     """Numbers as they were released, on the column's scale."""
+    if column.kind is Kind.DATETIME and pa.types.is_large_string(values.type):
+        values = read_as_written(values, column.date_format or ISO_MOMENT)
     days = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
     numbers = np.asarray(days.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     return on_scale(numbers, column.scale_unit)

@@ -16,13 +16,15 @@ from app.model import HistoryEntry
 from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.noise.definition import RECIPE as NOISE
 from app.numerics.copies.path import Bridge, conditional_coefficients, draws_needed
+from app.numerics.copies.records import CELL_RECIPE
 from app.numerics.copies.records import RECIPE as RECORDS
 from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 
 RECIPE = f"{NOISE}+{RECORDS}"
-"""How numbers and records of a copy follow from secret and hash."""
+FORMAL_RECIPE = f"{NOISE}+{CELL_RECIPE}"
+"""How numbers and records of a copy follow from secret and hash; the second under formal protection."""
 
 ENTRY_BYTES = 1_500
 """About what an entry takes in memory."""
@@ -52,7 +54,7 @@ class Chain:
         last = self.entries[-1].hash if self.entries else self.first_hash
         if not history.follows(more, last, len(self.entries)):
             raise HistoryNotWhole("the history of a data set does not follow from its hashes")
-        if any(entry.recipe != RECIPE for entry in more):
+        if any(entry.recipe not in (RECIPE, FORMAL_RECIPE) for entry in more):
             raise HistoryNotWhole("an entry of the history was drawn by an unknown recipe")
         positions = dict(self.positions)
         bridges = []

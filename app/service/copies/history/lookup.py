@@ -25,6 +25,7 @@ from app.service.context import (
     visible,
 )
 from app.service.copies.history.chain import Chain, whole_chain
+from app.service.datasets.protection.guarantee import formal_guarantee
 from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.resources import Resources
 from app.store.database.copies import history, slots
@@ -216,6 +217,7 @@ def copy_of(
         grid={name: exponent for name, exponent in grid.items() if name in names},
         records=names.intersection(protection.records),
         levels=level_names(connection, grant, entry),
+        guarantee=formal_guarantee(columns, promised, None) if dataset.formal else None,
     )
 
 

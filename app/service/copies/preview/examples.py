@@ -11,6 +11,7 @@ from app.numerics.arrays import FloatArray
 from app.service.copies.generation.sampled_rows import SampledRows
 from app.service.copies.preview.report import Example
 from app.service.copies.preview.utility import NamedTable
+from app.service.datasets.output_columns import numbers_shown
 
 EXAMPLES = 3
 CELLS = 5
@@ -86,6 +87,9 @@ def _shares(counts: FloatArray | np.ndarray) -> tuple[float, ...]:
 def _text(column: Column, value: float) -> str | None:
     if np.isnan(value):
         return None
+    if column.kind is Kind.DATETIME:
+        shown = numbers_shown(column, np.array([value]), None)
+        return str(shown[0].as_py())
     if column.kind is Kind.DATE:
         return (date(1970, 1, 1) + timedelta(days=round(value))).isoformat()
     return f"{value:.6g}"

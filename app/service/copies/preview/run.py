@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from app.errors import InvalidParameter, NotFound
+from app.model import Column
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.cancellation import cancellable
 from app.service.context import RequestContext, owned
@@ -41,6 +42,19 @@ SEED = 0
 
 
 @dataclass(frozen=True)
+class KeptPreview:
+    """Preview of a level, with an estimate of its size in memory."""
+
+    level: LevelPreview
+    columns: tuple[Column, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes it takes."""
+        return 8_000 * len(self.columns) + 20_000
+
+
+@dataclass(frozen=True)
 class PreviewParams:
     """Which levels to look at, by name, privacy or variance: the usual ones where none is named."""
 
@@ -59,7 +73,7 @@ def preview_levels(
 ) -> Preview:
     """Levels side by side, for the data set's owner.
 
-    Nothing of it is kept but a line of the audit log that somebody looked. NotReleasable when nothing could be released.
+    Nothing of it is stored but a line of the audit log that somebody looked; this process keeps the newest in memory. NotReleasable when nothing could be released.
     """
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
@@ -69,17 +83,25 @@ def preview_levels(
         progress.report("looking at the rows", 0, len(wanted) + 1)
         rows = sampled_rows(resources, connection, dataset)
     variances = sorted(wanted)
+    # Rows, columns and the seeds of all attackers follow from these, so that a level has one verdict.
+    state = (dataset.id, dataset.rows, dataset.retired, dataset.pending_rows, dataset.columns)
+    names = {variance: ("preview", state, wish.target, variance) for variance in variances}
+    known = {variance: resources.previews.get(name) for variance, name in names.items()}
     progress.report("trying levels", 1, len(wanted) + 1)
-    with cancellable(progress.raise_if_cancelled):
-        before = original_side(rows)
-        asked = questions(before, wish.target, dataset.released_rows, SEED)
+    asked = before = None
     found = []
     for place, variance in enumerate(variances):
-        # Each level by itself: what is found at it does not depend on which others are asked for.
-        (copy,) = rows.simulated([variance])
-        # In this thread, which can be interrupted in the middle of mathematics.
-        with cancellable(progress.raise_if_cancelled):
-            found.append(_level(rows, copy, before, asked, variance, wanted[variance]))
+        kept = known[variance]
+        if kept is None:
+            # In this thread, which can be interrupted in the middle of mathematics.
+            with cancellable(progress.raise_if_cancelled):
+                before = before or original_side(rows)
+                asked = asked or questions(before, wish.target, dataset.released_rows, SEED)
+                # Each level by itself: what is found at it does not depend on which others are asked for.
+                (copy,) = rows.simulated([variance])
+                kept = KeptPreview(_level(rows, copy, before, asked, variance), dataset.columns)
+            resources.previews.put(names[variance], kept, names[variance])
+        found.append(replace(kept.level, levels=wanted[variance]))
         progress.report("trying levels", place + 2, len(wanted) + 1)
     with unit_of_work(resources, replace(context, idempotency=None)) as uow:
         owned(uow.connection, context, dataset_id)
@@ -117,12 +139,11 @@ def _level(
     before: NamedTable,
     asked: PreviewModels,
     variance: float,
-    names: tuple[str, ...],
 ) -> LevelPreview:
     after = copied_side(before, copy)
     findings = rows.attacked(copy, variance, ATTACKED_ROWS)
     return LevelPreview(
-        levels=names,
+        levels=(),
         noise_variance=variance,
         privacy=float(f"{variance / (1 + variance):.12g}"),  # 0.35 asked for is 0.35 said
         advice=advice_on(rows, variance, findings),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.errors import InvalidParameter
-from app.model import Column, Kind, Scale
+from app.model import Column, Scale
 from app.numerics.attacks.releases.released_rows import ReleasedRows
 from app.numerics.tables import MixedTable
 from app.numerics.utility.analyses import (
@@ -32,7 +32,14 @@ from app.numerics.utility.models import (
 from app.numerics.utility.prediction import PredictionTarget
 from app.numerics.utility.quality import quality
 from app.service.copies.generation.sampled_rows import SampledRows
-from app.service.copies.preview.report import ColumnChange, Model, PairChange, TableChange, Utility
+from app.service.copies.preview.report import (
+    POINTS,
+    ColumnChange,
+    Model,
+    PairChange,
+    TableChange,
+    Utility,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,10 +99,18 @@ def questions(before: NamedTable, target: str | None, copy_rows: int, seed: int)
         )
     rows = halves(before.cells.records, np.random.default_rng(seed))
     asked = PreviewModels(regression, tree, rows, copy_rows, seed, None, None)
-    return replace(
+    known = replace(
         asked,
         regression_known=_regression_score(before, before, asked),
         tree_known=_tree_score(before, before, asked),
+    )
+    if target is not None:
+        return known
+    # A target that nothing predicts says nothing of a copy; one that was asked for is answered.
+    return replace(
+        known,
+        regression=known.regression if _is_predicted(known.regression_known) else None,
+        tree=known.tree if _is_predicted(known.tree_known) else None,
     )
 
 
@@ -127,7 +142,7 @@ def _means(
         if change is None:
             continue
         both_signs = float(np.nanmin(X)) < 0 < float(np.nanmax(X))
-        no_zero = columns[name].kind is Kind.DATE or columns[name].scale is Scale.LOG
+        no_zero = columns[name].kind.dated or columns[name].scale is Scale.LOG
         by_deviation = no_zero or both_signs or change.mean == 0
         found.append(_column_moved(name, change, len(X), copy_rows, by_deviation=by_deviation))
     return tuple(found)
@@ -162,6 +177,10 @@ def _tree(before: NamedTable, after: NamedTable, asked: PreviewModels) -> Model 
     names = before.numbers if asked.tree.kind == "numeric" else before.categories
     target = names[asked.tree.position]
     return _model(target, asked.tree_known, _tree_score(before, after, asked))
+
+
+def _is_predicted(score: PredictionScore | None) -> bool:
+    return score is not None and score.score > score.constant + POINTS
 
 
 def _regression_score(

@@ -265,13 +265,19 @@ def _context(dataset_id: str) -> str:
 
 
 def enter_keys(
-    connection: Connection, dataset_id: str, runs: KeyRuns, *, allow_versions: bool
+    connection: Connection,
+    dataset_id: str,
+    runs: KeyRuns,
+    *,
+    allow_versions: bool,
+    most_versions: int | None = None,
 ) -> int:
     """Enter the keys of new rows in the data set's book; how many rows the most repeated one has.
 
     DuplicateKey when a key has a row already, or two of the new rows have the same, and the owner did
-    not say that this is meant: the transaction is then not to be committed.
+    not say that this is meant, or declared fewer: the transaction is then not to be committed.
     """
+    limit = most_versions or (None if allow_versions else 1)
     book = key_books.one(connection, dataset_id) or key_books.add(connection, dataset_id)
     book = _grown(connection, dataset_id, book, book.keys + runs.keys)
     again = 0
@@ -286,12 +292,19 @@ def enter_keys(
         else:
             together, counts = fresh, times.astype(np.int64)
         arrived = counts[np.searchsorted(together, fresh)]
-        again += int((arrived > 1).sum())
+        again += 0 if limit is None else int((arrived > limit).sum())
         keys += len(together) - before
         most = max(most, int(arrived.max()))
-        if allow_versions or not again:
+        if not again:
             key_books.put_page(connection, dataset_id, number, together, counts)
-    if again and not allow_versions:
+    if again and most_versions is not None:
+        raise DuplicateKey(
+            f"{again} of the keys would have more than {most_versions} rows, which is what the data set declares as"
+            " person_rows: what a person loses is counted by it. Leave such rows out.",
+            parameter="person_rows",
+            keys=again,
+        )
+    if again:
         raise DuplicateKey(
             f"{again} of the keys have a row already, or stand in more than one row of this table."
             " A second version of a row gets noise of its own, and versions can be averaged."

@@ -9,6 +9,7 @@ Arrow.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,8 @@ import pyarrow.compute as pc
 from app.numerics.arrays import Codes, Flags, Words
 from app.numerics.copies.donors import DonorCounts, donor_key, donor_pool
 from app.numerics.copies.noise.steps import steps
-from app.numerics.copies.records import MOST_DONORS, UNLISTED, show_records
+from app.numerics.copies.records import MOST_DONORS, UNLISTED, show_cells, show_records
+from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.row_sample import Sample
 from app.store.caches.hot_blocks import HotBlocks
 
@@ -147,8 +149,84 @@ DONORS_PER_ROW = 32
 """So that the pool of a small part is made in no time, and still has the law of the model."""
 
 
+class CategoryPool(ABC):
+    """Values that a part's categories are shown as, and replaced by."""
+
+    @property
+    @abstractmethod
+    def values(self) -> Mapping[str, pa.Array]:
+        """The list of each column's values."""
+
+    @abstractmethod
+    def _places_shown(self, column: int, name: str, values: pa.Array) -> Codes:
+        """Where in the list of a column each value stands, UNLISTED where it may not be shown."""
+
+    @abstractmethod
+    def _replace(
+        self, codes: Codes, columns: Sequence[int], applied_variance: float, key: bytes, start: int
+    ) -> None:
+        """Make of these columns of a part's records, (c, n) in place, what a copy shows."""
+
+    def shown(
+        self,
+        originals: Mapping[str, pa.Array],
+        applied_variance: float,
+        *,
+        key: bytes,
+        start: int,
+    ) -> dict[str, pa.Array]:
+        """These categorical columns of a part's rows from `start` on, as a copy shows them."""
+        order = list(self.values)
+        columns = [order.index(name) for name in originals]
+        rows = len(next(iter(originals.values())))
+        found = np.empty((len(columns), rows), dtype=np.int32)
+        for column, own, (name, values) in zip(columns, found, originals.items(), strict=True):
+            self._list(column, name, values, own)
+        self._replace(found, columns, applied_variance, key, start)
+        return {name: self._written(name, own) for name, own in zip(originals, found, strict=True)}
+
+    def _list(self, column: int, name: str, values: pa.Array, out: Codes) -> None:
+        """Write where in the list of a column each of its values stands, UNLISTED where it may not be shown."""
+        if not pa.types.is_dictionary(values.type):
+            out[...] = self._places_shown(column, name, values)
+            return
+        # Each value is looked up once, a missing one last, and rows by their codes.
+        codes = values.indices
+        if codes.null_count:
+            codes = codes.fill_null(len(values.dictionary))
+        exact = np.ascontiguousarray(codes.to_numpy(zero_copy_only=False), dtype=np.int32)
+        steps().looked_up(self._places_of(column, name, values.dictionary), exact, out)
+
+    def _places_of(self, column: int, name: str, dictionary: pa.Array) -> Codes:
+        """Where each of the values stands, a missing one last."""
+        before = self._looked_up.get(name)
+        # Batches of one row group have one dictionary, and follow each other.
+        if before is not None and before[0].equals(dictionary):
+            return before[1]
+        once = pa.concat_arrays([dictionary.cast(pa.large_string()), MISSING])
+        places = self._places_shown(column, name, once)
+        self._looked_up[name] = (dictionary, places)
+        return places
+
+    def _written(self, name: str, codes: Codes) -> pa.Array:
+        if len(codes) and codes[0] == UNLISTED:  # no value of the column may be shown
+            return pa.nulls(len(codes), pa.large_string())
+        spelling = self._spellings[name]
+        if spelling is None:
+            return self.values[name].take(pa.array(codes))
+        return spelling.spelled(codes)
+
+    @cached_property
+    def _looked_up(self) -> dict[str, tuple[pa.Array, Codes]]:
+        return {}
+
+    @cached_property
+    def _spellings(self) -> dict[str, CategoryTexts | None]:
+        return {name: CategoryTexts.of(values) for name, values in self.values.items()}
+
+
 @dataclass(frozen=True, repr=False)
-class DonorPool:
+class DonorPool(CategoryPool):
     """Synthetic records that a part's are replaced by.
 
     where:
@@ -175,69 +253,43 @@ class DonorPool:
 
         return POOLS.get_or_make(self.key, make, series=self.key)
 
-    def shown(
-        self,
-        originals: Mapping[str, pa.Array],
-        applied_variance: float,
-        *,
-        key: bytes,
-        start: int,
-    ) -> dict[str, pa.Array]:
-        """These categorical columns of a part's rows from `start` on, as a copy shows them."""
-        order = list(self.donors.values)
-        columns = [order.index(name) for name in originals]
-        rows = len(next(iter(originals.values())))
-        found = np.empty((len(columns), rows), dtype=np.int32)
-        for column, own, (name, values) in zip(columns, found, originals.items(), strict=True):
-            self._list(column, name, values, own)
-        show_records(found, self.codes, applied_variance, key=key, start=start, columns=columns)
-        return {name: self._written(name, own) for name, own in zip(originals, found, strict=True)}
-
-    def _list(self, column: int, name: str, values: pa.Array, out: Codes) -> None:
-        """Write where in the list of a column each of its values stands, UNLISTED where it may not be shown."""
-        if not pa.types.is_dictionary(values.type):
-            out[...] = self._places_shown(column, name, values)
-            return
-        # Each value is looked up once, a missing one last, and rows by their codes.
-        codes = values.indices
-        if codes.null_count:
-            codes = codes.fill_null(len(values.dictionary))
-        exact = np.ascontiguousarray(codes.to_numpy(zero_copy_only=False), dtype=np.int32)
-        steps().looked_up(self._places_of(column, name, values.dictionary), exact, out)
-
-    def _places_of(self, column: int, name: str, dictionary: pa.Array) -> Codes:
-        """Where each of the values stands, a missing one last."""
-        before = self._looked_up.get(name)
-        # Batches of one row group have one dictionary, and follow each other.
-        if before is not None and before[0].equals(dictionary):
-            return before[1]
-        once = pa.concat_arrays([dictionary.cast(pa.large_string()), MISSING])
-        places = self._places_shown(column, name, once)
-        self._looked_up[name] = (dictionary, places)
-        return places
+    @property
+    def values(self) -> Mapping[str, pa.Array]:
+        return self.donors.values
 
     def _places_shown(self, column: int, name: str, values: pa.Array) -> Codes:
-        return _shown_places(values, self.donors.values[name], self._may_be_shown[column])
+        return _shown_places(values, self.values[name], self._may_be_shown[column])
 
-    def _written(self, name: str, codes: Codes) -> pa.Array:
-        if len(codes) and codes[0] == UNLISTED:  # no value of the column may be shown
-            return pa.nulls(len(codes), pa.large_string())
-        spelling = self._spellings[name]
-        if spelling is None:
-            return self.donors.values[name].take(pa.array(codes))
-        return spelling.spelled(codes)
+    def _replace(
+        self, codes: Codes, columns: Sequence[int], applied_variance: float, key: bytes, start: int
+    ) -> None:
+        show_records(codes, self.codes, applied_variance, key=key, start=start, columns=columns)
 
     @cached_property
     def _may_be_shown(self) -> tuple[Flags, ...]:
         return self.donors.counts.listed
 
-    @cached_property
-    def _looked_up(self) -> dict[str, tuple[pa.Array, Codes]]:
-        return {}
+
+@dataclass(frozen=True, repr=False)
+class DeclaredPool(CategoryPool):
+    """The declared values of each column, by which its cells are replaced evenly."""
+
+    declared: Declaration
 
     @cached_property
-    def _spellings(self) -> dict[str, CategoryTexts | None]:
-        return {name: CategoryTexts.of(values) for name, values in self.donors.values.items()}
+    def values(self) -> Mapping[str, pa.Array]:
+        lists = self.declared.values.items()
+        return {name: pa.array(listed, pa.large_string()) for name, listed in lists}
+
+    def _places_shown(self, column: int, name: str, values: pa.Array) -> Codes:
+        return _places(self.declared.held_texts(name, values), self.values[name])
+
+    def _replace(
+        self, codes: Codes, columns: Sequence[int], applied_variance: float, key: bytes, start: int
+    ) -> None:
+        lists = list(self.values.values())
+        sizes = [len(lists[column]) for column in columns]
+        show_cells(codes, sizes, applied_variance, key=key, start=start, columns=columns)
 
 
 def _shown_places(values: pa.Array, listed: pa.Array, shown: Flags) -> Codes:

@@ -30,6 +30,7 @@ from app.numerics.copies.shapes.shape import (
     shape_factor,
     without_spread,
 )
+from app.service.datasets.protection.declaration import Declaration, declared_columns
 from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.protection.part_protection import (
     PartProtection,
@@ -115,7 +116,7 @@ def measure_ahead(resources: Resources, dataset_id: str) -> PartMeasurement | No
     """
     with reading(resources.engine) as connection:
         dataset = datasets.one(connection, dataset_id)
-        if dataset is None or dataset.frozen:
+        if dataset is None or dataset.frozen or dataset.formal:
             return None
         secret = open_secret(resources, connection, dataset_id)
         rows = rows_to_freeze(connection, dataset)
@@ -212,18 +213,45 @@ def freeze_dataset(
         return known
     if dataset.frozen or history.of(connection, dataset.id):
         raise HistoryNotWhole("the data set is frozen and its protection is lost")
-    rows = rows_to_freeze(connection, dataset)
-    _check_extent(rows)
-    if measurement is None or measurement.of != rows:
-        secret = open_secret(resources, connection, dataset.id)
-        measurement = measure_rows(resources, rows, secret)
-    statistics = open_statistics(resources, connection, dataset.id)
-    _check_categories(dataset, statistics)
-    protection = first_part(measurement, statistics.largest)
+    if dataset.formal:
+        protection = declared_protection(dataset)
+    else:
+        rows = rows_to_freeze(connection, dataset)
+        _check_extent(rows)
+        if measurement is None or measurement.of != rows:
+            secret = open_secret(resources, connection, dataset.id)
+            measurement = measure_rows(resources, rows, secret)
+        statistics = open_statistics(resources, connection, dataset.id)
+        _check_categories(dataset, statistics)
+        protection = first_part(measurement, statistics.largest)
     kept = keep_protection(resources, connection, dataset.id, protection)
     datasets.protect_all(connection, dataset.id, kept.hash)
     datasets.freeze(connection, dataset.id, now)
     return kept
+
+
+def declared_protection(dataset: Dataset) -> PartProtection:
+    """The protection of every part under formal protection: it follows from the declaration, and from no row."""
+    columns = declared_columns(dataset.columns, {})
+    numeric, records = sampled_columns(columns)
+    if not (numeric or records):
+        raise NotReleasable(
+            "a copy needs a column with declared bounds or a declared list of values; there is neither"
+        )
+    declared = Declaration.of(columns)
+    ranges = declared.upper - declared.lower
+    weights = np.array([column.weight for column in numeric])
+    return PartProtection(
+        numeric=tuple(column.name for column in numeric),
+        scale_units=tuple(column.scale_unit for column in numeric),
+        rows=0,
+        means=declared.lower + ranges / 2,
+        largest=np.maximum(np.abs(declared.lower), np.abs(declared.upper)),
+        factor=np.diag(np.sqrt(weights) * ranges),
+        r_squared=0.0,
+        donors=None,
+        declared=declared,
+    )
 
 
 def first_part(measurement: PartMeasurement, largest: Mapping[str, float]) -> PartProtection:
@@ -317,6 +345,9 @@ def check_statistics(dataset: Dataset, statistics: Statistics) -> None:
 
     They count retired rows too: what varies in these alone is found by the first copy.
     """
+    if dataset.formal:
+        declared_protection(dataset)
+        return
     _check_columns(dataset.columns, dataset.released_rows)
     kept = [column for column in dataset.columns if column.storage is Storage.NUMBER]
     squares = np.diag(statistics.moments.comoment)

@@ -24,7 +24,14 @@ from app.errors import NotReleasable
 from app.model import Part
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.applied import applied_variance
-from app.numerics.copies.grid import carries_noise, grid_exponents
+from app.numerics.copies.grid import (
+    FINENESS,
+    FORMAL_FINENESS,
+    FORMAL_ROUNDING,
+    carries_noise,
+    grid_exponents,
+)
+from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
@@ -49,6 +56,7 @@ class PartProtection:
         factor     (d, d), L of the noise's shape S = L·Lᵀ
         r_squared  association of numbers and categories, which a(v) follows from
         donors     the model that records are replaced by; None without categorical columns
+        declared   what the rows are held to, and all else follows from, under formal protection
     """
 
     numeric: tuple[str, ...]
@@ -59,11 +67,14 @@ class PartProtection:
     factor: FloatArray
     r_squared: float
     donors: Donors | None
+    declared: Declaration | None = None
     hash: str = ""
 
     @property
     def records(self) -> tuple[str, ...]:
         """Names of the categorical columns."""
+        if self.declared is not None:
+            return tuple(self.declared.values)
         return () if self.donors is None else tuple(self.donors.values)
 
     @cached_property
@@ -87,14 +98,17 @@ class PartProtection:
         would be lost on the way out and the original would leave.
         """
         try:
-            exponents = grid_exponents(self.variances, self.applied(noise_variance))
+            fineness = FINENESS if self.declared is None else FORMAL_FINENESS
+            exponents = grid_exponents(self.variances, self.applied(noise_variance), fineness)
         except ValueError:
             raise NotReleasable(
                 "noise of this variance is too small or too large beside the data to be a double; send the"
                 " numbers in another unit"
             ) from None
         grid = dict(zip(self.numeric, exponents, strict=True))
-        refuse_lost_noise(grid, dict(zip(self.numeric, self.largest.tolist(), strict=True)))
+        finer = 0 if self.declared is None else FORMAL_ROUNDING
+        carrying = {name: exponent - finer for name, exponent in grid.items()}
+        refuse_lost_noise(carrying, dict(zip(self.numeric, self.largest.tolist(), strict=True)))
         return grid
 
 
@@ -167,6 +181,7 @@ def _content(protection: PartProtection) -> bytes:
         "rows": protection.rows,
         "r_squared": protection.r_squared,
         "values": None if donors is None else donors.listed(),
+        "declared": None if protection.declared is None else protection.declared.kept(),
     }
     arrays: dict[str, NDArray[Any]] = {
         "said": np.frombuffer(json.dumps(said).encode(), np.uint8),
@@ -199,6 +214,7 @@ def _read(content: bytes, hash_: str) -> PartProtection:
         factor=arrays["factor"],
         r_squared=said["r_squared"],
         donors=donors,
+        declared=None if said["declared"] is None else Declaration.read(said["declared"]),
         hash=hash_,
     )
 

@@ -34,7 +34,14 @@ from app.store.database.engine import reading
 from app.tables.columns import refuse_unknown_columns
 from app.tables.formats.csv_columns import ColumnReader, column_readers
 from app.tables.stream import ARROW_TYPE, ReadOptions, TableColumn, TableStream
-from app.tables.values.dates import DateFormat, as_dates, days_of, detect_date_format
+from app.tables.values.dates import (
+    ISO_MOMENT,
+    DateFormat,
+    as_dates,
+    as_written,
+    detect_date_format,
+    numbers_of,
+)
 
 Reader = DateFormat | ColumnReader | None
 """How texts are read as numbers."""
@@ -45,11 +52,11 @@ def needs_reading(column: Column, override: ColumnOverrides) -> Storage | None:
     kind = override.kind or column.kind
     if column.storage is Storage.TEXT:
         return Storage.NUMBER if kind.noised or override.storage is Storage.NUMBER else None
-    if kind is Kind.DATE and column.kind is not Kind.DATE:
+    if kind.dated and kind is not column.kind:
         raise InvalidParameter(
             f"Column {column.name!r} holds numbers and cannot be read as dates.", column=column.name
         )
-    leaves_dates = column.kind is Kind.DATE and not kind.noised
+    leaves_dates = column.kind.dated and not kind.noised
     return Storage.TEXT if leaves_dates or override.storage is Storage.TEXT else None
 
 
@@ -107,7 +114,7 @@ def read_again(
         if column.storage is Storage.NUMBER
     }
     columns = tuple(
-        replace(column, unit=_unit(readers.get(column.name))) if column in changed else column
+        _as_read(column, readers.get(column.name)) if column in changed else column
         for column in columns
     )
     with ExitStack() as uploads:
@@ -120,11 +127,13 @@ def read_again(
             kinds = {column.name: ColumnOverrides(kind=column.kind) for column in columns}
             found.append(ingest(stream, kinds, writer, resources.limits))
             writer.finish()
-            parts.append(replace(part, blob=blob, digest=part_digest(secret, writer.digest)))
+            digest = part_digest(secret, writer.digest, formal=dataset.formal)
+            parts.append(replace(part, blob=blob, digest=digest))
         statistics = reduce(
             merged, (Statistics(one.moments, one.categories, one.largest) for one in found)
         )
-        refuse_too_many(columns, statistics.categories, resources.limits.categories)
+        if not dataset.formal:
+            refuse_too_many(columns, statistics.categories, resources.limits.categories)
         columns = tuple(
             _with_all_rows(column, [one.columns[position] for one in found], found)
             for position, column in enumerate(columns)
@@ -164,7 +173,7 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
     part = parts[0]
     first = next(iter(resources.blobs.read_rows(part.blob, 0, part.rows, [column.name])))
     texts = first.column(0).cast(ARROW_TYPE[Storage.TEXT])
-    if column.kind is Kind.DATE:
+    if column.kind.dated:
         return detect_date_format(column.name, texts, None, sought=True)
     options = ReadOptions(storage={column.name: Storage.NUMBER})
     problems: list[DomainError] = []
@@ -173,8 +182,12 @@ def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
     return reader
 
 
-def _unit(reader: Reader) -> str | None:
-    return reader.column.unit if isinstance(reader, ColumnReader) else None
+def _as_read(column: Column, reader: Reader) -> Column:
+    if isinstance(reader, DateFormat):
+        kind = Kind.DATETIME if reader.timed else Kind.DATE
+        return replace(column, kind=kind, date_format=reader.format, unit=None)
+    unit = None if reader is None else reader.column.unit
+    return replace(column, unit=unit, date_format=None)
 
 
 def _stream(
@@ -195,7 +208,7 @@ def _stream(
             first_row += batch.num_rows
 
     columns = tuple(
-        TableColumn(column.name, column.storage, date=column.kind is Kind.DATE) for column in new
+        TableColumn(column.name, column.storage, date_format=column.date_format) for column in new
     )
     return TableStream(columns, batches())
 
@@ -209,7 +222,7 @@ def _cells(
         return _texts(values, old)
     reader = readers[new.name]
     if isinstance(reader, DateFormat):
-        days = days_of(values, reader)
+        days = numbers_of(values, reader)
         if days.null_count > values.null_count:
             raise InvalidParameter(
                 f"Column {new.name!r} holds something that is no date.", column=new.name
@@ -225,6 +238,8 @@ def _cells(
 
 def _texts(values: pa.Array, old: Column) -> pa.Array:
     """Numbers as texts: dates as ISO has them, whole numbers without a fraction."""
+    if old.kind is Kind.DATETIME:
+        return as_written(values, old.date_format or ISO_MOMENT)
     if old.kind is Kind.DATE:
         return as_dates(values).cast(ARROW_TYPE[Storage.TEXT])
     whole = values.cast(pa.int64()) if old.integer else values

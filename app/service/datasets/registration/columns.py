@@ -11,12 +11,14 @@ from sqlalchemy import Connection
 
 from app.errors import DatasetFrozen, InvalidParameter
 from app.model import Column, ColumnOverrides, Dataset, Kind, Storage
-from app.service.context import RequestContext, owned_and_locked
+from app.service.context import RequestContext, owned, owned_and_locked
+from app.service.datasets.protection.declaration import declared_columns, declared_kinds
 from app.service.datasets.registration.column_conversion import read_again, refuse_changed
 from app.service.datasets.secrets import open_statistics, seal_statistics
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import datasets
+from app.store.database.engine import reading
 from app.tables.columns import refuse_unknown_columns, with_overrides
 from app.tables.stream import category_text
 
@@ -31,6 +33,10 @@ def put_columns(
 
     A column whose kind needs another storage is read again from the stored rows first.
     """
+    with reading(resources.engine) as connection:
+        before = owned(connection, context, dataset_id)
+    if before.formal:
+        overrides = declared_kinds(overrides, before.columns)
     with (
         read_again(resources, context, dataset_id, overrides) as rewritten,
         unit_of_work(resources, context) as uow,
@@ -48,8 +54,11 @@ def put_columns(
             with_overrides(column, overrides[column.name]) if column.name in overrides else column
             for column in dataset.columns
         )
+        if dataset.formal:
+            columns = declared_columns(columns, {column.name: None for column in columns})
         _keep_key_column(dataset, columns)
-        _count_categories(resources, connection, dataset, columns)
+        if not dataset.formal:
+            _count_categories(resources, connection, dataset, columns)
         datasets.set_columns(connection, dataset_id, columns)
         uow.record("columns.put", dataset_id, columns=len(overrides))
     return replace(dataset, columns=columns)

@@ -15,11 +15,26 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from app.errors import InvalidParameter, NameTaken
-from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Role, Storage
+from app.model import (
+    Column,
+    ColumnOverrides,
+    Dataset,
+    Kind,
+    Notice,
+    Part,
+    Protection,
+    Role,
+    Storage,
+)
 from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.datasets.overlap.comparison import enter_keys, keep_sketches, with_versions
 from app.service.datasets.overlap.row_fingerprints import Fingerprints
-from app.service.datasets.registration.ingestion import ingest
+from app.service.datasets.protection.declaration import (
+    FormalOptions,
+    clipped_notices,
+    declared_columns,
+)
+from app.service.datasets.registration.ingestion import IngestedTable, ingest
 from app.service.datasets.registration.report import TableReport, table_report
 from app.service.datasets.secrets import (
     Statistics,
@@ -87,6 +102,7 @@ def register_dataset(
     overrides: Mapping[str, ColumnOverrides],
     *,
     key_column: str | None,
+    formal: FormalOptions | None = None,
     allow_versions: bool = False,
     allow_overlap: bool = False,
     progress: Progress = NO_PROGRESS,
@@ -95,7 +111,7 @@ def register_dataset(
 
     DuplicateKey when two rows have the same key, RowsOverlap when most rows are in another data set,
     unless the owner allows it; with the data set, how it was read, and what its owner should know of the
-    reading and of what it shares with others.
+    reading and of what it shares with others. With `formal` its protection is formal.
     """
     dataset_id = new_id("ds")
     blob = blob_name(dataset_id, 0)
@@ -106,17 +122,15 @@ def register_dataset(
         ingested = ingest(stream, overrides, writer, resources.limits, progress)
         progress.report("registering", 1, 2)
         writer.finish()
-        _check_key_column(ingested.columns, key_column)
-        dataset = Dataset(
-            id=dataset_id,
-            name=name,
-            owner=context.principal.id,
-            rows=ingested.rows,
-            retired=0,
-            columns=ingested.columns,
-            key_column=key_column,
-            created_at=datetime.now(UTC),
-            missing_tokens=stream.read_as.missing,
+        dataset = _described(
+            dataset_id,
+            name,
+            context,
+            ingested,
+            overrides,
+            key_column,
+            formal,
+            stream.read_as.missing,
         )
         statistics = Statistics(ingested.moments, ingested.categories, ingested.largest)
         with unit_of_work(resources, context) as uow:
@@ -131,10 +145,17 @@ def register_dataset(
             except IntegrityError as error:
                 # Somebody registered under the name since the look at it.
                 raise (_name_taken(name) if is_duplicate(error) else error) from None
-            part = Part(0, 0, ingested.rows, blob, part_digest(secret, writer.digest))
+            digest = part_digest(secret, writer.digest, formal=dataset.formal)
+            part = Part(0, 0, ingested.rows, blob, digest)
             datasets.add_part(uow.connection, dataset_id, part)
             if key_column is not None:
-                enter_keys(uow.connection, dataset_id, seen.runs, allow_versions=allow_versions)
+                enter_keys(
+                    uow.connection,
+                    dataset_id,
+                    seen.runs,
+                    allow_versions=allow_versions,
+                    most_versions=dataset.most_versions,
+                )
             notices = keep_sketches(
                 resources,
                 uow.connection,
@@ -151,7 +172,9 @@ def register_dataset(
                 overlap=max((one.share or 0.0 for one in notices), default=None),
             )
             dataset = with_versions(uow.connection, [dataset])[0]
-    return dataset, table_report(ingested, stream.read_as), (*stream.notices, *notices)
+    notices += clipped_notices(resources, dataset, part)
+    report = table_report(ingested, stream.read_as, formal=dataset.formal)
+    return dataset, report, (*stream.notices, *notices)
 
 
 def try_table(
@@ -162,24 +185,48 @@ def try_table(
     overrides: Mapping[str, ColumnOverrides],
     *,
     key_column: str | None,
+    formal: FormalOptions | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> tuple[Dataset, TableReport, tuple[Notice, ...]]:
     """All that a registration would find in the table, with nothing stored: the data set has no id."""
     require(context, Role.OWNER)
     stream = infer_columns(stream, overrides)
     ingested = ingest(stream, overrides, NullSink(), resources.limits, progress)
-    _check_key_column(ingested.columns, key_column)
-    dataset = Dataset(
-        id="",
+    dataset = _described("", name, context, ingested, overrides, key_column, formal)
+    report = table_report(ingested, stream.read_as, formal=dataset.formal)
+    return dataset, report, tuple(stream.notices)
+
+
+def _described(
+    dataset_id: str,
+    name: str,
+    context: RequestContext,
+    ingested: IngestedTable,
+    overrides: Mapping[str, ColumnOverrides],
+    key_column: str | None,
+    formal: FormalOptions | None,
+    missing_tokens: tuple[str, ...] = (),
+) -> Dataset:
+    """The data set that a table becomes; under formal protection with the columns declared alone."""
+    columns = ingested.columns
+    if formal is not None:
+        said = overrides if key_column is None else {**overrides, key_column: None}
+        columns = declared_columns(columns, said)
+    _check_key_column(columns, key_column)
+    return Dataset(
+        id=dataset_id,
         name=name,
         owner=context.principal.id,
         rows=ingested.rows,
         retired=0,
-        columns=ingested.columns,
+        columns=columns,
         key_column=key_column,
         created_at=datetime.now(UTC),
+        missing_tokens=missing_tokens,
+        protection=Protection.MEASURED if formal is None else Protection.FORMAL,
+        least_variance=None if formal is None else formal.least_variance,
+        person_rows=1 if formal is None else formal.person_rows,
     )
-    return dataset, table_report(ingested, stream.read_as), tuple(stream.notices)
 
 
 class NullSink:

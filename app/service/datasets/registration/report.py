@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from app.service.datasets.registration.ingestion import IngestedTable
 from app.tables.columns import ColumnProfile
 from app.tables.detection.personal import personal_within, warnings_about
 from app.tables.stream import DetectedFormat
+from app.tables.values.dates import is_timed
 
 RARE = 5
 """A category with fewer rows is rare: it singles out whoever has it."""
@@ -27,7 +28,7 @@ SENTINELS = ("-1", "-9", "-99", "-999", "-9999", "99", "999", "9999", "99999", "
 APART = 3.0
 """A sentinel lies outside the others by so many times their spread."""
 
-EPOCH = date(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,10 @@ class TableReport:
     columns: Mapping[str, ColumnReport] = field(default_factory=dict)
 
 
-def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableReport:
-    """The report on a table that passed."""
+def table_report(
+    ingested: IngestedTable, read_as: DetectedFormat, *, formal: bool = False
+) -> TableReport:
+    """The report on a table that passed; with `formal` a declaration is proposed where there is none."""
     means = dict(zip(ingested.numbers, ingested.moments.mean.diagonal().tolist(), strict=True))
     return TableReport(
         read_as,
@@ -72,6 +75,7 @@ def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableRepor
                 ingested.looks[column.name],
                 means.get(column.name),
                 ingested.repeats.get(column.name),
+                formal=formal,
             )
             for column in ingested.columns
         },
@@ -79,12 +83,17 @@ def table_report(ingested: IngestedTable, read_as: DetectedFormat) -> TableRepor
 
 
 def _column(
-    column: Column, look: ColumnProfile, mean: float | None, repeats: str | None
+    column: Column,
+    look: ColumnProfile,
+    mean: float | None,
+    repeats: str | None,
+    *,
+    formal: bool,
 ) -> ColumnReport:
-    dated = column.kind is Kind.DATE
+    dated = column.date_format if column.kind.dated else None
     examples = look.examples
-    if dated:
-        examples = tuple(str(_shown(float(text), dated=True)) for text in examples)
+    if dated is not None:
+        examples = tuple(str(_shown(float(text), dated=dated)) for text in examples)
     return ColumnReport(
         distinct=look.distinct,
         smallest=_shown(look.smallest, dated=dated),
@@ -95,20 +104,25 @@ def _column(
         frequent=look.frequent,
         examples=examples,
         warnings=tuple(_warnings(column, look)),
-        proposals=tuple(_proposals(column, look, repeats)),
+        proposals=tuple(
+            _declarations(column, look) if formal else _proposals(column, look, repeats)
+        ),
     )
 
 
-def _shown(value: float | None, *, dated: bool) -> float | str | None:
+def _shown(value: float | None, *, dated: str | None) -> float | str | None:
     if value is None or not math.isfinite(value):
         return None
-    return str(EPOCH + timedelta(days=round(value))) if dated else value
+    if dated is None:
+        return value
+    moment = EPOCH + timedelta(**{"seconds" if is_timed(dated) else "days": round(value)})
+    return f"{moment:{dated}}" if is_timed(dated) else f"{moment:%Y-%m-%d}"
 
 
 def _warnings(column: Column, look: ColumnProfile) -> list[str]:
     if column.kind is Kind.IDENTIFIER:
         return []
-    found = warnings_about(column.name, date=column.kind is Kind.DATE)
+    found = warnings_about(column.name, date=column.kind.dated)
     if column.kind is Kind.PASSTHROUGH:
         found.append("It leaves as it is, with no noise: whoever knows a value finds the row.")
     if column.storage is Storage.TEXT:
@@ -170,6 +184,32 @@ def _proposals(column: Column, look: ColumnProfile, repeats: str | None) -> list
             )
         )
     return found
+
+
+def _declarations(column: Column, look: ColumnProfile) -> list[Proposal]:
+    """A declaration for a column that has none, in round numbers."""
+    declared = column.lower is not None or column.categories is not None
+    said: dict[str, object] = {"kind": column.kind.value}
+    if column.kind.noised and look.smallest is not None and look.largest is not None:
+        said |= {"lower": -_round_above(-look.smallest) if look.smallest < 0 else 0}
+        said |= {"upper": _round_above(look.largest)}
+    elif column.kind is Kind.CATEGORICAL and look.counts is not None:
+        said |= {"categories": sorted({*look.counts, OTHER}), "other": OTHER}
+    else:
+        return []
+    if declared:
+        return []
+    return [
+        Proposal(
+            "columns",
+            {column.name: said},
+            "Proposed from the rows, of which it therefore tells: confirm it only if it holds for anybody who could"
+            " be among them, or declare what does.",
+        )
+    ]
+
+
+OTHER = "other"
 
 
 def _scale_proposals(column: Column, look: ColumnProfile) -> list[Proposal]:

@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, InvalidTable, NotFound
-from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Part, Storage
+from app.model import Column, ColumnOverrides, Dataset, Notice, Part, Storage
 from app.service.context import RequestContext, new_id, owned, owned_and_locked
 from app.service.datasets.overlap.comparison import enter_keys, extend_sketches, sealed_sketches
 from app.service.datasets.overlap.row_fingerprints import Fingerprints
+from app.service.datasets.protection.declaration import clipped_notices
 from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.datasets.registration.ingestion import IngestedTable, ingest, refuse_too_many
 from app.service.datasets.registration.register import blob_name, discard_blobs, uploading
@@ -69,7 +70,7 @@ def expected_options(
         dataset = owned(connection, context, dataset_id)
     # Dates come as texts, which are made days afterwards.
     storage = {
-        column.name: Storage.TEXT if column.kind is Kind.DATE else column.storage
+        column.name: Storage.TEXT if column.kind.dated else column.storage
         for column in dataset.columns
     }
     missing = _together(dataset.missing_tokens, options.missing)
@@ -146,7 +147,7 @@ def append_rows(
                 stream.read_as.decimal or Decimal.POINT,
                 datetime.now(UTC),
             ),
-            digest=part_digest(secret, writer.digest),
+            digest=part_digest(secret, writer.digest, formal=dataset.formal),
             seen=seen,
             tokens=stream.read_as.missing,
             allow_versions=allow_versions,
@@ -195,7 +196,7 @@ class _Arrived:
                 yield new
 
     def _made_of(self, connection: Connection, dataset: Dataset) -> list[PendingBatch] | None:
-        if not dataset.frozen:
+        if not dataset.frozen or dataset.formal:
             return None
         together = [*pending_rows.of(connection, dataset.id), self.batch]
         for batches in ([self.batch], together):
@@ -216,14 +217,18 @@ class _Arrived:
             datasets.set_missing_tokens(connection, dataset_id, tokens)
             if dataset.key_column is not None:
                 enter_keys(
-                    connection, dataset_id, self.seen.runs, allow_versions=self.allow_versions
+                    connection,
+                    dataset_id,
+                    self.seen.runs,
+                    allow_versions=self.allow_versions,
+                    most_versions=dataset.most_versions,
                 )
             still = [
                 one for one in pending_rows.of(connection, dataset_id) if one not in (made_of or ())
             ]
             unused: list[str] = []
             part: Part | None = None
-            if not dataset.frozen:
+            if not dataset.frozen or dataset.formal:
                 part = self._add_part(connection, dataset)
             elif new is not None:
                 unused = [one.blob for one in new.batches if one.blob != new.blob]
@@ -245,8 +250,10 @@ class _Arrived:
                 allow_overlap=self.allow_overlap,
             )
             first = first_protection(resources, connection, dataset_id)
-            if first is not None:
+            if first is not None and not dataset.formal:
                 notices += unit_notices(first, self.ingested)
+            if dataset.formal and part is not None:
+                notices += clipped_notices(resources, dataset, part)
             rows = self.ingested.rows
             uow.record(
                 "rows.append",
@@ -265,10 +272,14 @@ class _Arrived:
             return appended, unused
 
     def _add_part(self, connection: Connection, dataset: Dataset) -> Part:
-        """Make a part of the rows before the first copy: all that is known of the data set takes them in."""
+        """Make a part of the rows before the first copy: all that is known of the data set takes them in.
+
+        Under formal protection every later part is released by the first one's protection, at once.
+        """
         resources, ingested = self.resources, self.ingested
         number = len(datasets.parts(connection, dataset.id))
-        part = Part(number, dataset.rows, ingested.rows, self.batch.blob, self.digest)
+        known = datasets.first_protection(connection, dataset.id)
+        part = Part(number, dataset.rows, ingested.rows, self.batch.blob, self.digest, known)
         datasets.add_part(connection, dataset.id, part)
         fresh = {column.name: column for column in ingested.columns}
         columns = [
@@ -284,7 +295,8 @@ class _Arrived:
             open_statistics(resources, connection, dataset.id),
             Statistics(ingested.moments, ingested.categories, ingested.largest),
         )
-        refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
+        if not dataset.formal:
+            refuse_too_many(dataset.columns, together.categories, resources.limits.categories)
         sealed = seal_statistics(resources, dataset.id, together)
         datasets.set_statistics(connection, dataset.id, sealed)
         publish(resources, connection, RowsAppended(dataset.id))

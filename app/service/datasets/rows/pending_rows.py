@@ -126,7 +126,7 @@ def combined_part(
 ) -> Iterator[NewPart]:
     """The rows of several batches in one blob, without those retired; the body commits it, else nothing of it remains."""
     columns = tuple(
-        TableColumn(column.name, column.storage, date=column.kind is Kind.DATE)
+        TableColumn(column.name, column.storage, date_format=column.date_format)
         for column in dataset.columns
     )
     stream = TableStream(columns, _kept_rows(resources, batches))

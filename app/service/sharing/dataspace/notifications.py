@@ -11,7 +11,7 @@ from app.errors import InvalidParameter
 from app.service.resources import Resources
 from app.service.sharing.dataspace.callbacks import Process, call_back
 from app.service.sharing.dataspace.offers import agreed_policy, offered_policy
-from app.service.sharing.dataspace.transfer_state import FINAL, Message, change
+from app.service.sharing.dataspace.transfer_state import FINAL, TransferMessage, change
 from app.service.sharing.dataspace.vocabulary import AGREEMENT, NEGOTIATION, message
 from app.service.sharing.events import AgreementChanged
 from app.store.database import installation
@@ -94,7 +94,7 @@ def _end_transfers(resources: Resources, connection: Connection, agreement: Agre
                 connection,
                 transfer,
                 Party.PROVIDER,
-                Message.TERMINATE,
+                TransferMessage.TERMINATE,
                 principal=agreement.provider,
                 reason=ENDED,
             )

@@ -20,12 +20,12 @@ from app.service.resources import Resources
 from app.service.sharing.dataspace.catalog import SHARE
 from app.service.sharing.dataspace.transfer_state import (
     FINAL,
-    Message,
+    TransferMessage,
     change,
     enqueue_transfer,
     seal_address,
 )
-from app.service.sharing.deliveries.channels import Assignment, Receipt, offer, push
+from app.service.sharing.deliveries.channels import Assignment, DeliveryReceipt, offer, push
 from app.service.sharing.deliveries.engine import RightEnded, execute, require_in_force
 from app.store.database import audit_log
 from app.store.database.engine import moment, reading, writing
@@ -68,18 +68,18 @@ class TransferDelivery:
     def is_complete(self, connection: Connection) -> bool:
         return self._both(connection)[1].state is TransferState.COMPLETED
 
-    def complete(self, connection: Connection, receipt: Receipt) -> None:
+    def complete(self, connection: Connection, receipt: DeliveryReceipt) -> None:
         transfer = self._locked(connection)
         self.require_right(connection)
         if self.state is TransferState.REQUESTED:
             transfer = replace(transfer, copy=receipt.copy)
             if transfer.target is None:
                 transfer = _with_key(self.resources, connection, transfer)
-            self._change(connection, transfer, Message.START, facts={"copy": receipt.copy})
+            self._change(connection, transfer, TransferMessage.START, facts={"copy": receipt.copy})
         else:
             digest = receipt.checksum.removeprefix("file-sha256:")
             facts = {"file_sha256": digest, "target": transfer.target}
-            self._change(connection, transfer, Message.COMPLETE, facts=facts)
+            self._change(connection, transfer, TransferMessage.COMPLETE, facts=facts)
 
     def fail(self, connection: Connection, problem: DomainError | None) -> None:
         if problem is None:
@@ -87,7 +87,7 @@ class TransferDelivery:
         transfer = self._locked(connection)
         if transfer.state not in (*FINAL, TransferState.SUSPENDED):
             reason = {"code": problem.slug, "reason": problem.title + "."}
-            self._change(connection, transfer, Message.TERMINATE, **reason)
+            self._change(connection, transfer, TransferMessage.TERMINATE, **reason)
 
     def _locked(self, connection: Connection) -> Transfer:
         agreements.lock(connection, self._both(connection)[1].agreement)
@@ -101,7 +101,7 @@ class TransferDelivery:
         return agreements.existing(connection, transfer.agreement), transfer
 
     def _change(
-        self, connection: Connection, transfer: Transfer, message: Message, **more: Any
+        self, connection: Connection, transfer: Transfer, message: TransferMessage, **more: Any
     ) -> None:
         """Send the provider's message, with its entry in the audit log."""
         party = Party.PROVIDER

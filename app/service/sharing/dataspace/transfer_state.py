@@ -30,8 +30,8 @@ from app.store.database.sharing.agreement_log import SERVICE
 TRANSFER_JOB_KIND = "dataspace-transfer"
 
 
-class Message(StrEnum):
-    """Message about a transfer; the protocol's name stands beside it."""
+class TransferMessage(StrEnum):
+    """TransferMessage about a transfer; the protocol's name stands beside it."""
 
     REQUEST = "request"  # TransferRequestMessage
     START = "start"  # TransferStartMessage
@@ -43,37 +43,39 @@ class Message(StrEnum):
 _P, _C = Party.PROVIDER, Party.CONSUMER
 _S = TransferState
 
-TRANSITIONS: Mapping[tuple[TransferState | None, Party, Message], TransferState] = MappingProxyType(
-    {
-        (None, _C, Message.REQUEST): _S.REQUESTED,
-        (_S.REQUESTED, _P, Message.START): _S.STARTED,
-        (_S.REQUESTED, _P, Message.TERMINATE): _S.TERMINATED,
-        (_S.REQUESTED, _C, Message.TERMINATE): _S.TERMINATED,
-        (_S.STARTED, _P, Message.SUSPEND): _S.SUSPENDED,
-        (_S.STARTED, _C, Message.SUSPEND): _S.SUSPENDED,
-        (_S.STARTED, _P, Message.COMPLETE): _S.COMPLETED,
-        (_S.STARTED, _C, Message.COMPLETE): _S.COMPLETED,
-        (_S.STARTED, _P, Message.TERMINATE): _S.TERMINATED,
-        (_S.STARTED, _C, Message.TERMINATE): _S.TERMINATED,
-        (_S.SUSPENDED, _P, Message.START): _S.STARTED,
-        (_S.SUSPENDED, _C, Message.START): _S.STARTED,
-        (_S.SUSPENDED, _P, Message.TERMINATE): _S.TERMINATED,
-        (_S.SUSPENDED, _C, Message.TERMINATE): _S.TERMINATED,
-    }
+TRANSITIONS: Mapping[tuple[TransferState | None, Party, TransferMessage], TransferState] = (
+    MappingProxyType(
+        {
+            (None, _C, TransferMessage.REQUEST): _S.REQUESTED,
+            (_S.REQUESTED, _P, TransferMessage.START): _S.STARTED,
+            (_S.REQUESTED, _P, TransferMessage.TERMINATE): _S.TERMINATED,
+            (_S.REQUESTED, _C, TransferMessage.TERMINATE): _S.TERMINATED,
+            (_S.STARTED, _P, TransferMessage.SUSPEND): _S.SUSPENDED,
+            (_S.STARTED, _C, TransferMessage.SUSPEND): _S.SUSPENDED,
+            (_S.STARTED, _P, TransferMessage.COMPLETE): _S.COMPLETED,
+            (_S.STARTED, _C, TransferMessage.COMPLETE): _S.COMPLETED,
+            (_S.STARTED, _P, TransferMessage.TERMINATE): _S.TERMINATED,
+            (_S.STARTED, _C, TransferMessage.TERMINATE): _S.TERMINATED,
+            (_S.SUSPENDED, _P, TransferMessage.START): _S.STARTED,
+            (_S.SUSPENDED, _C, TransferMessage.START): _S.STARTED,
+            (_S.SUSPENDED, _P, TransferMessage.TERMINATE): _S.TERMINATED,
+            (_S.SUSPENDED, _C, TransferMessage.TERMINATE): _S.TERMINATED,
+        }
+    )
 )
 """(state, sender, message) → next state; None is the state before the first message."""
 
 FINAL = (_S.COMPLETED, _S.TERMINATED)
 
 MESSAGES = {
-    Message.START: "TransferStartMessage",
-    Message.SUSPEND: "TransferSuspensionMessage",
-    Message.COMPLETE: "TransferCompletionMessage",
-    Message.TERMINATE: "TransferTerminationMessage",
+    TransferMessage.START: "TransferStartMessage",
+    TransferMessage.SUSPEND: "TransferSuspensionMessage",
+    TransferMessage.COMPLETE: "TransferCompletionMessage",
+    TransferMessage.TERMINATE: "TransferTerminationMessage",
 }
 
 
-def state_after(transfer: Transfer, party: Party, kind: Message) -> TransferState:
+def state_after(transfer: Transfer, party: Party, kind: TransferMessage) -> TransferState:
     """Return the state that a message leads to; InvalidState where the protocol does not allow it."""
     state = TRANSITIONS.get((transfer.state, party, kind))
     if state is None:
@@ -81,7 +83,7 @@ def state_after(transfer: Transfer, party: Party, kind: Message) -> TransferStat
             f"The {party} cannot send a {kind.value} while the transfer is {transfer.state}.",
             state=transfer.state.value,
         )
-    if kind is Message.START and party is Party.CONSUMER and transfer.suspended_by != party:
+    if kind is TransferMessage.START and party is Party.CONSUMER and transfer.suspended_by != party:
         raise InvalidState(
             "The provider has suspended this transfer, and it alone can resume it.",
             state=transfer.state.value,
@@ -94,7 +96,7 @@ def change(
     connection: Connection,
     transfer: Transfer,
     party: Party,
-    kind: Message,
+    kind: TransferMessage,
     *,
     principal: str = SERVICE,
     code: str | None = None,
@@ -124,7 +126,7 @@ def change(
             MESSAGES[kind],
             providerPid=TRANSFER + transfer.id,
             consumerPid=transfer.consumer_pid,
-            dataAddress=_address(resources, changed) if kind is Message.START else None,
+            dataAddress=_address(resources, changed) if kind is TransferMessage.START else None,
             code=code,
             reason=None if reason is None else [reason],
         )
@@ -137,7 +139,7 @@ def change(
             transfer.consumer_pid,
         )
         call_back(resources, connection, process, kind.value, body)
-    if kind is Message.START and transfer.target is not None:
+    if kind is TransferMessage.START and transfer.target is not None:
         enqueue_transfer(resources, connection, transfer.id)
     return changed
 

@@ -17,7 +17,7 @@ from app.service.sharing.agreements.lookup import acting_party, known_agreement,
 from app.service.sharing.dataspace.callbacks import checked_callback
 from app.service.sharing.dataspace.catalog import PULL, PUSH, SHARE
 from app.service.sharing.dataspace.negotiations import require_participant
-from app.service.sharing.dataspace.transfer_state import Message, change, enqueue_transfer
+from app.service.sharing.dataspace.transfer_state import TransferMessage, change, enqueue_transfer
 from app.service.sharing.dataspace.vocabulary import AGREEMENT, TRANSFER, own
 from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import moment, reading
@@ -27,7 +27,7 @@ LONGEST_REASON = 2_000
 
 
 @dataclass(frozen=True)
-class TransferRequest:
+class TransferOrder:
     """Request of a consumer."""
 
     consumer_pid: str
@@ -38,7 +38,7 @@ class TransferRequest:
 
 
 def request_transfer(
-    resources: Resources, context: RequestContext, wanted: TransferRequest, base: str
+    resources: Resources, context: RequestContext, wanted: TransferOrder, base: str
 ) -> Transfer:
     """Request the data of an agreement; the same request again returns the transfer that it made."""
     require_participant(resources, context)
@@ -87,7 +87,7 @@ def send_as_consumer(
     context: RequestContext,
     provider_pid: str,
     consumer_pid: str,
-    message: Message,
+    message: TransferMessage,
     reason: str | None = None,
 ) -> None:
     """Send a message of the protocol about a transfer of the principal."""
@@ -104,7 +104,7 @@ def send_message(
     resources: Resources,
     context: RequestContext,
     transfer_id: str,
-    message: Message,
+    message: TransferMessage,
     reason: str | None = None,
 ) -> Transfer:
     """Suspend, resume, complete or terminate a transfer, as a party of its agreement."""
@@ -115,7 +115,7 @@ def send_message(
         transfers.lock(connection, transfer_id)
         transfer = _known(connection, context, transfer_id)
         party = acting_party(context, agreement)
-        if message is Message.START and transfer.state is TransferState.REQUESTED:
+        if message is TransferMessage.START and transfer.state is TransferState.REQUESTED:
             raise InvalidState(
                 "The transfer starts by itself once its agreement is in force.",
                 state=transfer.state.value,
@@ -157,7 +157,7 @@ def list_transfers(
         return transfers.page(connection, after=after, limit=limit, party=party)
 
 
-def _target(resources: Resources, wanted: TransferRequest) -> str | None:
+def _target(resources: Resources, wanted: TransferOrder) -> str | None:
     """Return the target of a push, None for a pull; InvalidParameter for other formats."""
     if wanted.format in (PULL, SHARE):
         if wanted.address is not None:
@@ -175,7 +175,7 @@ def _target(resources: Resources, wanted: TransferRequest) -> str | None:
 
 
 def _requested_before(
-    resources: Resources, context: RequestContext, wanted: TransferRequest, callback: str
+    resources: Resources, context: RequestContext, wanted: TransferOrder, callback: str
 ) -> Transfer | None:
     with reading(resources.engine) as connection:
         found = transfers.of_consumer(connection, context.principal.id, wanted.consumer_pid)

@@ -13,7 +13,7 @@ from app.service.events import publish
 from app.service.jobs.job_types import JobType, Outcome, Pool
 from app.service.progress import Progress
 from app.service.resources import Resources
-from app.service.sharing.deliveries.channels import CHANNELS, Assignment, Receipt
+from app.service.sharing.deliveries.channels import CHANNELS, Assignment, DeliveryReceipt
 from app.service.sharing.deliveries.engine import (
     RightEnded,
     execute,
@@ -55,7 +55,7 @@ class AgreedDelivery:
     def is_complete(self, connection: Connection) -> bool:
         return self._both(connection)[1].state is DeliveryState.DELIVERED
 
-    def complete(self, connection: Connection, receipt: Receipt) -> None:
+    def complete(self, connection: Connection, receipt: DeliveryReceipt) -> None:
         agreement, delivery = self._locked(connection)
         require_in_force(connection, agreement)
         kept: dict[str, Fact] = {

@@ -58,12 +58,12 @@ class Execution:
     progress: Progress
     check: Callable[[], None]
 
-    def receipt(self, checksum: str = "", **facts: Fact) -> Receipt:
-        return Receipt(self.copy.id, self.copy.rows, checksum, facts)
+    def receipt(self, checksum: str = "", **facts: Fact) -> DeliveryReceipt:
+        return DeliveryReceipt(self.copy.id, self.copy.rows, checksum, facts)
 
 
 @dataclass(frozen=True)
-class Receipt:
+class DeliveryReceipt:
     """Proof of a delivery; `facts` go to the log beside it."""
 
     copy: str
@@ -72,21 +72,21 @@ class Receipt:
     facts: Mapping[str, Fact]
 
 
-Deliver = Callable[[Execution], Receipt]
+Deliver = Callable[[Execution], DeliveryReceipt]
 
 
-def offer(run: Execution) -> Receipt:
+def offer(run: Execution) -> DeliveryReceipt:
     """Deliver nothing but the issued copy: its recipient pulls it with a key of its own."""
     return run.receipt()
 
 
-def pull(run: Execution) -> Receipt:
+def pull(run: Execution) -> DeliveryReceipt:
     """Prepare the copy for downloads."""
     checksum = copy_checksum(run.resources, run.context, run.copy.id)
     return run.receipt(f"values-sha256:{checksum}")
 
 
-def delta(run: Execution) -> Receipt:
+def delta(run: Execution) -> DeliveryReceipt:
     """Write the files of the Delta Sharing table."""
     work = run.assignment
     table = write_table(
@@ -95,7 +95,7 @@ def delta(run: Execution) -> Receipt:
     return run.receipt(table.checksum, table=table.name, version=table.version, files=table.files)
 
 
-def push(run: Execution) -> Receipt:
+def push(run: Execution) -> DeliveryReceipt:
     """Write the copy to a target as Parquet, with the bytes of a download."""
     release = open_release(run.resources, run.context, run.copy.id, Selection())
     record_release(run.resources, run.context, release, MediaType.PARQUET.value)

@@ -1,4 +1,4 @@
-"""Delivery engine: issues an agreed copy in the recipient's name, delivers it by a channel, records the receipt.
+"""DeliveryTask engine: issues an agreed copy in the recipient's name, delivers it by a channel, records the receipt.
 
 The receipt and everything that follows from it commit together, if the delivery is still open. A killed
 worker leaves it open; one that lost its lease changes nothing.
@@ -20,7 +20,7 @@ from app.service.copies.issue import CopyRequest, issue_copy
 from app.service.jobs.job_types import Outcome, TryAgain
 from app.service.progress import Progress
 from app.service.resources import Resources
-from app.service.sharing.deliveries.channels import Assignment, Execution, Receipt
+from app.service.sharing.deliveries.channels import Assignment, DeliveryReceipt, Execution
 from app.service.sharing.deliveries.targets import remove_file
 from app.store.database.engine import moment, reading, writing
 from app.store.database.sharing import principals
@@ -30,7 +30,7 @@ class RightEnded(Exception):
     """The agreement, or the transfer under it, gives no right to the delivery any more."""
 
 
-class Delivery(Protocol):
+class DeliveryTask(Protocol):
     """Something to be delivered by a job; its methods run in transactions of the engine."""
 
     def assign(self, connection: Connection) -> Assignment | None:
@@ -39,7 +39,7 @@ class Delivery(Protocol):
     def require_right(self, connection: Connection) -> None:
         """Raise RightEnded unless the delivery may continue."""
 
-    def complete(self, connection: Connection, receipt: Receipt) -> None:
+    def complete(self, connection: Connection, receipt: DeliveryReceipt) -> None:
         """Record the receipt; RightEnded when the right has ended."""
 
     def is_complete(self, connection: Connection) -> bool:
@@ -49,7 +49,7 @@ class Delivery(Protocol):
         """Record that nothing was delivered: by a problem, or None because the right ended."""
 
 
-def execute(resources: Resources, job: Job, progress: Progress, delivery: Delivery) -> Outcome:
+def execute(resources: Resources, job: Job, progress: Progress, delivery: DeliveryTask) -> Outcome:
     """Make one delivery, unless it was made or its right has ended."""
 
     def check() -> None:
@@ -91,7 +91,10 @@ def require_in_force(connection: Connection, agreement: Agreement | None) -> Agr
 
 
 def _withdraw(
-    resources: Resources, work: Assignment | None, delivery: Delivery, problem: DomainError | None
+    resources: Resources,
+    work: Assignment | None,
+    delivery: DeliveryTask,
+    problem: DomainError | None,
 ) -> None:
     """End a delivery without a receipt, and remove a file that this or a killed worker pushed."""
     if work is not None and work.target:

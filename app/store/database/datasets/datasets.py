@@ -365,6 +365,7 @@ def _columns(connection: Connection, dataset_ids: Sequence[str]) -> dict[str, li
                 lower=row.lower,
                 upper=row.upper,
                 unit=row.unit,
+                date_format=row.date_format,
                 categories=row.categories,
                 other=row.other,
                 missing_as=row.missing_as,

@@ -55,7 +55,7 @@ def _batches(path: Path, format: str, info: CopyInfo) -> Iterator[pa.RecordBatch
             yield from stream
     else:
         csv = needed("pyarrow.csv", "arrow")
-        known = {"categorical": pa.string(), "date": pa.date32()}
+        known = {"categorical": pa.string(), "datetime": pa.string(), "date": pa.date32()}
         types = {c.name: known[c.kind] for c in info.columns if c.kind in known}
         convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""])
         parse = csv.ParseOptions(newlines_in_values=True)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.numerics.copies.shapes.covering import run_kernels, runs
-from app.numerics.copies.shapes.covering.runs import MomentsDiffer, compile_runs, run_moments
+from app.numerics.copies.shapes.gaps import run_kernels, runs
+from app.numerics.copies.shapes.gaps.runs import MomentsDiffer, compile_runs, run_moments
 from app.numerics.copies.shapes.row_moments import row_moments
 
 
@@ -103,7 +103,7 @@ def test_code_that_finds_other_moments_is_not_used(monkeypatch: pytest.MonkeyPat
 def test_nothing_is_compiled_where_nothing_is_to_be_compiled() -> None:
     """Uncompiled, the loops would take a thousand times as long as numpy."""
     script = (
-        "from app.numerics.copies.shapes.covering.runs import compile_runs, MomentsDiffer\n"
+        "from app.numerics.copies.shapes.gaps.runs import compile_runs, MomentsDiffer\n"
         "try:\n    compile_runs()\nexcept MomentsDiffer:\n    print('not compiled')\n"
     )
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Moments of runs of rows that have the same cells: by numpy, until compiled code is there.
+"""Moments of runs of rows that have the same cells: by numpy, until compiled code is loaded.
 
 A table of a million rows has hundreds of such runs in every block. Numpy asks for many small steps of each,
 which hold Python's lock: two threads gain nothing over one. Compiled code takes a quarter of the time and holds
@@ -49,7 +49,7 @@ def compile_runs() -> None:
 
     Raises MomentsDiffer, and leaves things as they are, when it finds other moments than numpy.
     """
-    from app.numerics.copies.shapes.covering.run_kernels import add_run_moments
+    from app.numerics.copies.shapes.gaps.run_kernels import add_run_moments
 
     if not hasattr(
         add_run_moments, "nopython_signatures"

@@ -1,4 +1,4 @@
-"""Rows by which of their cells are there: patterns of gaps, and the moments of the rows of each.
+"""Patterns of missing cells, and the moments of the rows of each pattern.
 
 Where cells are missing for a reason, the rows that have some columns may vary otherwise than the
 complete ones: managers have a bonus and no overtime. What is promised of a combination of columns is
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.arrays import FloatArray, Places
-from app.numerics.copies.shapes.covering.runs import run_moments
+from app.numerics.copies.shapes.gaps.runs import run_moments
 from app.numerics.moments import Moments, gapless, moments_about
 
 Columns = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Moments of runs of rows, compiled: every cell is fetched once, and waits for no other thread.
+"""Compiled moments of runs of rows that have the same cells: every cell is fetched once, without the lock of Python.
 
 Importing this module compiles it, or loads what was compiled before; `runs.py` decides when. Sums may be
 added up in another order (`reassoc`), so that they become vector instructions: what is made of moments is frozen,

@@ -1,0 +1,1 @@
+"""Moments of rows with gaps, by pattern of missing cells."""
