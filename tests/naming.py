@@ -16,6 +16,7 @@ GERUNDS = {
     "incoming",  # an adjective
     "load_shedding",
     "paging",
+    "privacy_accounting",
     "serving",
     "sharing",
     "swapping",
