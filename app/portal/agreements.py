@@ -142,6 +142,38 @@ def grant_access(
     return RedirectResponse(f"/portal/agreements/{agreement_id}?done=granted", 303)
 
 
+@router.post("/agreements/{agreement_id}/offer")
+def offer_other_terms(
+    agreement_id: str, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
+) -> Response:
+    """Answer a request with other levels, or another end."""
+    terms = lookup.show_agreement(resources, context, agreement_id).terms
+    items = tuple(
+        DraftItem(item.dataset, fields.get(f"level-{place}", item.level), item.columns)
+        for place, item in enumerate(terms.items)
+    )
+    draft = Draft(
+        items,
+        terms.purpose,
+        terms.legal_basis,
+        terms.text,
+        ends_at=end_of(fields.get("until", "")),
+        refresh=terms.refresh,
+        deliveries=terms.deliveries,
+        traceable="traceable" in fields,
+    )
+    negotiation.send(
+        resources,
+        context,
+        agreement_id,
+        Message.OFFER,
+        draft=draft,
+        version=_version(fields),
+        reason=fields.get("reason", "").strip() or None,
+    )
+    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
+
+
 @router.post("/agreements/{agreement_id}/{message}")
 def send_message(
     agreement_id: str,
@@ -199,38 +231,6 @@ def offerable(
         ]
     except NotFound:  # a data set was removed since it was asked for
         return []
-
-
-@router.post("/agreements/{agreement_id}/offer")
-def offer_other_terms(
-    agreement_id: str, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
-) -> Response:
-    """Answer a request with other levels, or another end."""
-    terms = lookup.show_agreement(resources, context, agreement_id).terms
-    items = tuple(
-        DraftItem(item.dataset, fields.get(f"level-{place}", item.level), item.columns)
-        for place, item in enumerate(terms.items)
-    )
-    draft = Draft(
-        items,
-        terms.purpose,
-        terms.legal_basis,
-        terms.text,
-        ends_at=end_of(fields.get("until", "")),
-        refresh=terms.refresh,
-        deliveries=terms.deliveries,
-        traceable="traceable" in fields,
-    )
-    negotiation.send(
-        resources,
-        context,
-        agreement_id,
-        Message.OFFER,
-        draft=draft,
-        version=_version(fields),
-        reason=fields.get("reason", "").strip() or None,
-    )
-    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
 
 
 @offers_router.post("")
