@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,19 +62,6 @@ class Outside:
     mail: MailServer | None = None
 
 
-class EventCount:
-    """Thread-safe count of an event in this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.value = 0
-
-    def add(self) -> None:
-        """Count one more."""
-        with self._lock:
-            self.value += 1
-
-
 @dataclass(frozen=True, repr=False)
 class Resources:
     """The database, the blobs, the master key at work, Redis if there is one, caches and limits.
@@ -109,4 +95,3 @@ class Resources:
     spool_dir: Path
     subscribers: Subscribers = field(default_factory=dict)
     result_types: Mapping[type, str] = field(default_factory=dict)
-    overlaps_across_owners: EventCount = field(default_factory=EventCount)

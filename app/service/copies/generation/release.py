@@ -285,7 +285,7 @@ def open_release(
             entry=entry,
             levels=level_names(connection, grant, entry),
             noise_variances=_noise_variances(parts.values(), known, promised) if law else {},
-            applied=protection.applied(promised) if law else None,
+            applied=protection.published.applied(promised) if law else None,
             columns=columns,
             first=first,
             last=last,
@@ -314,7 +314,7 @@ def _noise_variances(
     found: Counter[str] = Counter()
     rows = 0
     for part in parts:
-        protection = protections[part.number]
+        protection = protections[part.number].published
         own = protection.applied(noise_variance) * protection.variances * part.rows
         found.update(dict(zip(protection.numeric, own.tolist(), strict=True)))
         rows += part.rows

@@ -200,13 +200,14 @@ def copy_of(
     """
     columns = released_columns(dataset, grant)
     names = frozenset(column.name for column in columns)
+    law = protection if grant is None else protection.published
     grid = protection.grid(entry.noise_variance)
     promised = promised_variance(connection, entry)
     return Copy(
         id=entry.copy,
         dataset=dataset.id,
         noise_variance=entry.noise_variance if grant is None else promised,
-        applied_variance=protection.applied(entry.noise_variance if grant is None else promised)
+        applied_variance=law.applied(entry.noise_variance if grant is None else promised)
         if may_know_noise(dataset, grant)
         else None,
         sequence=entry.sequence if grant is None else None,

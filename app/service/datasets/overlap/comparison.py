@@ -5,7 +5,7 @@ Two data sets with the same people have independent noise, so their copies avera
 tell the share of rows in common, by key where both have a key column and by all values.
 
 An owner is told of its own data sets only. An answer about another owner's rows would be a membership
-test; the operator finds those in the log and in the metrics.
+test, and so would a count in the metrics, which have no key: the operator finds those in the log alone.
 
 A key that comes again is a version of its row. Every row has noise of its own, so the mean of k versions of one person
 has a k-th of its variance: of a level's v there is v/k left (invariant 6). A key counts however its rows came and
@@ -186,7 +186,6 @@ def _compared(
         if new <= TOLD or (old > TOLD and not new > REFUSED >= old):
             continue
         if other_owner != owner:
-            resources.overlaps_across_owners.add()
             said = {"dataset": dataset_id, "other": other, "share": round(new, 1)}
             log.warning("overlap across owners", extra=said)
             continue

@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotReleasable
 from app.model import Part
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.grid import (
     FINENESS,
@@ -31,6 +31,7 @@ from app.numerics.copies.grid import (
     carries_noise,
     grid_exponents,
 )
+from app.numerics.copies.shapes.shape import at_sampling_precision
 from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.secrets import open_secret
@@ -51,6 +52,7 @@ class PartProtection:
         numeric    names of the columns with noise, d of them
         scale_units  of their log scales, on which all that follows is told; None on the linear scale
         rows       how many rows it was measured on
+        counts     (d,) how many of them have each column
         means      (d,) of these rows, NaN where a column has no value
         largest    (d,) the largest magnitude in each column
         factor     (d, d), L of the noise's shape S = L·Lᵀ
@@ -62,6 +64,7 @@ class PartProtection:
     numeric: tuple[str, ...]
     scale_units: tuple[float | None, ...]
     rows: int
+    counts: IntArray
     means: FloatArray
     largest: FloatArray
     factor: FloatArray
@@ -86,6 +89,26 @@ class PartProtection:
     def variances(self) -> FloatArray:
         """S_jj, (d,)."""
         return np.asarray((self.factor**2).sum(axis=1))
+
+    @cached_property
+    def published(self) -> PartProtection:
+        """This as others may know it: L and R² at the precision at which the released rows themselves tell them.
+
+        A column's row of L is rounded in units of its L_jj, which is what the columns before it leave of its spread.
+        """
+        if self.declared is not None or not self.numeric:
+            return self
+        own, counts = np.diag(self.factor)[:, None], self.counts[:, None]
+        r_squared = at_sampling_precision(
+            np.array(self.r_squared),
+            np.ones(()),
+            self.counts[self.counts > 0].min(initial=self.rows),
+        )
+        return replace(
+            self,
+            factor=at_sampling_precision(self.factor, own, counts),
+            r_squared=min(float(r_squared), 1.0),
+        )
 
     def applied(self, noise_variance: float) -> float:
         """a(v), what is drawn so that the promise of v holds for numbers and categories together."""
@@ -185,6 +208,7 @@ def _content(protection: PartProtection) -> bytes:
     }
     arrays: dict[str, NDArray[Any]] = {
         "said": np.frombuffer(json.dumps(said).encode(), np.uint8),
+        "counts": protection.counts,
         "means": protection.means,
         "largest": protection.largest,
         "factor": protection.factor,
@@ -209,6 +233,7 @@ def _read(content: bytes, hash_: str) -> PartProtection:
         numeric=tuple(said["numeric"]),
         scale_units=tuple(said["scale_units"]),
         rows=said["rows"],
+        counts=arrays["counts"],
         means=arrays["means"],
         largest=arrays["largest"],
         factor=arrays["factor"],
