@@ -281,14 +281,14 @@ def change_master_key(settings: Settings) -> None:
 
 def verify_log(settings: Settings) -> None:
     """check that the audit log is whole"""
-    from app.store.database import audit_log
+    from app.store.database import chained_logs
     from app.store.database.engine import reading
     from app.store.database.migrations import refuse_unused
 
     refuse_unused(settings.database_url)
     with database_of(settings) as engine, reading(engine) as connection:
-        broken = list(audit_log.broken_links(connection))
-        entries, head = audit_log.head(connection)
+        broken = list(chained_logs.audit_faults(connection))
+        entries, head = chained_logs.audit_head(connection)
     if broken:
         sys.exit("\n".join(["the audit log is broken:", *broken]))
     print(f"the audit log is whole: {entries} entries, the last hash is {head}")

@@ -37,8 +37,7 @@ from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
-from app.api.serving.load_shedding import LoadSheddingMiddleware
-from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
+from app.api.serving.admission import LoadSheddingMiddleware, Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
 from app.api.sharing.agreements import catalogue, transfers, webhooks
 from app.api.sharing.agreements import routes as agreements
@@ -49,7 +48,7 @@ from app.api.transport.access_log import Observing
 from app.api.transport.endpoints import answers, document
 from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
 from app.api.transport.incoming.async_worker import request_kind
-from app.api.transport.incoming.body_spool import SpoolQuota
+from app.api.transport.incoming.bodies import SpoolQuota
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.api.transport.metrics import Metrics

@@ -11,7 +11,7 @@ from app.service.authentication import NOT_RUNNING, Holder, is_running
 from app.service.context import RequestContext, released_columns
 from app.service.copies.history import lookup
 from app.service.resources import Resources
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.engine import reading
 
 LOOK_SECONDS = 1.0
@@ -74,7 +74,7 @@ class StillPermitted:
     def __call__(self) -> None:
         # The log first: what comes between is then seen by this look, and again by the next.
         with reading(self._resources.engine) as connection:
-            newest = audit_log.head(connection)
+            newest = chained_logs.audit_head(connection)
         now = self._clock()
         if newest == self._seen and now - self._looked_at < LOOK_SECONDS:
             return

@@ -14,7 +14,7 @@ from app.numerics.copies.path import bridges
 from app.service.copies import issue as issuing
 from app.service.copies.history import lookup
 from app.service.copies.history.chain import Chain
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import open_engine, reading, writing
@@ -153,7 +153,7 @@ def test_a_batch_is_described_when_others_can_write(
 
     def while_others_write(*arguments: Any) -> Any:
         with writing(other) as connection:
-            audit_log.queue(connection)
+            chained_logs.lock_audit(connection)
         described.append(1)
         return true(*arguments)
 

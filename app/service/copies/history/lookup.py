@@ -28,9 +28,8 @@ from app.service.copies.history.chain import Chain, whole_chain
 from app.service.datasets.protection.guarantee import formal_guarantee
 from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.resources import Resources
-from app.store.database.copies import history, slots
-from app.store.database.copies.history import HistoryNotWhole
-from app.store.database.copies.slots import Slot
+from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole, Slot
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
 from app.store.database.sharing import agreements
@@ -47,7 +46,7 @@ def own_variance(
     connection: Connection, context: RequestContext, dataset_id: str, level_variance: float
 ) -> float | None:
     """The variance of the principal's slot for a level, None where it has none yet."""
-    slot = slots.of_recipient(connection, dataset_id, context.principal.id, level_variance)
+    slot = history.slot_of(connection, dataset_id, context.principal.id, level_variance)
     return None if slot is None else slot.noise_variance
 
 
@@ -59,7 +58,7 @@ def given_slot(
     if known is not None:
         return known
     drawn = {entry.noise_variance for entry in history.of(connection, dataset_id)}
-    drawn |= {slot.noise_variance for slot in slots.of(connection, dataset_id)}
+    drawn |= {slot.noise_variance for slot in history.slots_of(connection, dataset_id)}
     taken = [slot for slot in range(1, SLOTS + 1) if slot_variance(level_variance, slot) in drawn]
     slot = free_slot(taken, np.random.default_rng(secrets.randbits(128)))
     if slot is None:
@@ -68,7 +67,9 @@ def given_slot(
             " of traceable agreements."
         )
     variance = slot_variance(level_variance, slot)
-    slots.add(connection, Slot(dataset_id, context.principal.id, level_variance, slot, variance))
+    history.add_slot(
+        connection, Slot(dataset_id, context.principal.id, level_variance, slot, variance)
+    )
     return variance
 
 
@@ -77,7 +78,7 @@ def is_anothers(
 ) -> bool:
     """Whether the copy of this variance is not for this recipient: in another's slot, or in none
     where it has nothing but slots."""
-    slot = slots.at_variance(connection, dataset_id, noise_variance)
+    slot = history.slot_at(connection, dataset_id, noise_variance)
     if slot is None:
         return is_traceable(connection, context, dataset_id)
     return slot.recipient != context.principal.id
@@ -244,7 +245,7 @@ def level_names(
 
 def promised_variance(connection: Connection, entry: HistoryEntry) -> float:
     """The variance of the copy's level: of its slot a recipient learns the level alone."""
-    slot = slots.at_variance(connection, entry.dataset, entry.noise_variance)
+    slot = history.slot_at(connection, entry.dataset, entry.noise_variance)
     return entry.noise_variance if slot is None else slot.level_variance
 
 

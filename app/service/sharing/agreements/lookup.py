@@ -11,9 +11,10 @@ from app.errors import Hidden, NotFound, Refusal
 from app.model import Role
 from app.service.context import RequestContext, overseen
 from app.service.resources import Resources
+from app.store.database import chained_logs
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
-from app.store.database.sharing import agreement_log, agreements, deliveries, principals
+from app.store.database.sharing import agreements, deliveries, principals
 
 
 def known_agreement(
@@ -93,7 +94,7 @@ def read_agreement_log(
     """Return the entries of an agreement's log, in order."""
     with reading(resources.engine) as connection:
         known_agreement(connection, context, agreement_id)
-        return agreement_log.page(connection, agreement_id, after=after, limit=limit)
+        return chained_logs.agreement_page(connection, agreement_id, after=after, limit=limit)
 
 
 def list_deliveries(

@@ -36,10 +36,11 @@ from app.service.sharing.agreements.terms import (
 from app.service.sharing.events import AgreementChanged
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import UnitOfWork, unit_of_work
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs
+from app.store.database.chained_logs import Fact
 from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreement_log, agreements, dataspace, rules
+from app.store.database.sharing import agreements, dataspace, rules
 
 LONGEST_REASON = 2_000
 
@@ -76,7 +77,7 @@ def open_agreement(
             rule=None,
             created_at=now,
             changed_at=now,
-            log_hash=agreement_log.first_hash(agreement_id),
+            log_hash=chained_logs.first_hash(agreement_id),
         )
         agreements.add(connection, blank)
         if on_open is not None:
@@ -212,7 +213,7 @@ def _apply(
     facts: dict[str, Fact] = {"terms": terms_digest(agreement.terms), **(step.facts or {})}
     if step.rule is not None:
         facts["rule"] = step.rule
-    entry = agreement_log.append(
+    entry = chained_logs.append_agreement(
         connection,
         agreement.id,
         step.message.value,

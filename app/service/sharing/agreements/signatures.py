@@ -17,9 +17,9 @@ from sqlalchemy import Connection
 
 from app.service.logs import record_upkeep
 from app.service.resources import Resources
+from app.store.database import installation
 from app.store.database.engine import reading, writing
-from app.store.database.sharing import signing_keys
-from app.store.database.sharing.signing_keys import SigningKey
+from app.store.database.installation import SigningKey
 
 ALGORITHM = "Ed25519"
 """By RFC 9864, which names the curve in place of the older `EdDSA`."""
@@ -43,7 +43,7 @@ def sign(resources: Resources, connection: Connection, content: bytes) -> str:
 def public_keys(resources: Resources) -> dict[str, Any]:
     """All public keys as a JSON Web Key Set (RFC 7517); the one that signs now stands last."""
     with reading(resources.engine) as connection:
-        known = signing_keys.all_keys(connection)
+        known = installation.signing_keys(connection)
     return {"keys": [_published(key) for key in known]}
 
 
@@ -51,13 +51,13 @@ def rotate_signing_key(resources: Resources) -> str:
     """A new key, which signs from now on; its id."""
     with writing(resources.engine) as connection:
         made = _made(resources, connection)
-        signing_keys.retire_others(connection, made.id, datetime.now(UTC))
+        installation.retire_other_keys(connection, made.id, datetime.now(UTC))
         record_upkeep(connection, "signing-key.rotate", made.id)
     return made.id
 
 
 def _newest(connection: Connection) -> SigningKey | None:
-    living = [key for key in signing_keys.all_keys(connection) if key.retired_at is None]
+    living = [key for key in installation.signing_keys(connection) if key.retired_at is None]
     return living[-1] if living else None
 
 
@@ -71,7 +71,7 @@ def _made(resources: Resources, connection: Connection) -> SigningKey:
         created_at=datetime.now(UTC),
         retired_at=None,
     )
-    signing_keys.add(connection, kept)
+    installation.add_signing_key(connection, kept)
     return kept
 
 

@@ -18,9 +18,10 @@ from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import locked_agreement, party_of
 from app.service.sharing.events import AgreementChanged
 from app.service.unit_of_work import unit_of_work
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs
+from app.store.database.chained_logs import Fact
 from app.store.database.engine import moment
-from app.store.database.sharing import agreement_log, principals
+from app.store.database.sharing import principals
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +51,9 @@ def give_profile(resources: Resources, context: RequestContext, agreement_id: st
         key_id = principals.public_id(key)
         facts: dict[str, Fact] = {"key": key_id, "ended": ended}
         principal = context.principal.id
-        agreement_log.append(connection, agreement_id, "profile", facts, principal=principal)
+        chained_logs.append_agreement(
+            connection, agreement_id, "profile", facts, principal=principal
+        )
         uow.record("agreement.profile", agreement_id, **facts)
     return Profile(key, None if terms.renews else terms.ends_at)
 

@@ -20,7 +20,7 @@ from app.service.sharing.outbox import outbox
 from app.service.sharing.outbox.outbox import MessageFormat, PostRequest, Void
 from app.service.sharing.webhooks.events import Event
 from app.service.sharing.webhooks.subscriptions import open_secret
-from app.store.database.audit_log import Fact
+from app.store.database.chained_logs import Fact
 from app.store.database.sharing import agreements, webhooks
 from app.store.database.sharing.outbox import OutboxMessage
 

@@ -40,7 +40,7 @@ def add(connection: Connection, agreement: Agreement) -> None:
 def change(connection: Connection, agreement: Agreement) -> bool:
     """Store an agreement in place of the version before it; False when another is stored by now.
 
-    The log keeps its head by itself (`agreement_log.py`).
+    The log keeps its head by itself (`chained_logs.py`).
     """
     values = _values(agreement)
     del values["log_sequence"], values["log_hash"]
