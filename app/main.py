@@ -39,8 +39,9 @@ from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
 from app.api.serving.admission import LoadSheddingMiddleware, Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
-from app.api.sharing.agreements import catalogue, transfers, webhooks
+from app.api.sharing.agreements import catalogue, transfers
 from app.api.sharing.agreements import routes as agreements
+from app.api.sharing.agreements import webhooks as webhook_routes
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import problems
@@ -69,16 +70,15 @@ from app.service.jobs.job_types import Jobs, JobType, Pool
 from app.service.jobs.retention import REQUEST, WORKBENCH, tidy
 from app.service.jobs.runner import Runner
 from app.service.resources import MailServer, Outside, Resources
-from app.service.sharing import email_notifications
+from app.service.sharing import email_notifications, webhooks
 from app.service.sharing.dataspace import callbacks, transfer_jobs
-from app.service.sharing.dataspace.notifications import call_back_after_change
+from app.service.sharing.dataspace.callbacks import call_back_after_change
 from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
 from app.service.sharing.deliveries import agreed_deliveries, plans
-from app.service.sharing.delta.profiles import revoke_after_change
+from app.service.sharing.delta.shares import revoke_after_change
 from app.service.sharing.events import AgreementChanged, AgreementExpiring, DeliveryEnded
 from app.service.sharing.identity import IdentityProvider
 from app.service.sharing.outbox import outbox
-from app.service.sharing.webhooks import notifications
 from app.service.startup.installation import (
     claim_store,
     ensure_administrator,
@@ -136,7 +136,7 @@ ROUTERS = (
     transfers.router,
     catalogue.rules_router,
     agreements.keys_router,
-    webhooks.router,
+    webhook_routes.router,
     delta.router,
     sharing.log_router,
     answers.reports_router,
@@ -158,9 +158,7 @@ ROUTERS = (
 )
 
 JOBS: dict[str, JobType] = {
-    outbox.SEND: outbox.job_type(
-        notifications.FORMAT, callbacks.FORMAT, email_notifications.FORMAT
-    ),
+    outbox.SEND: outbox.job_type(webhooks.FORMAT, callbacks.FORMAT, email_notifications.FORMAT),
     plans.PLAN: plans.PLAN_JOB,
     plans.DELIVER: agreed_deliveries.DELIVERY_JOB,
     plans.ROUND: plans.ROUND_JOB,
@@ -177,12 +175,12 @@ SUBSCRIBERS: Subscribers = {
     AgreementChanged: (
         plans.plan_after_change,
         revoke_after_change,
-        notifications.notify_of_change,
+        webhooks.notify_of_change,
         email_notifications.email_after_change,
         call_back_after_change,
     ),
-    AgreementExpiring: (notifications.notify_of_end,),
-    DeliveryEnded: (notifications.notify_of_delivery,),
+    AgreementExpiring: (webhooks.notify_of_end,),
+    DeliveryEnded: (webhooks.notify_of_delivery,),
 }
 """Who is called in the transaction that publishes a domain event."""
 

@@ -14,7 +14,7 @@ from app.numerics.arrays import FloatArray
 from app.numerics.tracing import RecipientShare, RowMatches, matched_rows, shares
 from app.service.context import RequestContext, overseen
 from app.service.copies.generation.release import Selection, open_release
-from app.service.copies.history.lookup import released_history
+from app.service.copies.history import released_history
 from app.service.datasets.protection.part_protection import open_protections
 from app.service.datasets.protection.row_sample import number_rows
 from app.service.resources import Resources

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.service.copies.files import eviction, file_plan
+from app.service.copies.files import copy_files, eviction
 from app.settings import WrongSetting, settings_from
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register
@@ -73,7 +73,7 @@ def test_the_service_hands_out_sealed_files_where_the_operator_says_so(
 def test_what_a_url_promises_is_not_removed_for_room(
     start: Callable[..., Service], s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
+    monkeypatch.setattr(copy_files, "FILE_ROWS", 300)
     service = start(RELEASE_CACHE_BYTES="10000")
     client = service.client()
     dataset = register(client, mixed_table(250))

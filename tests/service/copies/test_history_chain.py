@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import event, text
 
 from app.numerics.copies.path import bridges
+from app.service.copies import history as service_history
 from app.service.copies import issue as issuing
-from app.service.copies.history import lookup
-from app.service.copies.history.chain import Chain
+from app.service.copies.history import Chain
 from app.store.database import chained_logs
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
@@ -148,7 +148,7 @@ def test_a_batch_is_described_when_others_can_write(
     client = service.client()
     dataset = register(client, mixed_table(50))
     other = open_engine(database_url, timeout_seconds=0.5)
-    true = lookup.copy_of
+    true = service_history.copy_of
     described = []
 
     def while_others_write(*arguments: Any) -> Any:

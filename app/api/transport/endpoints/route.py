@@ -36,7 +36,7 @@ from app.model import Binding, Receipt
 from app.service import idempotency as receipts
 from app.service.context import IdempotentRequest, RequestContext
 from app.service.idempotency import wait_for_receipt
-from app.service.sharing.agreements.access_hash import right_to
+from app.service.sharing.agreements.lookup import right_to
 
 
 class Route(APIRoute):

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from app.service.copies.files.file_plan import FilePlan
+from app.service.copies.files.copy_files import FilePlan
 from app.service.copies.generation.recipe import block
 from app.service.copies.generation.row_ranges import RowGroupRange
 from app.service.executor import require_wanted

@@ -12,7 +12,7 @@ from app.model import Level
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.catalogue import Listing, listed
-from app.service.sharing.dataspace.notifications import provider_participant
+from app.service.sharing.dataspace.callbacks import provider_participant
 from app.service.sharing.dataspace.offers import Offer, offer_policy, offers_at
 from app.service.sharing.dataspace.vocabulary import OFFER, PATH, dataset_of, dataset_urn, message
 from app.store.database import installation

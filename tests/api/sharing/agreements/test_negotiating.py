@@ -12,9 +12,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import delete, update
 from sqlalchemy.exc import DatabaseError
 
-from app.agreement import State
+from app.agreement import TRANSITIONS, Message, State
 from app.service.maintenance.verify import verify
-from app.service.sharing.agreements.states import TRANSITIONS, Message
 from app.store.database import chained_logs, tables
 from app.store.database.engine import reading, writing
 from app.store.database.sharing import agreements
