@@ -49,8 +49,7 @@ from app.api.transport.access_log import Observing
 from app.api.transport.endpoints import answers, document
 from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
 from app.api.transport.incoming.async_worker import request_kind
-from app.api.transport.incoming.bodies import SpoolQuota
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, SpoolQuota
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.api.transport.metrics import Metrics
 from app.api.transport.request_body import SlowClientMiddleware
@@ -72,7 +71,7 @@ from app.service.jobs.runner import Runner
 from app.service.resources import MailServer, Outside, Resources
 from app.service.sharing import email_notifications, webhooks
 from app.service.sharing.dataspace import callbacks, transfer_jobs
-from app.service.sharing.dataspace.callbacks import call_back_after_change
+from app.service.sharing.dataspace.notifications import call_back_after_change
 from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
 from app.service.sharing.deliveries import agreed_deliveries, plans
 from app.service.sharing.delta.shares import revoke_after_change
@@ -93,9 +92,8 @@ from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
 from app.store.blobs.store import BlobStore, Place, place_at
+from app.store.caches.block_cache import Checksums, HotBlocks, NoiseCache
 from app.store.caches.circuit_breaker import CircuitBreaker
-from app.store.caches.hot_blocks import Checksums, HotBlocks
-from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rate_counter import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
 from app.store.database.migrations import migrate

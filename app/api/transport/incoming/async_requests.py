@@ -18,8 +18,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.dependencies import AsyncPreference, key_of
 from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
-from app.api.transport.incoming.bodies import received_body
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.incoming.tables import FORM, require_form
 from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE

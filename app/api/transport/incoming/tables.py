@@ -25,8 +25,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, replay_of
 from app.api.transport.error_places import message_of, place_of
-from app.api.transport.incoming.bodies import received_body
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.request_body import incoming_body_of
 from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext

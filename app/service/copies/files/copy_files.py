@@ -2,41 +2,34 @@
 
 A file that had to make room is remade when it is wanted, to the bit: its hash is compared.
 
-A file has the rows of consecutive row groups, a million at most (2²⁰, sixteen full ones). Where it is cut follows from the
-row groups alone: rows that are appended change no file but the last, and may add some after it. The id of a file follows
-from all that its bytes follow from, the writer's version among them; so the same id is the same bytes.
+Those that nobody asked for longest make room first. Removing is in two steps, and a crash between them loses nothing: the
+file lets go of its object, in a commit; then the object is removed, and its name forgotten. What lies between is removed
+by the next start.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from itertools import chain
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import orjson
-import pyarrow as pa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from app.errors import NotFound
-from app.numerics.arrays import IntArray
+from app.errors import NotFound, StorageFull
 from app.service.context import RequestContext, new_id
-from app.service.copies.files.eviction import make_room, sweep_released
 from app.service.copies.files.file_writer import (
     CopyFileStatistics,
+    FilePlan,
     FileTask,
     Statistics,
+    first_plans,
+    planned_files,
     write_file,
 )
-from app.service.copies.generation.recipe import CopyRecipe
-from app.service.copies.generation.release import Release, Selection, open_release
-from app.service.copies.generation.row_ranges import RowGroupRange, gathered
-from app.service.datasets.output_columns import output_type
+from app.service.copies.generation.release import Release, Selection
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import is_duplicate
@@ -45,95 +38,99 @@ from app.store.database.copies import released_files as kept_files
 from app.store.database.copies.released_files import ReleasedFile, WrittenFileFacts
 from app.store.database.engine import reading, writing
 
-FILE_ROWS = 16 * 65_536
-FILE_CELLS = 2**28
-"""A table of more than 256 columns has files of fewer rows."""
-
-FORMAT = "parquet 1"
-"""Another number for another way to write the same rows."""
+LOOKED_AT = 100
+FORGOTTEN_AFTER = timedelta(days=30)
+"""How long it is known of a file that is not there what its size and hash were."""
 
 
-@dataclass(frozen=True, repr=False)
-class FilePlan:
-    """A file that a release has, written or not.
+def make_room(resources: Resources, *, keep: str) -> None:
+    """Remove files until the rest is within the budget; `keep` was just written and stays.
 
-    where:
-        recipe   for the parts that the file has rows of, and no others
-        retired  ordinals between its first and its last that are withdrawn, ascending
+    StorageFull, with the file let go of again, where what a bucket's URLs promise is too much.
     """
-
-    id: str
-    recipe: CopyRecipe
-    pieces: tuple[RowGroupRange, ...]
-    retired: IntArray
-
-    @property
-    def first_row(self) -> int:
-        return self.pieces[0].ordinal
-
-    @property
-    def end_row(self) -> int:
-        """The ordinal after its last."""
-        return self.pieces[-1].ordinal + self.pieces[-1].rows
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has, without those withdrawn."""
-        runs = [(piece.ordinal, piece.ordinal + piece.rows) for piece in self.pieces]
-        left_out = [np.searchsorted(self.retired, run) for run in runs]
-        rows = sum(piece.rows for piece in self.pieces)
-        return rows - sum(int(last - first) for first, last in left_out)
-
-
-def planned_files(
-    resources: Resources, context: RequestContext, copy_id: str, selection: Selection
-) -> tuple[Release, list[FilePlan]]:
-    """The files of a selection as the principal may have it; none where it has no rows."""
-    release = open_release(resources, context, copy_id, selection)
-    return release, [_plan(release, pieces) for pieces in _cut(release)]
+    budget = resources.limits.release_cache_bytes
+    while True:
+        with reading(resources.engine) as connection:
+            over = kept_files.held_bytes(connection) - budget
+            oldest = kept_files.longest_unused(connection, LOOKED_AT) if over > 0 else []
+        if over <= 0:
+            return
+        removable = [file for file in oldest if file.id != keep and not _promised(resources, file)]
+        if not removable:
+            if resources.released.presigner is None:
+                return  # one file is larger than all the room: it is served, and goes next
+            _let_go_of_new(resources, keep)
+            raise StorageFull(
+                "The files asked for, and those whose URLs still hold, take more than"
+                " CORNERWAVE_RELEASE_CACHE_BYTES. Ask for fewer rows or columns, or later.",
+                seconds=resources.limits.signed_url_seconds,
+            )
+        for file in removable:
+            if over <= 0:
+                break
+            over -= file.size or 0
+            _remove(resources, file)
 
 
-def first_plans(plans: Sequence[FilePlan], enough_rows: int) -> list[FilePlan]:
-    """The fewest files from the first on that have so many rows together; all where they are too few."""
-    taken: list[FilePlan] = []
-    rows = 0
-    for plan in plans:
-        if rows >= enough_rows:
-            break
-        taken.append(plan)
-        rows += plan.rows
-    return taken
+def sweep_released(resources: Resources, now: datetime) -> int:
+    """Remove what no file names as its own and nobody is writing; how many objects that were."""
+    with writing(resources.engine) as connection:
+        kept_files.forget_unused(connection, now - FORGOTTEN_AFTER)
+    with reading(resources.engine) as connection:
+        strays = kept_files.stray_objects(connection)
+    removed = 0
+    for stray in strays:
+        with resources.released.unattended(stray.object, stray.since) as free:
+            if not free:
+                continue
+            with reading(resources.engine) as connection:
+                # Looked at again: it may have become a file's meanwhile.
+                still = {one.object for one in kept_files.stray_objects(connection)}
+            if stray.object in still:
+                _remove_object(resources, stray.object)
+                removed += 1
+    return removed
 
 
-def _cut(release: Release) -> Iterator[tuple[RowGroupRange, ...]]:
-    most = min(FILE_ROWS, max(1, FILE_CELLS // len(release.columns)))
-    return gathered(chain.from_iterable(release.batches_of_rows), most)
+def remove_objects(resources: Resources, dataset_id: str) -> None:
+    """Remove the files of a data set that is gone; what cannot be removed now is removed by the next start."""
+    with suppress(SQLAlchemyError, OSError):
+        with reading(resources.engine) as connection:
+            gone = [
+                stray
+                for stray in kept_files.stray_objects(connection)
+                if stray.dataset == dataset_id
+            ]
+        for stray in gone:
+            _remove_object(resources, stray.object)
 
 
-def _plan(release: Release, pieces: tuple[RowGroupRange, ...]) -> FilePlan:
-    numbers = {piece.part.number for piece in pieces}
-    recipe = replace(
-        release.recipe, parts={number: release.recipe.parts[number] for number in numbers}
-    )
-    plan = FilePlan("", recipe, pieces, release.retired)
-    first, last = np.searchsorted(release.retired, (plan.first_row, plan.end_row))
-    retired = release.retired[first:last].copy()
-    return FilePlan(_id(recipe, pieces, retired), recipe, pieces, retired)
+def _promised(resources: Resources, file: ReleasedFile) -> bool:
+    """Whether a URL of the bucket's own may be in use: what the service serves it can remake."""
+    if resources.released.presigner is None or file.promised_until is None:
+        return False
+    return file.promised_until > datetime.now(UTC)
 
 
-def _id(recipe: CopyRecipe, pieces: tuple[RowGroupRange, ...], retired: IntArray) -> str:
-    columns = [
-        (column.name, str(output_type(column)), column.kind, column.lower, column.upper)
-        for column in recipe.columns
-    ]
-    lie = [
-        (recipe.parts[piece.part.number].binding.hex(), piece.index, piece.first, piece.last)
-        for piece in pieces
-    ]
-    said = [FORMAT, pa.__version__, recipe.entry_hash, columns, lie]
-    digest = hashlib.sha256(json.dumps(said).encode())
-    digest.update(retired.tobytes())
-    return digest.hexdigest()[:32]
+def _remove(resources: Resources, file: ReleasedFile) -> None:
+    assert file.object is not None
+    with writing(resources.engine) as connection:
+        let_go = kept_files.let_go(connection, file.id, file.object)
+    if let_go:
+        _remove_object(resources, file.object)
+
+
+def _remove_object(resources: Resources, object_name: str) -> None:
+    resources.released.remove(object_name)
+    with writing(resources.engine) as connection:
+        kept_files.forget_object(connection, object_name)
+
+
+def _let_go_of_new(resources: Resources, file_id: str) -> None:
+    with reading(resources.engine) as connection:
+        file = kept_files.find(connection, [file_id]).get(file_id)
+    if file is not None and file.object is not None:
+        _remove(resources, file)
 
 
 @dataclass(frozen=True, repr=False)

@@ -39,7 +39,7 @@ from app.service.datasets.output_columns import (
 from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import CategoryPool, DeclaredPool, DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise
-from app.store.caches.noise_cache import BlockName, NoiseCache
+from app.store.caches.block_cache import BlockName, NoiseCache
 from app.store.database.copies.history import HistoryNotWhole
 from app.tables.stream import category_text
 

@@ -48,8 +48,7 @@ from app.service.download_scheduler import Downloads
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.blobs.store import BlobStore
-from app.store.caches.hot_blocks import HotBlocks
-from app.store.caches.noise_cache import cache_key
+from app.store.caches.block_cache import HotBlocks, cache_key
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
 

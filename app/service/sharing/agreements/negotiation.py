@@ -47,7 +47,7 @@ from app.store.database import chained_logs
 from app.store.database.chained_logs import Fact
 from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreements, dataspace, rules
+from app.store.database.sharing import agreements, dataspace
 
 LONGEST_REASON = 2_000
 
@@ -242,7 +242,7 @@ def _conclude(
     connection = uow.connection
     rule, answer = agreement.rule, Message.FINALIZE
     if agreement.state is State.REQUESTED:
-        fitting = rule_for(rules.of(connection, agreement.provider), agreement)
+        fitting = rule_for(agreements.rules_of(connection, agreement.provider), agreement)
         rule = None if fitting is None else fitting.id
         answer = Message.AGREE
     state = state_after(agreement.state, Party.PROVIDER, answer)

@@ -187,7 +187,7 @@ def protections_of(
 
 @dataclass(frozen=True)
 class Slot:
-    """One recipient's variance, a little above that slots_of a level."""
+    """One recipient's variance, a little above that of a level."""
 
     dataset: str
     recipient: str
@@ -202,7 +202,7 @@ def add_slot(connection: Connection, slot: Slot) -> None:
 
 
 def slots_of(connection: Connection, dataset_id: str) -> list[Slot]:
-    """All slots slots_of a data set, the least perturbed first."""
+    """All slots of a data set, the least perturbed first."""
     return _slots(connection, dataset_id)
 
 
@@ -221,7 +221,7 @@ def slot_of(
 
 
 def slot_at(connection: Connection, dataset_id: str, noise_variance: float) -> Slot | None:
-    """The slot slots_of this very variance, if somebody has it."""
+    """The slot of this very variance, if somebody has it."""
     found = _slots(connection, dataset_id, tables.slots.c.noise_variance == noise_variance)
     return found[0] if found else None
 
