@@ -56,7 +56,6 @@ from app.api.transport.request_body import SlowClientMiddleware
 from app.errors import ClusterUnavailable
 from app.portal import middleware as portal_middleware
 from app.portal import routes as portal_routes
-from app.portal.workbench.job import WORKBENCH_JOB
 from app.service.attacks import audit
 from app.service.attacks.findings import Audit, ReconstructionReport
 from app.service.copies.compilation import compile_ahead, compile_now
@@ -66,7 +65,7 @@ from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
-from app.service.jobs.retention import REQUEST, WORKBENCH, tidy
+from app.service.jobs.retention import REQUEST, tidy
 from app.service.jobs.runner import Runner
 from app.service.resources import MailServer, Outside, Resources
 from app.service.sharing import email_notifications, webhooks
@@ -162,7 +161,6 @@ JOBS: dict[str, JobType] = {
     plans.ROUND: plans.ROUND_JOB,
     TRANSFER_JOB_KIND: transfer_jobs.TRANSFER_JOB,
     audit.AUDIT: audit.AUDITING,
-    WORKBENCH: WORKBENCH_JOB,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""

@@ -54,7 +54,7 @@ def _needed_file(resources: Resources, job: Job) -> str | None:
     if not job.state.ended:
         return request_file(job.id)
     kept = outcome_of(resources, job).get("value") or {}
-    name: str | None = kept.get("file", kept.get("workbench_file"))
+    name: str | None = kept.get("file")
     return name
 
 
