@@ -10,7 +10,16 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.agreement import Agreement, Item, Party, State, is_in_force
+from app.agreement import (
+    Agreement,
+    Item,
+    Message,
+    Party,
+    State,
+    is_in_force,
+    messages_open_to,
+    state_after,
+)
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter, NotFound
 from app.model import Level, Role
@@ -21,9 +30,8 @@ from app.service.context import RequestContext
 from app.service.copies.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing import catalogue
-from app.service.sharing.agreements import lookup, negotiation, states
+from app.service.sharing.agreements import lookup, negotiation
 from app.service.sharing.agreements.lookup import party_of
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
 from app.service.sharing.inbox import requests_for
 
@@ -122,7 +130,7 @@ def show_agreement(
         entries=lookup.read_agreement_log(resources, context, agreement_id, after=0, limit=200),
         buttons=buttons(party, agreement),
         may_end=party is not None
-        and states.after(agreement.state, party, Message.TERMINATE) is not None,
+        and state_after(agreement.state, party, Message.TERMINATE) is not None,
         offerable=offerable(resources, context, agreement),
         in_force=is_in_force(agreement, datetime.now(UTC)),
         provides=party is Party.PROVIDER,
@@ -198,7 +206,7 @@ def buttons(party: Party | None, agreement: Agreement) -> list[tuple[str, str]]:
     """Return address and label of what this side can do to go on."""
     if party is None:
         return []
-    open_messages = states.open_to(agreement.state, party)
+    open_messages = messages_open_to(agreement.state, party)
     if party is Party.PROVIDER:
         goes_on = Message.AGREE in open_messages or Message.FINALIZE in open_messages
         return [("grant", "Grant access")] if goes_on else []
@@ -222,7 +230,7 @@ def offerable(
 ) -> list[Offerable]:
     """What the provider may offer instead; nothing where it is not its turn to offer."""
     provides = party_of(context, agreement) is Party.PROVIDER
-    if not provides or states.after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
+    if not provides or state_after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
         return []
     try:
         return [
