@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import AsyncPreference, key_of
+from app.api.transport.dependencies import AsyncPreference, key_id_of
 from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
 from app.api.transport.incoming.body_spool import received_body
 from app.api.transport.incoming.fair_semaphore import FairSemaphore
@@ -25,7 +25,6 @@ from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
 from app.job import JobState
-from app.service.authentication import public_key_id
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.retention import REQUEST, request_file
@@ -123,7 +122,7 @@ def _enqueue(
             for name, value in request.headers.raw
             if name.lower() in KEPT_HEADERS
         ],
-        "key": public_key_id(key_of(request) or ""),
+        "key": key_id_of(request),
     }
     with unit_of_work(resources, context) as uow:
         enqueue(

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.forms import DataForm
 from app.api.transport.incoming.body_spool import received_body
-from app.errors import TooLarge
+from app.errors import TooLarge, UnsupportedMediaType
 from app.tables.bodies.json_size import json_size
 
 JSON_BYTES, JSON_CONTAINERS, JSON_COMMAS = 2**20, 10_000, 20_000
@@ -45,8 +45,13 @@ async def read_json(request: Request, field: BodyField) -> None:
     async with received_body(request, most) as spooled:
         body = await run_in_threadpool(spooled.read, most)
     request._body = body
-    if body and _is_json(request):
-        request._json = await run_in_threadpool(_checked, body, field, carries_data)
+    if not body:
+        return
+    if not _is_json(request):
+        raise UnsupportedMediaType(
+            "The body here is JSON; say so by `Content-Type: application/json`"
+        )
+    request._json = await run_in_threadpool(_checked, body, field, carries_data)
 
 
 def _checked(body: bytes, field: BodyField, carries_data: bool) -> Any:
