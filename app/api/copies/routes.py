@@ -17,7 +17,7 @@ from app.api.copies.schemas import (
     IssuedView,
     selection,
 )
-from app.api.transport.dependencies import ContextDep, ResourcesDep, key_of
+from app.api.transport.dependencies import ContextDep, ResourcesDep, key_id_of
 from app.api.transport.endpoints import downloads
 from app.api.transport.endpoints.answers import accepted_table
 from app.api.transport.endpoints.downloads import RANGED, Ranges, wants_range
@@ -26,7 +26,7 @@ from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableDep
 from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.model import Role
-from app.service.authentication import holder_of_key
+from app.service.authentication import holder_by_id
 from app.service.copies import history, issue, noise_law, tracing
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation import checksum
@@ -158,7 +158,7 @@ def download_copy(
         require_still_permitted,
         resources,
         context,
-        holder_of_key(key_of(request)),
+        holder_by_id(context.principal.id, key_id_of(request)),
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import AsyncPreference, key_of
+from app.api.transport.dependencies import AsyncPreference, key_id_of
 from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
 from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.incoming.tables import FORM, require_form
@@ -24,7 +24,6 @@ from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
 from app.job import JobState
-from app.service.authentication import public_key_id
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.retention import REQUEST, request_file
@@ -136,7 +135,6 @@ def _enqueue(
     path: str,
     subject: str,
 ) -> None:
-    key = key_of(request)
     said = {
         "method": request.method,
         "scheme": request.url.scheme,
@@ -147,7 +145,7 @@ def _enqueue(
             for name, value in request.headers.raw
             if name.lower() in KEPT_HEADERS
         ],
-        "key": None if key is None else public_key_id(key),
+        "key": key_id_of(request),
     }
     with unit_of_work(resources, context) as uow:
         enqueue(

@@ -46,7 +46,7 @@ from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
 from app.service.resources import Resources
 
-KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host")
+KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host", b"if-match")
 """Of a request, what its answer depends on."""
 
 DROPPED_HEADERS = ("content-length", "connection", "transfer-encoding", "set-cookie")

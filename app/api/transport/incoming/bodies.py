@@ -32,7 +32,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.dependencies import get_resources, replay_of
 from app.api.transport.forms import DataForm
-from app.errors import Busy, QuotaExceeded, TooLarge
+from app.errors import Busy, QuotaExceeded, TooLarge, UnsupportedMediaType
 from app.tables.bodies.json_size import json_size
 from app.tables.bodies.spool import Spool
 from app.tables.bodies.streams import ByteStream
@@ -266,8 +266,13 @@ async def read_json(request: Request, field: BodyField) -> None:
     async with received_body(request, most) as spooled:
         body = await run_in_threadpool(spooled.read, most)
     request._body = body
-    if body and _is_json(request):
-        request._json = await run_in_threadpool(_checked, body, field, carries_data)
+    if not body:
+        return
+    if not _is_json(request):
+        raise UnsupportedMediaType(
+            "The body here is JSON; say so by `Content-Type: application/json`"
+        )
+    request._json = await run_in_threadpool(_checked, body, field, carries_data)
 
 
 def _checked(body: bytes, field: BodyField, carries_data: bool) -> Any:
