@@ -1,4 +1,4 @@
-"""/health, /ready and /metrics: for those who run the service."""
+"""/health, /ready and /metrics: liveness, readiness, Prometheus metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages beside the API: interactive documentation, and one page per type of problem; values are escaped."""
+"""HTML beside the API: interactive documentation, and one page per problem type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first page, signing in and out, and a principal's own account with its sessions.
+"""Home, sign-in, sign-out, and the account page with keys and sessions.
 
 One signs in with a key, by a link that works once, or by an identity provider: out to it, and back.
 """

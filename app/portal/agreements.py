@@ -1,4 +1,4 @@
-"""Agreements: listings, requests for access, offers, and the messages of a negotiation."""
+"""Agreement pages: requests for access, offers, and the messages of a negotiation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration: made by a button, looked at, removed by a button."""
+"""Demonstration page: create it and remove it by a button."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of templates: moments, figures, and words for kinds of columns, levels and verdicts."""
+"""Template filters: times, numbers, and labels of column kinds, levels and verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who looks at a page, known from its session; and that a form was sent from one of our own pages.
+"""Route class of the portal: session authentication and CSRF check.
 
 A write needs three things at once: the session's cookie, which browsers send to this site alone
 (SameSite); an `Origin` that is this site; and a token that only a page of this session can know.

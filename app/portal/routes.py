@@ -1,4 +1,4 @@
-"""Every page of the portal."""
+"""All routers of the portal."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Executor: parallel map over tasks of one kind, on threads of this process
-or on a cluster (`dask_executor.py`).
+"""Executor: parallel map over tasks, on threads of this process or on a cluster (`dask_executor.py`).
 
-A task is a plain value and says all that the work needs; a function of a module does it. So the same
-tasks have the same outcome wherever they are done.
+A task is a plain value with everything that its function needs, so the result is the same wherever it runs.
 """
 
 from __future__ import annotations

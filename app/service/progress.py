@@ -1,4 +1,4 @@
-"""Progress of long work, and its cancellation.
+"""Progress and cancellation of long work.
 
 Functions that can last take a `progress` and report every step to it; NO_PROGRESS ignores reports. `report`
 also raises Cancelled or Interrupted once the work is to stop.

@@ -1,6 +1,6 @@
-"""/v1/attacks, /v1/randomize and /v1/datasets/{id}/audits: how much of an original an adversary gets back.
+"""/v1/attacks, /v1/randomize and /v1/datasets/{id}/audits: reconstruction attacks, single-level noise, audits.
 
-It has disguised tables, such as one with additive noise, or copies of a data set, which are pooled.
+An adversary has disguised tables, for example with additive noise, or copies of a data set, which it pools.
 """
 
 from __future__ import annotations

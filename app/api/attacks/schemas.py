@@ -1,4 +1,4 @@
-"""The JSON forms of attacks: noise and options."""
+"""JSON schemas of attacks: noise and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A copy as Parquet files, and their signed addresses, which need no key and serve ranges."""
+"""Routes of a copy's Parquet files: list with signed URLs, download with ranges and without a key."""
 
 from __future__ import annotations
 

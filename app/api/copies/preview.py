@@ -1,4 +1,4 @@
-"""POST /v1/datasets/{id}/preview: what levels would risk and keep, as JSON, as a page or as a picture."""
+"""POST /v1/datasets/{id}/preview: risk and utility of levels as JSON, HTML or picture."""
 
 from __future__ import annotations
 

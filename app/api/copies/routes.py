@@ -1,4 +1,4 @@
-"""Copies: issue them, show them, download them; the history behind them, and whose copies a found table was made of."""
+"""Routes of copies: issue, show, download, noise law, history, tracing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON forms of copies and histories, and which part of a copy a request is about."""
+"""JSON schemas of copies and histories, and the parameters that select columns and rows of a copy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""/v1/datasets: register, show, list, remove; what is said of columns; rows, which are only ever added or retired; and
-levels, the names for noise variances.
+"""/v1/datasets: register, show, list, describe, remove; columns, rows and levels of a data set.
 
 A table is sent, or named by where it lies: `{"source": "folder/*.parquet"}`.
 """

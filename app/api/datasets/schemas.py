@@ -1,4 +1,4 @@
-"""The JSON forms of data sets, their columns, rows and levels."""
+"""JSON schemas of data sets, their columns, rows and levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise and perturbations as JSON: a `kind` and the parameters that the kind has."""
+"""JSON schemas of noise and perturbations, discriminated by `kind`."""
 
 from __future__ import annotations
 

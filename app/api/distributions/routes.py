@@ -1,4 +1,4 @@
-"""/v1/distributions: what a recipient learns in aggregate, and the perturbation of values."""
+"""/v1/distributions: estimation, perturbation and privacy measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON forms of estimates, perturbation and measures."""
+"""JSON schemas of estimates, perturbations and measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/surveys: the one-step scheme as a stream of responses, of which only totals are kept."""
+"""/v1/surveys: randomised responses in, running totals and estimates out."""
 
 from __future__ import annotations
 

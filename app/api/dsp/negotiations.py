@@ -1,4 +1,4 @@
-"""Contract negotiations, as a consumer speaks to their provider."""
+"""Contract negotiation endpoints of the Dataspace Protocol, provider side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol's messages, as strict as its JSON schemas; members beyond those are let through unread."""
+"""Pydantic models of the Dataspace Protocol's messages; unknown members are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transfer processes, as a consumer speaks to their provider."""
+"""Transfer process endpoints of the Dataspace Protocol, provider side."""
 
 from __future__ import annotations
 

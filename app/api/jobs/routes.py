@@ -1,4 +1,4 @@
-"""/v1/jobs: watch long work, and cancel it."""
+"""/v1/jobs: list, show, cancel, follow by server-sent events, read the result."""
 
 from __future__ import annotations
 

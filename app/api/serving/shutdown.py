@@ -1,4 +1,4 @@
-"""Graceful shutdown: readiness is withdrawn first, requests are finished, the rest is answered with 503.
+"""Graceful shutdown: withdraw readiness, finish requests in progress, answer new ones with 503.
 
 uvicorn stops accepting, waits `timeout_graceful_shutdown` for responses and cancels the rest. Added here: a notice
 period before it, and 503 with Retry-After for a cancelled request whose response has not started. A response that

@@ -1,4 +1,4 @@
-"""The JSON forms of principals, keys, grants and the log."""
+"""JSON schemas of principals, keys, grants and the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/synthesis and /v1/utility: synthetic tables by six methods, and a released table against its original.
+"""/v1/synthesis and /v1/utility: synthetic tables by six methods, utility and risk of a release.
 
 Methods can be compared, and the leakage of PRIMP measured. The utility of a release is JSON, a page or
 pictures.

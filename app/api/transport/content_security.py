@@ -1,4 +1,4 @@
-"""Content-Security-Policy of HTML and SVG outside the portal, which has a stricter one of its own.
+"""Content-Security-Policy of HTML and SVG outside the portal.
 
 Pictures are styled where they stand; nothing runs, nothing is fetched, nothing is sent and no page is framed.
 """

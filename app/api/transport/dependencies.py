@@ -1,4 +1,4 @@
-"""What a route needs beside its parameters: the resources, who asks, where the service is, and whom to tell how far it is.
+"""FastAPI dependencies: resources, request context, progress, base URL.
 
 Who asks is known from the headers alone. A request may be answered later: `Prefer` (RFC 7240) says whether a principal
 would rather have that, and how long it waits; the job that sends the request again brings what this one knew.

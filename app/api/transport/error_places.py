@@ -1,4 +1,4 @@
-"""Where a request is wrong, in the names that its sender used: `columns.income`."""
+"""Location of a validation error in the names that the sender used: `columns.income`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a write that carries one is carried out once, and its answer is repeated.
+"""Idempotency-Key: execute a write once and repeat its answer.
 
 The receipt is kept in the write's own transaction (service/unit_of_work.py). The answer is added to it afterwards, sealed.
 Two requests are the same when method, address, query and body are. An answer is repeated only while the right behind it

@@ -1,4 +1,4 @@
-"""The JSON form of jobs, and a job as server-sent events: one whenever something changed, and the last when it ended."""
+"""JSON schema of jobs, and jobs as server-sent events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: the only place that knows HTTP statuses.
+"""Error handler: domain errors as RFC 9457 problems; the only place that knows HTTP statuses.
 
 FastAPI's own 422 repeats the rejected value, its 404 is not a problem document and its 500 is plain
 text; the handlers here replace all of them. Refusals go to the audit log on their way out.

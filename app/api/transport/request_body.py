@@ -1,5 +1,4 @@
-"""A request's body on its way in: never slower than it may be, hashed where that is asked for, and
-let go of with patience when the answer came first.
+"""Request body middleware: a minimum rate, a hash for idempotency, and a bounded drain after an early answer.
 
 A sender that brings nothing for a while, or a few bytes now and then, holds a connection, and an
 upload a thread. So every `PACE_BYTES` must come within so many seconds of waiting; time in which

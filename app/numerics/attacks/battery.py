@@ -1,4 +1,4 @@
-"""Every attack under its name, on the same footing [huang2005, li2012].
+"""Registry of the reconstruction attacks by name, called alike [huang2005, li2012].
 
 | word | meaning |
 | --- | --- |

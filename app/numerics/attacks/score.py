@@ -1,4 +1,4 @@
-"""What an attack achieved, beside a baseline and a control, with an interval.
+"""Score of an attack beside a baseline and a control, with a bootstrap interval.
 
 | word | meaning |
 | --- | --- |

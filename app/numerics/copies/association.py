@@ -1,4 +1,4 @@
-"""How much numbers and categorical records tell of each other: one squared correlation.
+"""Association of numbers and categorical records as one squared correlation R².
 
 R² is the largest share of variance of any combination w·X of the numbers that a function of the record explains;
 it is also the largest share of any function of the record that the numbers explain by lines. Functions of the record

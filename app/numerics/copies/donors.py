@@ -1,4 +1,4 @@
-"""Donors of categorical records: synthetic records from a tree of pair counts, never a person's.
+"""Donors of categorical records: synthetic records drawn from a tree of pair counts.
 
 The model is a Chow–Liu tree: the spanning tree of the columns with the most mutual information. What is
 kept of the rows are counts of values, and of pairs of values along the tree's edges. They can be merged over

@@ -1,4 +1,4 @@
-"""Noise at many trust levels as one Brownian path in the noise variance, made in blocks of rows [li2012, section 5].
+"""Brownian path in the noise variance across trust levels, in blocks of rows [li2012, section 5].
 
 The corner-wave covariance min(v_i, v_j)·K_X of theorem 4 says that the noise is a Brownian path B
 in v, shaped by a factor of K_X. Given all that was drawn before, a new point of the path depends on

@@ -1,4 +1,4 @@
-"""Audits for those who oversee: which data sets were attacked, with what verdict, and every picture.
+"""Audits of all data sets, for auditors and administrators: verdicts and pictures.
 
 Who oversees reads. To have copies attacked takes the rows, and so the owner or an administrator.
 """

@@ -1,4 +1,4 @@
-"""How the service does: what it stands on, its jobs, and the settings in force; nothing there lets anybody in."""
+"""Service page: health, jobs and settings in force, without secrets."""
 
 from __future__ import annotations
 

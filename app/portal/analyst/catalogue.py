@@ -1,4 +1,4 @@
-"""The catalogue: the data sets that a principal may see."""
+"""Catalogue page: the data sets that a principal may see."""
 
 from __future__ import annotations
 

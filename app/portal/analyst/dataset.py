@@ -1,4 +1,4 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+"""Data set page for analysts: first rows, distributions, associations, code, downloads.
 
 What scripts draw of a copy is told them as JSON. A copy as a file is the very bytes that the API sends, with an
 estimate of how many there will be.

@@ -1,4 +1,4 @@
-"""Audits: copies attacked by a job, watched while it runs, and shown with a verdict."""
+"""Audit pages of an owner: start a job, watch it, show its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an owner says of columns, in a form and as the JSON that a script sends beside a file."""
+"""Column overrides of an owner, from a form or from JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels: chosen on a slider beside what they would risk and keep, named, offered and removed."""
+"""Levels page: a slider with risk and utility; name, offer and remove levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An owner's data sets in pages, and the first page of one: what it is, what is missing yet, its columns, what was done."""
+"""Owner's list of data sets, and the overview of one: summary, next steps, columns, history."""
 
 from __future__ import annotations
 

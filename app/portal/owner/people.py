@@ -1,4 +1,4 @@
-"""Who has what of a data set: rights given by hand, agreements, copies that were drawn; and whose copy a found table is."""
+"""People page of a data set: grants, agreements, issued copies, tracing of a found table."""
 
 from __future__ import annotations
 

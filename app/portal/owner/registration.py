@@ -1,8 +1,7 @@
-"""Registering a table: a file is sent once, looked at, what was found is corrected, and then it is kept.
+"""Registration in three steps: upload, correct what was inferred, store.
 
-Until then it waits sealed, and is read as often as it is looked at. It lies where the bodies of jobs lie, under a
-name that begins with no job's id: what nobody registers is removed with what is left over there, after a day. The
-name holds the owner, so that for everybody else there is no such file.
+Until it is stored, the file is kept sealed beside the bodies of jobs, and removed after a day. Its name contains the
+owner, so that it is not found for anybody else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows: appended from a file, retired by key or by number."""
+"""Rows page: append from a file, retire by key or by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score attacks on disguised tables of which the original is known."""
+"""Tool: score attacks on disguised tables whose original is known."""
 
 from __future__ import annotations
 

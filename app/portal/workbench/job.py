@@ -1,4 +1,4 @@
-"""A tool at work, as a job: what was sent waits sealed, and what came of it stays sealed as long as a job is kept.
+"""Job of a tool: input and result sealed in files for as long as the job is kept.
 
 Both are one file of several parts, whose places are kept with the job.
 """

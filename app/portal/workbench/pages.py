@@ -1,4 +1,4 @@
-"""The pages of the workbench: choose a tool, drop a file, watch, look, download."""
+"""Pages of the workbench: choose a tool, upload a file, watch the job, see and download the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool found: a table to download, a report, and what the page shows of both."""
+"""Result of a tool: a table to download, a report, and their HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swap confidential values, so that identification breaks and the distribution stays."""
+"""Tool: swap confidential values so that identification breaks and the distribution stays."""
 
 from __future__ import annotations
 

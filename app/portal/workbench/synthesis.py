@@ -1,4 +1,4 @@
-"""Synthesise a table by one method, and compare all methods on it."""
+"""Tools: synthesise a table by one method, or compare all methods on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An adversary: what it is to try, what it knows, what it is told of the noise, and what it makes of the copies in hand.
+"""Adversary of attacks and audits: its methods, its knowledge of data and noise, its estimate from copies.
 
 | kind | covariance of a copy's noise |
 | --- | --- |

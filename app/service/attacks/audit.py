@@ -1,4 +1,4 @@
-"""What a data set's copies reveal: each alone, all together, and the least perturbed one to every attacker.
+"""Audit of a data set's copies: each alone, all pooled, and the least perturbed against every attacker.
 
 Issued copies are attacked as they were released; where one of those asked for was never issued, all are simulated.
 With the least perturbed copy in hand the others tell nothing more, so that one is given to every attacker.

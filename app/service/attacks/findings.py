@@ -1,4 +1,4 @@
-"""What attacks found: values that are told, drawn and kept as they are."""
+"""Findings of attacks as values for answers, charts and storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single-level additive noise for a table that a principal brings [huang2005, sections 4 and 8.1].
+"""Single-level additive noise for a table of a request [huang2005, sections 4 and 8.1].
 
 For those who want exactly one disguised table. It has no history: two tables randomized with
 different seeds are two independent copies, whose noise an attacker averages away [li2012, theorem 3].

@@ -1,4 +1,4 @@
-"""What an owner should know of a level before a copy of it is issued.
+"""Advice on a level before its copy is issued: warnings for the owner.
 
 Where numbers and categories tell of each other, more noise is applied than the level's own; some columns cause that,
 and leaving one of them out would save it. And a share of variance is promised to linear guesses: other guesses at

@@ -1,4 +1,4 @@
-"""Permission of a download in progress: checked again and again until its last byte."""
+"""Permission of a download in progress, checked again until the last byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issuing copies: at most one draw for each variance, written to the history before it can be used.
+"""Issue copies: at most one draw per variance, in the history before it is used.
 
 The history entry is the copy: it is committed here, and only what is committed can be downloaded
 (invariant 1). The data set is locked from the look at the history to the commit (invariant 2), so a

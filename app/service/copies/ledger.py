@@ -1,4 +1,4 @@
-"""Ledger of formal protection: what the copies issued so far cost a row, and a person over all data sets of an owner.
+"""Ledger of formal protection: cumulative privacy loss of a row and of a person.
 
 Copies of one data set are a Markov chain, so that all of them cost what the least perturbed one costs. Data sets are drawn
 independently: μ² and ρ add. A person with k rows loses μ·√k and k·ρ of each. The key column's name says who is the same

@@ -1,4 +1,4 @@
-"""Whose copy is this? A found table, traced to the recipients whose copies it was made of."""
+"""Tracing of a found table to the recipients whose copies it was made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets as they are: show, list, remove."""
+"""Data set registry: show, list and describe data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a data set under seal alone: its secret, and its statistics.
+"""Sealed values of a data set: its secret and its statistics.
 
 The secret is 32 random bytes from which all its noise derives. The statistics are moments of its number columns and
 counts of its categories. Moments are of all number columns in their order, whatever their kind, so that a column can change

@@ -1,4 +1,4 @@
-"""A backup: all tables and all blobs as of one moment, in a folder, while the service runs.
+"""Backup of all tables and blobs as of one moment, while the service runs.
 
 The tables are read in one view of the database. Blobs never change once they are written, so those
 which the tables refer to can be copied afterwards. Where one was removed meanwhile, the tables are

@@ -1,4 +1,4 @@
-"""Inbox of a principal: what waits for it, what changed since it was last here, and what runs."""
+"""Inbox of a principal: open tasks, recent changes, running jobs."""
 
 from __future__ import annotations
 

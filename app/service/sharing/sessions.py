@@ -1,4 +1,4 @@
-"""Sessions: how a browser that cannot send a key with each request acts for a principal.
+"""Browser sessions of principals, and single-use sign-in links.
 
 A key is exchanged for a token, which the browser keeps and the service knows by its hash alone. A
 session ends when it is ended, when it was not used for some hours, a week after it began, and with

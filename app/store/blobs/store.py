@@ -1,7 +1,6 @@
-"""The blob store: original rows as encrypted Parquet, in row groups of exactly 65,536, and digested, the same however they
-were cut into batches.
+"""Blob store: original rows as encrypted Parquet in row groups of exactly 65,536, with a digest.
 
-What rows are is 32 bytes:
+The digest of rows is 32 bytes, equal for every cut into batches:
 
     column = SHA-256(numbers, little-endian doubles, missing ones as one NaN), or
              SHA-256(lengths of the texts in bytes, 4 bytes each, little-endian, -1 where missing)

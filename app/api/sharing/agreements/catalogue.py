@@ -1,4 +1,4 @@
-"""/v1/catalogue and /v1/agreement-rules."""
+"""/v1/catalogue and /v1/agreement-rules: list offers, and set rules that agree automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON forms of agreements, their rules and the catalogue."""
+"""JSON schemas of agreements, agreement rules and the catalogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI finds out by itself, made whole.
+"""OpenAPI document: FastAPI's own, completed by errors, headers and examples.
 
 Operations are named by their functions (`issue_copy`), ordered by the guides and each shown by an
 example that was really sent and answered; every problem has its schema.

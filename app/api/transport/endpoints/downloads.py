@@ -1,4 +1,4 @@
-"""A table as a download: streamed, with an ETag; all of it, or one range to go on with one that broke off or to read a part.
+"""Streamed downloads with ETag and range requests, so that a download can be resumed.
 
 Every few megabytes it is asked whether a download may go on; when it may not, the connection is cut,
 so that the part that has left cannot be taken for the whole.

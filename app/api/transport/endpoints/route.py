@@ -1,4 +1,4 @@
-"""Route class of the API: authenticates before it reads the body, refuses unknown parameters, honours Idempotency-Key."""
+"""Route class of the API: authenticates before it reads the body, rejects unknown parameters, honours Idempotency-Key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that its principal would rather have answered later: it becomes a job.
+"""Asynchronous requests: `Prefer: respond-async` turns a request into a job.
 
 Its body is sealed at rest first; then the row is committed, and the principal gets 202 and an address, or
 the answer itself where it waits for a while and the job is done in time.

@@ -1,4 +1,4 @@
-"""A request that is answered later: its route is run by a job, and the answer kept.
+"""Job handler of asynchronous requests: sends the request to its route and keeps the answer.
 
 The job sends the request to the same routes that would have answered it, with the body that was
 sealed meanwhile. So a job does what the request would have done, and its answer has the same bytes.

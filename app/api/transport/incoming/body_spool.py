@@ -1,4 +1,4 @@
-"""A request's body, set aside until it is complete: only then anybody works on it.
+"""Spool of request bodies: encrypted on disk until complete; only then a request takes a slot.
 
 A body that trickles in holds a connection and what came of it, and neither a thread nor a slot. Its beginning is in
 memory; what is longer lies in a file without a name, encrypted under a key that only this process has.

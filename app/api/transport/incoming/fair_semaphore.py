@@ -1,4 +1,4 @@
-"""A semaphore whose slots principals share: so many at once, one of them no more than its part, nobody waits for long.
+"""Fair semaphore: slots shared among principals, with a bounded share and a bounded wait.
 
 A free slot goes to the waiting principal that holds the fewest, among equals to the one that has waited longest.
 So one with many requests keeps its own waiting and not everybody.

@@ -1,4 +1,4 @@
-"""JSON bodies: read up to a limit, and parsed in a thread, once it is known what they unpack to.
+"""JSON bodies: read up to a limit, parsed in a thread after their size in memory is known.
 
 FastAPI parses and checks a JSON body in the event loop, where 16 MB of brackets keep every other
 request waiting for seconds. Here both are done before it, in a thread; FastAPI finds the checked

@@ -1,4 +1,4 @@
-"""Tables of a request: how they are to be read, and the body itself, or the parts of a multipart form.
+"""Tables in requests: read options, and the table from the body, a multipart form or a server file.
 
 A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
 stateless method never lies on the disk in clear.

@@ -1,4 +1,4 @@
-"""Every attacker on the same rows of the same copy: what advice, previews and audits send."""
+"""Run every attacker on the same rows of a copy, for advice, previews and audits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attacker is left with, beside what was promised: one line of an audit, and the verdict over all of them.
+"""Findings of an attacker against the promise: one line of an audit, and the overall verdict.
 
 | word | meaning |
 |---|---|

@@ -1,4 +1,4 @@
-"""The best linear attacker: it knows every mean and covariance of originals and copy, and so has a closed form.
+"""Best linear attacker in closed form: it knows all means and covariances of originals and copy.
 
 Measured, it is least squares on the rows themselves, the residual variance being Σ error²/(n - p - 1) [unbiased in
 expectation for p coefficients]. It knows nothing of how noise is made, and so is as good against a scheme that leaks.

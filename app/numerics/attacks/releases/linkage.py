@@ -1,4 +1,4 @@
-"""Linkage: somebody knows a person's categories or numbers, looks for the row in a copy, and reads what stands beside.
+"""Linkage attacker: finds a person's row by known categories or numbers, and reads the other cells.
 
 | known | the row found |
 |---|---|

@@ -1,4 +1,4 @@
-"""Rows of a copy beside the originals, and what attackers try to find in them."""
+"""Released rows beside their originals, and the values that attackers estimate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a released number is, to the bit: recipe `aes256ctr-segments-v2`, in plain numpy.
+"""Definition of a released number to the bit: recipe `aes256ctr-segments-v2` in plain numpy.
 
 Beside it stand what a released record is (`records.py` has the recipe) and how its texts are laid out.
 

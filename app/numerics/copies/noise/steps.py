@@ -1,4 +1,4 @@
-"""Which functions make tiles of a copy: those of the definition, until compiled ones are there.
+"""Choice of functions for tiles of a copy: plain numpy until the compiled kernels are loaded.
 
 Compiling takes seconds, loading what was compiled one. Nobody waits for either: both give the same
 bits, and that is checked, on every segment of the table, before compiled ones are used at all.

@@ -1,4 +1,4 @@
-"""What one pass over rows with gaps tells of them: moments of all cells, and of the complete rows.
+"""One-pass moments of rows with missing cells: of all cells, and of complete rows.
 
 | here | meaning |
 |---|---|

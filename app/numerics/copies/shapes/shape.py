@@ -1,4 +1,4 @@
-"""The shape of the noise: a matrix that dominates the data in every direction [li2012, section 3.1].
+"""Shape of the noise: a matrix that dominates the data's covariance in every direction [li2012, section 3.1].
 
 Departs from [li2012, eq. 4], where noise has the covariance K of the data: an estimate of K is
 singular or wrong where rows are few, cells are missing or columns nearly equal, and in such a

@@ -1,4 +1,4 @@
-"""The files of a copy: written when they are first asked for, known ever after.
+"""Files of a copy: written at the first request, then kept.
 
 A file that had to make room is remade when it is wanted, to the bit: its hash is compared.
 """

@@ -1,4 +1,4 @@
-"""Room for released files: those that nobody asked for longest go first, and can be remade.
+"""Eviction of released files, least recently used first; they can be remade.
 
 Removing is in two steps, and a crash between them loses nothing: the file lets go of its object, in a
 commit; then the object is removed, and its name forgotten. What lies between is removed by the next start.

@@ -1,4 +1,4 @@
-"""How a release is cut into files, and what each is called.
+"""Plan of a copy's files: row ranges and names.
 
 A file has the rows of consecutive row groups, a million at most (2²⁰, sixteen full ones). Where it is
 cut follows from the row groups alone: rows that are appended change no file but the last, and may

@@ -1,4 +1,4 @@
-"""One file of a copy, written by whichever process or machine is asked to.
+"""Writer of one file of a copy, in any process or machine.
 
 All that it needs are plain values: the recipe of the parts that it has rows of, the keys of the blobs
 that these lie in, and where the file goes. What comes back are counts, a hash and the statistics of

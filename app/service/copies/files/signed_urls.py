@@ -1,4 +1,4 @@
-"""Signed addresses of released files: short-lived, good for any number of reads by whoever has one.
+"""Signed URLs of released files: short-lived, readable without a key.
 
     /files/<file>.parquet?by=<principal>.<key>&se=<seconds since 1970>&sp=r&sig=<signature>
 

@@ -1,4 +1,4 @@
-"""The path of a block from the cache, where it pays.
+"""Cached noise path of a block, where the cache pays.
 
 Drawing a block costs less than fetching it from another machine, and hardly more than copying it. A
 path that hangs from several others is another matter: each of them is a draw of its own.

@@ -1,4 +1,4 @@
-"""All that a copy is made of but the original rows, and how a block of rows becomes part of it.
+"""Recipe of a copy: everything but the original rows, and the function that perturbs a block.
 
 A recipe is a plain value: no connection, no store, no lock. It can be sent to another process or
 machine together with originals, and `block` gives the same rows there.

@@ -1,4 +1,4 @@
-"""The rows of a copy on their way out, batch by batch, the same whatever is asked for at once.
+"""Release of a copy batch by batch: selected columns and rows, equal values for every selection.
 
 Originals are read a row group at a time, perturbed (`recipe.py`), and handed on as Arrow batches, while
 other threads make the next. Everything but the originals is looked up before the first row leaves, in

@@ -1,4 +1,4 @@
-"""Where the rows of a data set lie: row groups of parts, gathered into batches of about one size."""
+"""Row ranges of a data set: row groups of its parts, gathered into batches of similar size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a data set beside what a copy shows of them, for advice, previews and audits.
+"""Sampled original rows beside their perturbed values, for advice, previews and audits.
 
 An issued copy is read as its recipients have it. One that was never issued is simulated from the same law under
 draws that are thrown away: seeded from the data set's secret, so that a verdict does not change between calls, and the

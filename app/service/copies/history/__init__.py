@@ -1,1 +1,1 @@
-"""History of copies: the hash chain of what was drawn, and the lookup of copies in it."""
+"""History of copies: the hash chain of draws, and the lookup of copies."""

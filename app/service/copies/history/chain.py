@@ -1,4 +1,4 @@
-"""The history of a data set, checked once and kept: a request reads only what came since.
+"""Verified history of a data set, cached: a request checks only new entries.
 
 An entry never changes, so what was checked stays checked. The newest kept entry is compared with
 the database each time: after a restore that lost the tail, or put another in its place, all is read

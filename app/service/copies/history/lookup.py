@@ -1,4 +1,4 @@
-"""Copies as they are: who may have which, what is said of one, and the history behind them.
+"""Lookup of copies: permission, description, and the history behind them.
 
 Where an agreement is traceable each recipient has a copy of its own, drawn in a slot above the level. The level's
 own variance is drawn before the first slot and given to no traceable recipient: it is what found tables are

@@ -1,4 +1,4 @@
-"""A preview as its owner reads it, and which level it recommends: the most private that keeps an analysis.
+"""Report of a preview, and its recommended level: the most private that keeps an analysis.
 
 A level counts only if every less private one keeps the analysis too: one that does by chance is no advice.
 """

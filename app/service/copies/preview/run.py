@@ -1,4 +1,4 @@
-"""Previewing levels: copies simulated in memory, attacked and used; nothing is issued, frozen or kept."""
+"""Run of a preview: copies simulated in memory, attacked and analysed; nothing is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a copy keeps of its original, for the usual analyses: two tables, numbers and codes alike, side by side."""
+"""Utility of a copy for usual analyses, beside its original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fingerprints of rows and keys, taken while a table passes by on its way in.
+"""Fingerprints of rows and keys, computed while a table is ingested.
 
 Cells are fingerprinted as the file has them, before kinds are decided: `1.50` is one cell whether its column
 is read as numbers, categories or a key, and a date is its text.

@@ -1,4 +1,4 @@
-"""Declarations: all that noise follows from under formal protection, said by the owner and taken from no row.
+"""Declared bounds and shapes of formal protection, independent of the rows.
 
 Numbers and dates have bounds, categories their list of values, a public constant its one value. A column of which
 nothing is declared is left out, whatever it holds: which columns a copy has must not follow from the rows either.

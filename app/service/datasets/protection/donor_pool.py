@@ -1,4 +1,4 @@
-"""Donors: the model that categorical records are replaced by, and records as they are shown.
+"""Pool of donors for categorical records, and the rules that hide rare values.
 
 Values of fewer than five rows are never shown, so the model is also the list of what can be.
 

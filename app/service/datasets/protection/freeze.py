@@ -1,4 +1,4 @@
-"""Measuring rows and protecting them: all that are there at the first copy together, and each later part alone.
+"""Freeze of a data set at its first copy: measure its rows, and each later part alone.
 
 Rows are measured before the data set is locked, since that takes as long as reading them, and again under the lock
 only where they changed in between.

@@ -1,4 +1,4 @@
-"""The differential privacy of a level under formal protection, in every measure, per row and per cell, and in words."""
+"""Differential privacy of a level under formal protection, per row and per cell, with a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that what is frozen is made of: those of parts as arrays, without those withdrawn, and a sample.
+"""Rows of parts as arrays, without retired ones, and a random sample of them.
 
 The sample is for what is frozen beside the shapes: donors, and how numbers and categories depend. The rows are
 those with the lowest words of a keystream of the data set's secret: nobody can tell which before, and the same

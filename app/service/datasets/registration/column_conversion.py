@@ -1,4 +1,4 @@
-"""Reading columns again from the stored rows: text as numbers or dates, numbers as text.
+"""Conversion of stored columns: text to numbers or dates, numbers to text.
 
 The rows of every part are written anew, in the same order and under the same ordinals, and all that
 is known of them is found anew. Only until the first copy: its noise is bound to the rows as they are.

@@ -1,4 +1,4 @@
-"""One pass over a table on its way in: its rows are kept, and all that is known of them is found.
+"""Ingestion of a table in one pass: store rows, collect statistics, fingerprints and column profiles.
 
 Nothing here knows of a database. Memory holds a block of numbers, d² moments and at most the allowed
 number of categories for each text column.

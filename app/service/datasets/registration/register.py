@@ -1,4 +1,4 @@
-"""Registering a table: its rows go to the blob store, what is said of it to the database.
+"""Register a table: rows to the blob store, metadata to the database.
 
 A blob is written so that the database can prove, at any later moment, that it is its own.
 """

@@ -1,4 +1,4 @@
-"""What the owner sees of a table that was read: each column with figures, examples, warnings and proposals.
+"""Report on a table that was read: figures, examples, warnings and proposals by column.
 
 It holds data values. It goes to the owner in the answer of a registration or a dry run; it is never
 kept beyond that, logged, or put into an error.

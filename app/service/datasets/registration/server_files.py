@@ -1,4 +1,4 @@
-"""Importing: the table in one file or many that lie where the operator allows, as if it were sent.
+"""Import of server files: one or many below allowed folders, read as one table.
 
 The files are read one after the other, in the order of their names. The first says what the columns
 are; the others must have the same. The rows come in blocks, as those of one file would, so that the

@@ -1,4 +1,4 @@
-"""Pending rows: appended after the first copy, sealed and in no copy until there are enough of them for a part.
+"""Pending rows: appended after the first copy, sealed, in no copy until they form a part.
 
 Noise is measured on the very rows that it hides, so a part needs rows to be measured on: as many values in each numeric column
 that they have at all as its covariance wants. Pending rows have no ordinals, so that recipients see no gap.

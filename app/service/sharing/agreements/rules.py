@@ -1,4 +1,4 @@
-"""An owner's rules: requests that they fit are agreed without a person, all others wait for one."""
+"""Agreement rules of an owner: matching requests are agreed automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a schedule is due: every so often (ISO 8601), or by the five fields of a cron line, in UTC."""
+"""Schedules of deliveries: ISO 8601 intervals or cron lines, in UTC."""
 
 from __future__ import annotations
 

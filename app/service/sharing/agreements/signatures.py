@@ -1,4 +1,4 @@
-"""The service's signing keys (Ed25519): made when first needed, sealed, rotated, published.
+"""Signing keys of the service (Ed25519): created on demand, sealed, rotated, published.
 
 A key's id is the thumbprint of its public half (RFC 7638), so that who has written down the id knows
 the key again wherever it got it from. A key that was rotated out signs nothing more and stays

@@ -1,4 +1,4 @@
-"""Who may send which message in which state, and what state it leads to: a table and nothing else.
+"""State machine of negotiations as a table: who may send which message in which state.
 
 The table is that of the Dataspace Protocol 2025-1, contract negotiation, with one line of our own:
 the protocol ends at FINALIZED, while an agreement that holds can still be ended by either side.

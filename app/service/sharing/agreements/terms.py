@@ -1,4 +1,4 @@
-"""Terms as somebody proposes them, checked against what is kept; and their hash."""
+"""Validation of proposed terms against stored data sets and levels; hash of terms."""
 
 from __future__ import annotations
 

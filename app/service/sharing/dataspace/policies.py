@@ -1,4 +1,4 @@
-"""A consumer's policy read as terms of ours: what is not understood is refused, never left out."""
+"""Parser of a consumer's ODRL policy into agreement terms; what is not understood is refused."""
 
 from __future__ import annotations
 

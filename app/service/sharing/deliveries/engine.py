@@ -1,4 +1,4 @@
-"""DeliveryTask engine: issues an agreed copy in the recipient's name, delivers it by a channel, records the receipt.
+"""Delivery engine: issues an agreed copy for the recipient, delivers it by a channel, records the receipt.
 
 The receipt and everything that follows from it commit together, if the delivery is still open. A killed
 worker leaves it open; one that lost its lease changes nothing.
