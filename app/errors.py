@@ -108,7 +108,7 @@ class NotFound(DomainError):
 
     slug = "not-found"
     title = "Not found"
-    remedy = "Check the id, and whether the key's holder owns it or has a grant for it."
+    remedy = "Check the id, and whether the principal owns it or has a grant for it."
 
 
 class Conflict(DomainError):

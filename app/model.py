@@ -16,7 +16,7 @@ BLOCK_ROWS = 65_536
 
 
 class Kind(StrEnum):
-    """What a release does with a column."""
+    """Kind of a column, which decides how it is released."""
 
     NUMERIC = "numeric"
     DATE = "date"
@@ -179,7 +179,7 @@ class Dataset:
         missing_tokens  texts that stand for a missing cell, as its owner said
         pending_rows    appended rows that have not yet formed a part
         publish_noise   whether who may have a copy may have its noise law
-        part_rows       rows that the owner wants a part to have at least, 0 for no wish
+        part_rows       rows that the owner wants a part to have at least, 0 for no minimum
         protection      what its noise follows from
         least_variance  no copy has less noise; None without such a cap (formal protection)
         person_rows     rows that one key has at most (formal protection)
@@ -363,9 +363,9 @@ class Binding(StrEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """Who is asking: the holder of a key.
+    """Principal: the person or program behind a key, with its role.
 
-    `agreement` is the only one that the key is good for; None for a key that stands for its holder.
+    `agreement` is the only one that the key is good for; None for a key with all rights of its principal.
     `transfer` is the only one of a data space that such a key is good for, where it was made for one.
     """
 
@@ -415,7 +415,7 @@ class Grant:
 
     where:
         first_row  the first ordinal that it may have
-        agreement  what the right follows from; None when it was given by hand
+        agreement  agreement that the right follows from; None for a plain grant
     """
 
     dataset: str
@@ -480,7 +480,7 @@ class LogFilter:
 
 @dataclass(frozen=True)
 class ShownSetting:
-    """A setting in force, without anything that lets somebody in."""
+    """A setting in force, secrets left out."""
 
     name: str
     value: str

@@ -55,7 +55,7 @@ SECRETS = (
     "REDIS_URL",
     "SMTP_URL",
 )
-"""What may be read from a file: the value, or a part of it, lets somebody in."""
+"""Secrets: settings that may be read from a mounted file."""
 
 HIDDEN = ("master_key", "old_master_key", "admin_key", "oidc_client_secret")
 """What is shown to nobody, in no form."""
@@ -231,7 +231,7 @@ class Settings(BaseSettings):
     """Lease of a job; when it expires, another worker takes the job over."""
     job_days: PositiveInt = 7
     """Retention of finished jobs and their results."""
-    patience: PositiveInt = 30
+    max_wait_seconds: PositiveInt = 30
     """Longest `Prefer: wait` in seconds; after it the answer is a job."""
     master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
     """32 bytes as hexadecimal digits (`openssl rand -hex 32`); by default a file in the home."""

@@ -13,7 +13,7 @@ from app.service.health import Condition, Probe, Probes
 from app.version import VERSION
 
 DEADLINE_SECONDS = 4.0
-"""Whoever asks whether the service is ready does not wait longer."""
+"""Timeout of a readiness probe in seconds."""
 
 router = APIRouter(tags=["operations"])
 

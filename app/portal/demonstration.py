@@ -74,8 +74,8 @@ def _document(found: PoolingResult) -> dict[str, Any]:
         return {"left": attacked.left, "guesses": _figures(attacked.guesses[places, column])}
 
     return {
-        "who": [one.who for one in found.holders],
-        "promised": [one.level.privacy for one in found.holders],
+        "who": [one.who for one in found.copies],
+        "promised": [one.level.privacy for one in found.copies],
         "alone": found.alone,
         "column": SHOWN_COLUMN,
         "truth": _figures(found.truth[places, column]),

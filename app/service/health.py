@@ -1,7 +1,7 @@
 """Health of database, Redis and disk, and what a failure means: outage, full disk or defect.
 
 It is looked at by writing to it, on threads of their own. A look that hangs hangs alone: until it returns no other
-of its kind is begun, and whoever asks is told after a moment that there is no answer.
+of its kind is begun, and the answer to later requests is a timeout.
 
 Of a failure only the kind is looked at. Its message may hold the address of a database, or a value.
 
@@ -98,14 +98,14 @@ def places_of(error: BaseException) -> list[str]:
 
 
 FRESH_SECONDS = 1.0
-"""For so long a look that went well counts for the next who asks."""
+"""Seconds for which a successful probe is cached."""
 
 SAMPLE = 3
 """Blobs that a look opens."""
 
 
 class Condition(StrEnum):
-    """What a look found."""
+    """State of a dependency."""
 
     OK = "ok"
     INCOMPLETE = "incomplete"

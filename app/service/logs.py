@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import Refusal
 from app.model import LogEntry, LogFilter, Role
-from app.service.context import RequestContext, overseen, require
+from app.service.context import RequestContext, auditable_dataset, require
 from app.service.resources import Resources
 from app.store.database import audit_log
 from app.store.database.audit_log import Fact
@@ -55,7 +55,7 @@ def dataset_log(
 ) -> list[LogEntry]:
     """What was done to a data set and its copies, the newest first, for those who answer for it."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         drawn = (entry.copy for entry in history.of(connection, dataset_id))
         wanted = LogFilter(subjects=(dataset_id, *drawn))
         return audit_log.search(connection, wanted, before=before, limit=limit)

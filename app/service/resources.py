@@ -26,7 +26,7 @@ from app.store.vault import Vault
 
 if TYPE_CHECKING:
     from app.service.copies.history.chain import Chain
-    from app.service.copies.preview.run import KeptPreview
+    from app.service.copies.preview.run import CachedPreview
     from app.service.distributions.copy_summary import CopySummary
     from app.service.jobs.job_types import Jobs
 
@@ -100,7 +100,7 @@ class Resources:
     histories: HotBlocks[Chain]
     row_groups: HotBlocks[pa.RecordBatch]
     summaries: HotBlocks[CopySummary]
-    previews: HotBlocks[KeptPreview]
+    previews: HotBlocks[CachedPreview]
     downloads: Downloads
     checksums: Checksums
     jobs: Jobs

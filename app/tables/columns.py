@@ -392,7 +392,7 @@ def _inferred_of_numbers(profile: ColumnProfile, note: str) -> tuple[Kind, str]:
 
 
 def _inferred_of_texts(profile: ColumnProfile, categories: int, note: str) -> tuple[Kind, str]:
-    """Categorical, unless so many values differ that they identify people."""
+    """Categorical, unless the distinct values are numerous enough to identify people."""
     distinct = profile.distinct
     times = f" {TIMES_NOTE}" if are_times(profile.sample) else ""
     if distinct is None:

@@ -42,7 +42,7 @@ class PreviewForm(Form):
         " for the tree, and the number that the others tell best for the regression.",
     )
 
-    def wish(self) -> PreviewParams:
+    def params(self) -> PreviewParams:
         return PreviewParams(
             levels=tuple(self.levels),
             privacies=tuple(self.privacies),
@@ -72,7 +72,7 @@ def preview_levels(
 
     For the data set's owner. Copies are simulated and thrown away: nothing is issued, frozen or kept.
     """
-    found = run_preview(resources, context, dataset_id, form.wish(), progress)
+    found = run_preview(resources, context, dataset_id, form.params(), progress)
     if kind is PageType.JSON:
         return Response(WRITTEN.dump_json(found), headers=UNKEPT, media_type=kind.value)
     if kind is PageType.HTML:

@@ -26,7 +26,7 @@ from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableDep
 from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.model import Role
-from app.service.authentication import holder_of_key
+from app.service.authentication import principal_of_key
 from app.service.copies import issue, noise_law, tracing
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation import checksum
@@ -115,7 +115,7 @@ def show_copy(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Cop
 
 @router.get("/v1/copies/{copy_id}/noise")
 def show_noise_law(copy_id: str, resources: ResourcesDep, context: ContextDep) -> NoiseLaw:
-    """Show the noise law of a copy: all about its noise but the draws.
+    """Show the noise law of a copy: its distribution, without the draws.
 
     Analysts correct their estimates with it. The law of a traceable copy is that of its level, within 1 %.
     """
@@ -157,7 +157,7 @@ def download_copy(
         require_still_permitted,
         resources,
         context,
-        holder_of_key(key_of(request)),
+        principal_of_key(key_of(request)),
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

@@ -35,7 +35,7 @@ class BatchForm(Form):
 
 
 class ColumnPerturbation(StrEnum):
-    """What was done to a column: noise of its own, or whole records kept or replaced."""
+    """Perturbation of a column: noise of its own, or whole records kept or replaced."""
 
     NOISE = "noise"
     RECORD = "record"

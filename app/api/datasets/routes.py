@@ -97,7 +97,7 @@ def register_dataset(
     ] = None,
     key_column: Annotated[
         str | None,
-        Query(description="The identifier column by which rows are retired and known again."),
+        Query(description="Identifier column by which rows are retired and duplicates found."),
     ] = None,
     protection: Annotated[
         Protection,
@@ -203,7 +203,10 @@ def put_columns(
 
 @router.get("/{dataset_id}/ledger")
 def show_ledger(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> LedgerView:
-    """Show what copies have cost a row and a person under formal protection, for those who answer for the data set."""
+    """Show the privacy loss of a row and a person by issued copies, under formal protection.
+
+    For the data set's owner, auditors and administrators.
+    """
     return LedgerView.of(ledger.read_ledger(resources, context, dataset_id))
 
 

@@ -134,7 +134,7 @@ class EstimateForm(DataForm):
         assert self.histogram is not None
         return Perturbed(self.histogram.histogram(), noise)
 
-    def wish(self, noise: Noise) -> EstimateParams:
+    def params(self, noise: Noise) -> EstimateParams:
         return EstimateParams(
             noise=noise,
             method=self.method,

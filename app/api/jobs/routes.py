@@ -121,6 +121,6 @@ def take_back(
         ),
     ],
 ) -> TakenBack:
-    """Take back a request that was not waited for: cancel its job, or never carry it out."""
+    """Take back a request that the client gave up on: cancel its job, or reject it when it arrives."""
     job_status = status.take_back(resources, context, idempotency_key)
     return TakenBack(job=None if job_status is None else JobView.of(job_status))

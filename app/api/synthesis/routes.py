@@ -236,7 +236,7 @@ def synthesise_table(
     table: TableDep,
     progress: ProgressDep,
 ) -> Response:
-    """Answer a table with a synthetic one, and keep the report on it.
+    """Synthesise a table by one method, and store the report.
 
     Identifiers are left out unless `keep` names them, columns without values come back without, and the
     report names every fallback that was taken.

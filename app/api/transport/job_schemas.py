@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from app.api.transport.dependencies import key_of
-from app.api.transport.problems import Problem, kept_problem
+from app.api.transport.problems import Problem, stored_problem
 from app.errors import DomainError
 from app.job import JobState
 from app.service.authentication import authenticate
@@ -21,7 +21,7 @@ from app.service.resources import Resources
 
 
 class JobView(BaseModel):
-    """A job: where it stands, how far it is, and what came of it."""
+    """A job: state, progress, and result or problem."""
 
     id: str
     kind: str
@@ -51,7 +51,7 @@ class JobView(BaseModel):
             principal=job.principal or "",
             subject=(outcome.get("subject") if done else None) or job.subject,
             state=job.state,
-            cancelling=job.cancel_asked and not job.state.ended,
+            cancelling=job.cancel_requested and not job.state.ended,
             step=job.step,
             done=job.done,
             total=job.total,
@@ -62,7 +62,7 @@ class JobView(BaseModel):
             finished_at=job.finished_at,
             result=f"/v1/jobs/{job.id}/result" if answered else None,
             problem=(
-                kept_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
+                stored_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
             ),
         )
 

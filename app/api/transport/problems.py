@@ -104,11 +104,11 @@ DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 422, 429, 431, 5
 """The statuses that every operation documents beside its success."""
 
 PLACES = 100
-"""Of the places in which a request is wrong, those that are told."""
+"""Validation errors reported at most."""
 
 
 class ErrorPlace(BaseModel):
-    """Where in the request something is wrong, and what; never the value."""
+    """Location and kind of an error in the request, without the value."""
 
     where: str
     problem: str
@@ -178,7 +178,7 @@ def problem_response(
     return Response(orjson.dumps(body), status, headers, PROBLEM_TYPE)
 
 
-def kept_problem(kept: dict[str, Any], request_id: str) -> Problem:
+def stored_problem(kept: dict[str, Any], request_id: str) -> Problem:
     """The problem of something that failed after its request was over."""
     slug = kept["slug"]
     return Problem(
@@ -326,7 +326,7 @@ def failure_of(request: Request) -> Response:
 
 
 async def _outage(request: Request, error: Exception) -> Response:
-    """A failure of the database or the disk is told as one; any other stays a failure of ours."""
+    """Return the outage behind an exception of the database or the disk, None for any other."""
     outage = outage_of(error)
     if outage is None:
         raise error

@@ -30,14 +30,14 @@ PACE_BYTES = 2**14
 LEFT_BYTES, LEFT_SECONDS = 64 * 2**20, 30.0
 """What is read of a body after its answer, and how long that may take."""
 
-READER_PATIENCE = 4
-"""A reader has so many times the seconds of a sender, for each part of an answer."""
+READER_TIMEOUTS = 4
+"""Timeout for a client to read a part of an answer, as a multiple of the timeout for sending."""
 
 Update = Callable[[bytes], None]
 
 
 class IncomingBody:
-    """The body of one request as it comes in; whoever reads it reads it through here."""
+    """Receive channel of one request: times, counts and hashes its body."""
 
     def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
         headers = Headers(scope=scope)
@@ -152,7 +152,7 @@ class SlowClientMiddleware:
         scope.setdefault("state", {})["incoming_body"] = incoming
         early = False
 
-        async def patient_send(message: Message) -> None:
+        async def drain_after_answer(message: Message) -> None:
             nonlocal early
             if message["type"] == "http.response.start":
                 incoming.answered()
@@ -166,13 +166,13 @@ class SlowClientMiddleware:
                 await incoming.let_go()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
             try:
-                with anyio.fail_after(READER_PATIENCE * self.seconds):
+                with anyio.fail_after(READER_TIMEOUTS * self.seconds):
                     await send(message)
             except TimeoutError:
                 # What it does not take lies in memory that others wait for.
                 raise ClientDisconnect from None
 
-        await self.app(scope, incoming.receive, patient_send)
+        await self.app(scope, incoming.receive, drain_after_answer)
 
 
 def incoming_body_of(request: Request) -> IncomingBody:

@@ -104,7 +104,7 @@ def _fixed_point(white: FloatArray, rotation: FloatArray) -> FloatArray:
 
 
 MOST_PASSES = 200
-"""After so many passes the search for independent components is given up."""
+"""Passes after which the search for independent components is given up."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ router = APIRouter(
 
 
 @router.get("")
-def show_overseen(
+def show_all(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
@@ -82,4 +82,4 @@ def show_audit(
     """An audit: its verdict, its pictures, and every attack."""
     dataset = registry.show_dataset(resources, context, dataset_id)
     audit = read_audit(resources, context, dataset_id, audit_id)
-    return audit_page(request, dataset, audit, overseen=True)
+    return audit_page(request, dataset, audit, for_auditor=True)

@@ -22,8 +22,8 @@ from app.service.resources import Resources
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
-PATIENCE_SECONDS = 4.0
-"""As for /ready: whoever asks does not wait longer."""
+PROBE_TIMEOUT_SECONDS = 4.0
+"""Timeout of the probes in seconds, as for /ready."""
 
 
 @router.get("/health")
@@ -59,7 +59,7 @@ def show_settings(request: Request, context: ContextDep) -> Response:
 
 def _found(probe: Probe) -> Condition:
     try:
-        return probe.asked().result(PATIENCE_SECONDS)
+        return probe.asked().result(PROBE_TIMEOUT_SECONDS)
     except TooLate:
         return Condition.FAILING
 

@@ -40,7 +40,7 @@ from app.service.distributions.copy_summary import (
 )
 from app.service.resources import Resources
 from app.service.sharing.delta.shares import own_table
-from app.service.sharing.sessions import holder_of_session
+from app.service.sharing.sessions import principal_of_session
 from app.tables.media import MediaType
 from app.tables.writer import write_batches, write_table
 
@@ -202,13 +202,13 @@ def download_copy(
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, context, release, media_type.value)
-    holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
+    find_principal = principal_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
         context,
-        holder,
+        find_principal,
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

@@ -89,17 +89,17 @@ def show_audit(
 ) -> Response:
     """An audit: its verdict, its pictures, and every attack."""
     audit = read_audit(resources, context, dataset.id, audit_id)
-    return audit_page(request, dataset, audit, overseen=False)
+    return audit_page(request, dataset, audit, for_auditor=False)
 
 
-def audit_page(request: Request, dataset: Dataset, audit: Audit, *, overseen: bool) -> Response:
-    """The page of an audit: among the owner's tabs, or where all that is overseen is."""
+def audit_page(request: Request, dataset: Dataset, audit: Audit, *, for_auditor: bool) -> Response:
+    """The page of an audit: among the owner's tabs, or where all that is for_auditor is."""
     return page(
         request,
         "owner/audit.html",
         title=f"An audit of {dataset.name}",
         dataset=dataset,
         audit=audit,
-        overseen=overseen,
+        for_auditor=for_auditor,
         points=orjson.dumps([asdict(point) for point in audit.by_copies]).decode(),
     )

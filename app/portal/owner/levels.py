@@ -64,8 +64,8 @@ def preview(
     privacy: Annotated[list[float], Query(min_length=1, max_length=MOST_LEVELS)],
 ) -> Response:
     """What levels would risk and keep; nothing of it is kept."""
-    wish = PreviewParams(privacies=tuple(privacy))
-    found = preview_levels(resources, context, dataset.id, wish)
+    params = PreviewParams(privacies=tuple(privacy))
+    found = preview_levels(resources, context, dataset.id, params)
     said = {"levels": [_tried(level) for level in found.levels]}
     return Response(orjson.dumps(said), media_type="application/json")
 

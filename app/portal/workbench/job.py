@@ -47,7 +47,7 @@ READING = 150
 """Of SCALE of the work, what reading takes."""
 
 
-def told_readings(form: TableForm) -> Readings:
+def read_options_of_form(form: TableForm) -> Readings:
     """How each file of a form is read, as its page says."""
     told = form.value("readings", dict[str, list[dict[str, Any]]]) or {}
     try:

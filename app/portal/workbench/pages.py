@@ -14,7 +14,7 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.endpoints.downloads import EXTENSION
 from app.api.transport.incoming.tables import FormDep, form_body
-from app.api.transport.problems import kept_problem, problem_types
+from app.api.transport.problems import problem_types, stored_problem
 from app.errors import InvalidParameter, NotFound
 from app.job import JobState
 from app.portal.pages import page
@@ -72,7 +72,7 @@ def show_work(
     job, problem, tool = job_status.job, None, _tool_of(resources, job_status)
     done = job.state is JobState.DONE
     if job.state is JobState.FAILED:
-        problem = kept_problem(job_status.outcome, job.request_id)
+        problem = stored_problem(job_status.outcome, job.request_id)
     return page(
         request,
         "workbench/job.html",
@@ -97,7 +97,7 @@ def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Res
         "step": job.step,
         "done": job.done,
         "total": job.total,
-        "cancelling": job.cancel_asked,
+        "cancelling": job.cancel_requested,
         "remaining_seconds": job_status.remaining_seconds,
     }
     return _json(said)
@@ -170,7 +170,7 @@ def begin(tool: str, form: FormDep, resources: ResourcesDep, context: ContextDep
             raise InvalidParameter(f"Choose a file for “{part}” first.", parameter=part)
         if len(form.files[part]) > 1 and not several:
             raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
-    readings = tool_job.told_readings(form)
+    readings = tool_job.read_options_of_form(form)
     job_id = tool_job.begin(resources, context, chosen, form, options, readings)
     return _json({"work": f"/portal/workbench/work/{job_id}"})
 

@@ -91,7 +91,7 @@ class ErrorOfCopies:
 
 @dataclass(frozen=True)
 class AttackScoring:
-    """Everything that a score of attacks says."""
+    """Scores of all attacks on disguised tables."""
 
     columns: tuple[str, ...]
     rows: int
@@ -144,7 +144,7 @@ class Audit:
     """Copies attacked together and alone, and the least perturbed of them by every attacker.
 
     where:
-        pooling_gain  what the best copy alone leaves, less what all together leave
+        pooling_gain  variance left by the best copy alone, less that left by all copies together
         summary       the findings in a sentence or two
         findings      the worst of each target, the worst first
     """

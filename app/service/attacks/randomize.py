@@ -26,7 +26,7 @@ SEED_BITS = 128
 
 
 def new_seed() -> int:
-    """A seed that nobody guesses: whoever has it can take the noise away again."""
+    """Random seed; it must stay secret, since the noise can be removed with it."""
     return secrets.randbits(SEED_BITS)
 
 

@@ -2,7 +2,7 @@
 
 The history entry is the copy: it is committed here, and only what is committed can be downloaded
 (invariant 1). The data set is locked from the look at the history to the commit (invariant 2), so a
-variance is drawn once whoever asks at once (invariant 3).
+variance is drawn once among concurrent requests (invariant 3).
 """
 
 from __future__ import annotations

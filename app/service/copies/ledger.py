@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from app.errors import InvalidParameter
 from app.model import Dataset
 from app.numerics.privacy_accounting import DELTA, gaussian_epsilon
-from app.service.context import RequestContext, overseen
+from app.service.context import RequestContext, auditable_dataset
 from app.service.datasets.protection.declaration import row_mechanism
 from app.service.resources import Resources
 from app.store.database.copies import history
@@ -68,7 +68,7 @@ class Ledger:
 def read_ledger(resources: Resources, context: RequestContext, dataset_id: str) -> Ledger:
     """The ledger, for those who answer for the data set; InvalidParameter under measured protection."""
     with reading(resources.engine) as connection:
-        dataset = overseen(connection, context, dataset_id)
+        dataset = auditable_dataset(connection, context, dataset_id)
         if not dataset.formal:
             raise InvalidParameter(
                 "A ledger is kept under formal protection; this data set has measured protection.",

@@ -79,7 +79,7 @@ def run_job(resources: Resources, heartbeat: Heartbeat, job: Job) -> None:
 def _attempt(resources: Resources, job: Job, job_type: JobType, progress: Progress) -> str:
     """Do the work; how it ended, in a word."""
     try:
-        if job.cancel_asked:
+        if job.cancel_requested:
             raise Cancelled
         _require_right(resources, job)
         outcome = job_type.handler(resources, job, progress)
@@ -97,7 +97,7 @@ def _attempt(resources: Resources, job: Job, job_type: JobType, progress: Progre
 
 
 def _judged(job: Job, error: Exception) -> tuple[Failed, bool]:
-    """An error as it is told, and whether another attempt may fare better."""
+    """Return the problem of an error, and whether another attempt may succeed."""
     if isinstance(error, Failed):
         return error, error.may_pass
     if isinstance(error, TryAgain):

@@ -41,7 +41,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more; whoever works on has lost its job before long."""
+        """Stop; running jobs soon lose their leases."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()

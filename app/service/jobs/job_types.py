@@ -125,7 +125,7 @@ class Jobs:
     where:
         files          bodies that wait for a job, and answers that came of one
         lease_seconds  how long a worker may be silent until its job is given to another
-        patience       seconds that a principal who allows it waits before it gets a job in place of an answer
+        max_wait_seconds       seconds that a principal who allows it waits before it gets a job in place of an answer
         keep_days      how long a job that ended can be asked for
         job_types      what can be done; `app.main` names them
         committed      set when this process has committed a job, so that its runner looks at once
@@ -133,7 +133,7 @@ class Jobs:
 
     files: JobFiles
     lease_seconds: float = 30.0
-    patience: float = 30.0
+    max_wait_seconds: float = 30.0
     keep_days: int = 7
     job_types: dict[str, JobType] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)

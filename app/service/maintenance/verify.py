@@ -282,7 +282,7 @@ def _blob_findings(
 def _blob(
     resources: Resources, dataset: Dataset, blob: str, rows: int, *, quick: bool
 ) -> str | None:
-    """What is wrong with a blob of so many rows; every page of it authenticates itself when it is read."""
+    """Return what is wrong with a blob; each of its pages is authenticated when it is read."""
     try:
         held = resources.blobs.row_count(blob)
         if held != rows:

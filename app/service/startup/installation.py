@@ -136,7 +136,7 @@ def has_administrator(resources: Resources) -> bool:
 
 
 def ensure_administrator(resources: Resources, admin_key: str | None) -> str | None:
-    """Make sure that somebody can call the service.
+    """Make sure that an administrator exists.
 
     Returns a new key when one had to be made: it is shown once and kept nowhere.
     """

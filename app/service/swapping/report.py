@@ -85,7 +85,7 @@ class SwapReport:
 
     where:
         left_out   identifiers and are not in the answer, with the reason
-        unchecked  columns that left as they came and nobody looked at
+        unchecked  columns returned unchanged and unchecked
     """
 
     method: Method

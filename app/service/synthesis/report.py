@@ -81,7 +81,7 @@ class StrataReport:
 
 
 @dataclass(frozen=True)
-class MethodStanding:
+class MethodAssessment:
     """Where the method stands on this table: made from one half, judged by the other.
 
     where:
@@ -123,7 +123,7 @@ class SynthesisReport:
         left_out      identifiers and are not in the answer, with the reason
         rank          directions in which the columns vary
         control       the same method on half of the records, judged against the other half
-        standing      the same control by what trees and models make of it
+        standing      the control judged by classification trees and models
         strata        of the stratified method only
         notes         every fallback that was taken, in words
     """
@@ -143,7 +143,7 @@ class SynthesisReport:
     separation: Separation | None
     leakage: LeakageReport | None
     control: MeasuredLeakage | None
-    standing: MethodStanding | None
+    standing: MethodAssessment | None
     strata: StrataReport | None
     utility: UtilityReport
     notes: list[str] = field(default_factory=list)

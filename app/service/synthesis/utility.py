@@ -32,10 +32,10 @@ from app.service.synthesis.utility_report import (
 from app.tables.arrays.mixed import EncodedTable, empty_columns, encoded, is_number, vocabulary
 
 KENDALL_RECORDS = 5_000
-"""Kendall's correlation is taken of at most so many records, the same ones of either table."""
+"""Records for Kendall's correlation at most, the same ones of either table."""
 
 COMPARED_RECORDS = 500
-"""Distances are taken from at most so many records to all released ones."""
+"""Records whose distances to all released ones are computed, at most."""
 
 DEFAULT_DISTANCE = 0.1
 

@@ -1,7 +1,7 @@
 """Blobs in a directory: atomic writes, and locks that tell a crash from a live upload.
 
 A blob is written before a data set refers to it; a process killed in between leaves an orphan. The
-uploader therefore holds a lock on `<name>.uploading`, which the kernel lets go of together with the
+uploader therefore holds a lock on `<name>.uploading`, which the kernel releases together with the
 process, whatever its end. What is set aside moves to a folder beside the blobs and can come back.
 """
 

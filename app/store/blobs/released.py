@@ -55,7 +55,7 @@ class S3Presigner:
         self._client = botocore.session.get_session().create_client("s3", **options)
 
     def url(self, path: str, seconds: int) -> str:
-        """Where everybody can read the object at bucket/key, for so many seconds."""
+        """Return the presigned URL of an object at bucket/key."""
         bucket, _, key = path.partition("/")
         signed: str = self._client.generate_presigned_url(
             "get_object", Params={"Bucket": bucket, "Key": key}, ExpiresIn=seconds
@@ -70,7 +70,7 @@ class Presigner(Protocol):
     """Makes URLs by which a bucket hands out its objects."""
 
     def url(self, path: str, seconds: int) -> str:
-        """Where everybody can read the object at `path`, for so many seconds."""
+        """Return the presigned URL of the object at `path`."""
 
 
 @dataclass

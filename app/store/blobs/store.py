@@ -77,7 +77,7 @@ class Upload:
         return self._digest.digest()
 
     def abandon(self) -> None:
-        """Write no more; what was written is somebody else's to remove."""
+        """Stop writing; the upload's files are removed elsewhere."""
         with suppress(OSError, pa.ArrowException):
             self._writer.close()
 

@@ -73,7 +73,7 @@ class NoiseCache:
         return found
 
     def put(self, name: BlockName, block: FloatArray, key: bytes) -> None:
-        """Keep a block; whoever gets it must not write to it."""
+        """Store a block, which is read-only from now on."""
         block.setflags(write=False)
         self._hot.put(name, block, name.draw)
         self._to_redis(name, block, key)

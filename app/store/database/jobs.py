@@ -143,7 +143,7 @@ def beat(
     )
     if beaten.rowcount != 1:
         return None
-    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    query = select(tables.jobs.c.cancel_requested).where(tables.jobs.c.id == job_id)
     return bool(connection.execute(query).scalar_one())
 
 
@@ -194,13 +194,13 @@ def ask_to_cancel(connection: Connection, job_id: str, now: datetime) -> None:
     connection.execute(
         update(tables.jobs)
         .where(jobs.id == job_id, jobs.state == JobState.RUNNING)
-        .values(cancel_asked=True)
+        .values(cancel_requested=True)
     )
 
 
 def is_to_end(connection: Connection, job_id: str) -> bool:
     """Whether a job was asked to end; nobody can ask for it until this transaction is over."""
-    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    query = select(tables.jobs.c.cancel_requested).where(tables.jobs.c.id == job_id)
     return bool(connection.execute(query.with_for_update()).scalar_one_or_none())
 
 

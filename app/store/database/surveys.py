@@ -62,7 +62,7 @@ def page(
 def add_responses(
     connection: Connection, survey_id: str, responses: int, totals: Sequence[int]
 ) -> int | None:
-    """Add so many responses with these totals; how many there are now, None without such a survey.
+    """Add responses and their totals; return the new count, None without a survey of this id.
 
     Other writers of this survey wait from here until the transaction ends.
     """

@@ -2,7 +2,7 @@
 
 A decision is wrong when a later cell contradicts it: a leading zero among numbers, another unit, a mark before three
 digits where no number told the decimal sign, numbers in a column of text. Each is a problem with column and row; the
-cells in question are missing from there on, so that the rest of the file is read and its problems are told too.
+cells in question are missing from there on, so that the rest of the file is read and its problems are reported too.
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class ColumnReader:
         first: int,
         problem: Callable[[list[int]], DomainError],
     ) -> pa.Array:
-        """The numbers without the wrong ones, of which the first are told."""
+        """Return the numbers without the wrong ones, the first of which are reported."""
         wrong = pc.fill_null(wrong, False)
         rows = [row_number(first + at) for at in pc.indices_nonzero(wrong)[:MOST_ROWS].to_pylist()]
         if rows:

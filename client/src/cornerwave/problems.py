@@ -112,13 +112,13 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """This is not for the holder of this key."""
+    """The principal of this key may not do this."""
 
     statuses = (403,)
 
 
 class NotFound(Problem):
-    """Not found, or hidden from the holder of this key."""
+    """Not found, or hidden from the principal of this key."""
 
     statuses = (404,)
 

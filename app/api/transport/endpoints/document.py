@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -78,12 +79,12 @@ def install(app: FastAPI) -> None:
 
     @cache
     def document() -> dict[str, Any]:
-        return whole_document(app)
+        return complete_document(app)
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's documentation has it
 
 
-def whole_document(app: FastAPI) -> dict[str, Any]:
+def complete_document(app: FastAPI) -> dict[str, Any]:
     """The document of an app with all its routes."""
     document = get_openapi(
         title=app.title,
@@ -124,6 +125,8 @@ def whole_document(app: FastAPI) -> dict[str, Any]:
             _add_example(operation, examples.get(name, {}))
     for unsent in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(unsent, None)
+    for schema in document["components"]["schemas"].values():
+        _describe_members(schema)
     return document
 
 
@@ -139,6 +142,18 @@ def _schemas(*models: type[BaseModel]) -> dict[str, Any]:
     )
     found: dict[str, Any] = definitions["$defs"]
     return found
+
+
+def _describe_members(schema: dict[str, Any]) -> None:
+    """Move what a docstring says of attributes after `where:` to the members of the schema."""
+    text, _, where = schema.get("description", "").partition("\n\nwhere:\n")
+    if where:
+        schema["description"] = text
+    # A line without a name continues the one before it.
+    for line in re.sub(r"\n {5,}", " ", where).splitlines():
+        names, meaning = re.split(r" {2,}", line.strip(), maxsplit=1)
+        for name in names.split(", "):
+            schema["properties"][name].setdefault("description", meaning)
 
 
 def _problem_responses() -> dict[str, Any]:

@@ -4,7 +4,7 @@ Every few megabytes it is asked whether a download may go on; when it may not, t
 so that the part that has left cannot be taken for the whole.
 
 A range may count from the end, and the total is part of the answer, so all bytes are written to a
-nameless file first. Whoever asks for one range asks for more: the file is kept for them, under the
+nameless file first. A client that requests one range requests more: the file is cached, under the
 ETag that stands for its bytes.
 """
 
@@ -198,7 +198,7 @@ class WrittenFile:
 
     @property
     def nbytes(self) -> int:
-        """What it counts among those kept: of open files, too, there may be only so many."""
+        """Cost of the file in the cache, which also bounds open files."""
         return max(self.size, KEPT_BYTES // MOST_KEPT)
 
     def read(self, start: int, count: int) -> bytes:

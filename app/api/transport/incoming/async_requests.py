@@ -52,7 +52,7 @@ async def accept(
         async with uploads.acquire(context.principal.id):
             job_id = await run_in_threadpool(_kept, request, resources, context, beginning, body)
     job_status = await _waited(resources, context, job_id, preference.seconds)
-    # Who does not wait is told of a job, also of one that was quicker than this look at it.
+    # Without `wait` the answer is always 202, even where the job has already ended.
     answer = _answer if preference.seconds > 0 else _accepted
     response = await run_in_threadpool(answer, resources, job_status)
     response.headers["Preference-Applied"] = preference.applied

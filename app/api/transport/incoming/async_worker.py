@@ -2,7 +2,7 @@
 
 The job sends the request to the same routes that would have answered it, with the body that was
 sealed meanwhile. So a job does what the request would have done, and its answer has the same bytes.
-What it writes is written once, whoever does it how often: the job's id is its Idempotency-Key.
+Its writes happen once, however many attempts there are: the job's id is its Idempotency-Key.
 It is read again as the request would have got it.
 """
 
@@ -35,7 +35,7 @@ from app.errors import (
     Unavailable,
 )
 from app.job import Job, JobState
-from app.service.authentication import holder
+from app.service.authentication import find_principal
 from app.service.context import IdempotentRequest, RequestContext
 from app.service.idempotency import find_receipt
 from app.service.jobs.enqueue import payload_of
@@ -143,7 +143,7 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
 
 def _ask(resources: Resources, job: Job, key_id: str) -> RequestContext:
     """Who asked, if the key that it asked with is valid still; the job's id makes its writes one."""
-    principal = holder(resources, job.principal or "", key_id)
+    principal = find_principal(resources, job.principal or "", key_id)
     if principal is None:
         raise Unauthenticated("The key was revoked before its job was run.")
     return RequestContext(

@@ -48,7 +48,7 @@ class SpoolQuota:
         return self._held.total()
 
     def require(self, principal: str, count: int) -> None:
-        """QuotaExceeded where the principal may not hold so many bytes more."""
+        """Reserve bytes for a principal; QuotaExceeded beyond its share."""
         free = self._limit - self.held
         if self._held[principal] + count > free:
             raise QuotaExceeded(

@@ -15,7 +15,7 @@ import anyio
 from app.errors import Busy
 
 WAITING_SECONDS = 60.0
-"""How long a request waits for a slot until it is told to come again."""
+"""Longest wait for a slot in seconds; then 503."""
 
 COME_AGAIN_SECONDS = 10
 

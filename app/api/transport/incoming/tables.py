@@ -249,7 +249,7 @@ async def get_form(
     options: ReadingDep,
     progress: ProgressDep,
 ) -> AsyncGenerator[TableForm, None]:
-    """The request's multipart form; its parts are let go of when the request is over."""
+    """The request's multipart form; its parts are closed after the request."""
     require_form(request)
     limit = min(FORM_BYTES, resources.limits.upload_bytes)
     async with received_body(request, limit) as body, _slot(request, context):

@@ -46,7 +46,7 @@ class Risk(StrEnum):
 
 
 class Attacker(StrEnum):
-    """Who attacks."""
+    """Kind of attacker."""
 
     LINEAR = "best linear"
     POSTERIOR = "posterior mean"
@@ -83,10 +83,10 @@ class Finding:
     """One attack on one target.
 
     where:
-        target    what was to be found: a column, a value of one, a difference, a row
-        columns   the columns that it is about
+        target    what is attacked: a column, one of its values, a difference, a row
+        columns   columns of the target
         interval  of `left`, 95 %
-        remedy    what the owner can do; None where nothing is to be done
+        remedy    what the owner can do; None where nothing is needed
     """
 
     risk: Risk

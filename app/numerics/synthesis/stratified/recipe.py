@@ -52,8 +52,8 @@ from app.numerics.synthesis.stratified.strata import (
     Discrimination,
     area_error,
     clearly,
+    discriminate,
     divided,
-    told_apart,
 )
 from app.numerics.tables import MixedTable
 
@@ -67,7 +67,7 @@ FEWEST_COMPARED = 20
 """Among fewer records no difference is clear."""
 
 MOST_COMPARED = 4_000
-"""Strata with so many records together tell how a large table fares."""
+"""Records of the strata by which the course for a large table is estimated."""
 
 
 FEWEST_COUNTED = 1_000
@@ -235,7 +235,7 @@ def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
         synthetic = made.table.shown(*_round(made, groups, donors, rng))
         outside[asked] = False
         rest = np.flatnonzero(outside) if used else np.empty(0, dtype=np.intp)
-        looks[asked], looks[rest], area = told_apart(
+        looks[asked], looks[rest], area = discriminate(
             original[asked], synthetic, original[rest], rng
         )
         areas.append(area)

@@ -63,7 +63,7 @@ def divided(
     return numbered
 
 
-def told_apart(
+def discriminate(
     original: FloatArray, synthetic: FloatArray, others: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, float]:
     """π of `original` and of `others`, and the area under the curve of telling `synthetic` from `original`.

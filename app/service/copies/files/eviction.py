@@ -1,6 +1,6 @@
 """Eviction of released files, least recently used first; they can be remade.
 
-Removing is in two steps, and a crash between them loses nothing: the file lets go of its object, in a
+Removing is in two steps, and a crash between them loses nothing: the file's reference to its object is deleted, in a
 commit; then the object is removed, and its name forgotten. What lies between is removed by the next start.
 """
 
@@ -25,7 +25,7 @@ FORGOTTEN_AFTER = timedelta(days=30)
 def make_room(resources: Resources, *, keep: str) -> None:
     """Remove files until the rest is within the budget; `keep` was just written and stays.
 
-    StorageFull, with the file let go of again, where what a bucket's URLs promise is too much.
+    StorageFull, with the reference removed again, where objects behind valid presigned URLs fill the budget.
     """
     budget = resources.limits.release_cache_bytes
     while True:
@@ -38,7 +38,7 @@ def make_room(resources: Resources, *, keep: str) -> None:
         if not removable:
             if resources.released.presigner is None:
                 return  # one file is larger than all the room: it is served, and goes next
-            _let_go_of_new(resources, keep)
+            _release_new(resources, keep)
             raise StorageFull(
                 "The files asked for, and those whose URLs still hold, take more than"
                 " CORNERWAVE_RELEASE_CACHE_BYTES. Ask for fewer rows or columns, or later.",
@@ -105,7 +105,7 @@ def _remove_object(resources: Resources, object_name: str) -> None:
         released_files.forget_object(connection, object_name)
 
 
-def _let_go_of_new(resources: Resources, file_id: str) -> None:
+def _release_new(resources: Resources, file_id: str) -> None:
     with reading(resources.engine) as connection:
         file = released_files.find(connection, [file_id]).get(file_id)
     if file is not None and file.object is not None:

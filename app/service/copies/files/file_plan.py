@@ -74,7 +74,7 @@ def planned_files(
 
 
 def first_plans(plans: Sequence[FilePlan], enough_rows: int) -> list[FilePlan]:
-    """The fewest files from the first on that have so many rows together; all where they are too few."""
+    """Return the first files that together have at least `rows` rows, or all."""
     taken: list[FilePlan] = []
     rows = 0
     for plan in plans:

@@ -163,7 +163,7 @@ def signed_url(
     key_id: str | None,
     expires_at: datetime,
 ) -> str:
-    """Where this principal, or whoever it tells, can read a file until then."""
+    """Sign the URL of a file for a principal, valid until `expires`."""
     if resources.released.presigner is not None:
         if file.object is None:
             raise NotFound(GONE)
@@ -197,7 +197,7 @@ def linked_file(resources: Resources, link: FileToken) -> tuple[Principal, Relea
     if now.timestamp() >= link.expires:
         raise InvalidSignedUrl("the time of this address is over")
     with reading(resources.engine) as connection:
-        principal = principals.holder_of(connection, link.principal, link.key)
+        principal = principals.principal_with_key(connection, link.principal, link.key)
         if principal is None:
             raise Unauthenticated("The key was revoked.")
         if not is_running(connection, principal):

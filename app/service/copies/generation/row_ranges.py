@@ -81,7 +81,7 @@ def within(batch: Batch, first: int, last: int) -> Batch:
 
 
 def cut(batch: Batch, rows: int) -> Iterator[Batch]:
-    """A batch as several of at most so many rows: a table with many columns has long rows.
+    """Cut a batch into batches of at most `rows`: a table with many columns has long rows.
 
     Where it is cut follows from the row groups alone, so that the same rows are the same batches.
     """

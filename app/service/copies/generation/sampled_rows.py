@@ -124,7 +124,7 @@ class SampledRows:
         )
 
     def rng(self) -> np.random.Generator:
-        """The same draws whoever asks."""
+        """Random generator, seeded by the data set."""
         return np.random.default_rng(int.from_bytes(self.seed, "big"))
 
     def simulated(self, noise_variances: Sequence[float]) -> Iterator[ReleasedRows]:

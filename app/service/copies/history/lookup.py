@@ -18,9 +18,9 @@ from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.tracing import SLOTS, free_slot, slot_variance
 from app.service.context import (
     RequestContext,
+    auditable_dataset,
     grant_for,
     live_grants,
-    overseen,
     released_columns,
     visible,
 )
@@ -103,7 +103,7 @@ def read_history(
 ) -> list[HistoryEntry]:
     """Entries in order, for the data set's owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return history.page(connection, dataset_id, after=after, limit=limit)
 
 

@@ -146,7 +146,7 @@ class Recommendation:
     """The most private of the levels that keeps an analysis; none where even the least private does not.
 
     where:
-        but  the columns in the way, at the least private level that does not keep it
+        but  columns that do not keep it, at the least private level that fails
     """
 
     analysis: str
@@ -160,9 +160,9 @@ class Preview:
     """Levels side by side, the least private first. Nothing of it is kept.
 
     where:
-        rows           that a copy has now
-        rows_compared  that the utility was measured on
-        rows_attacked  that the attackers were given
+        rows           rows of a copy
+        rows_compared  rows that the utility was measured on
+        rows_attacked  rows that were attacked
     """
 
     dataset: str

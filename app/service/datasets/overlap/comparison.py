@@ -5,7 +5,7 @@ An overlap is reported; above one half it is refused.
 Two data sets with the same people have independent noise, so their copies average it away. Sketches
 tell the share of rows in common, by key where both have a key column and by all values.
 
-An owner is told of its own data sets only. An answer about another owner's rows would be a membership
+An owner sees its own data sets only. An answer about another owner's rows would be a membership
 test; the operator finds those in the log and in the metrics.
 
 A key that comes again is a version of its row. Every row has noise of its own, so the mean of k versions of one person
@@ -346,7 +346,7 @@ def remove_keys(connection: Connection, dataset_id: str, fingerprints: Words) ->
 
 
 def privacy_left(level: Level, versions: int) -> float:
-    """What is left of a level's privacy for a key of so many versions: that of v/k."""
+    """Return the privacy of a level for a key with k versions: that of v/k."""
     return level.noise_variance / (level.noise_variance + versions)
 
 

@@ -42,7 +42,7 @@ class KeyRuns:
     """Gathers fingerprints in any order, and gives them back page by page."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` lets go of it
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by `close`
         self._held: list[Words] = []
         self._held_keys = 0
         self._written: list[int] = []
@@ -71,7 +71,7 @@ class KeyRuns:
             yield number, np.sort(np.concatenate(pieces))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _runs(self) -> list[Words]:

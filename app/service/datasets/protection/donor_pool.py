@@ -86,7 +86,7 @@ class CategoryTexts:
 MISSING = pa.nulls(1, pa.large_string())
 
 MOST_VALUES = 10_000
-"""Values of a column that are told apart; further ones are never shown, so that what is kept of a part is bounded."""
+"""Distinct values of a column at most; further ones are never shown, so that the size of a protection is bounded."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -240,7 +240,7 @@ class DonorPool(CategoryPool):
 
     @classmethod
     def of(cls, donors: Donors, secret: bytes, protection_hash: str, rows: int) -> Self:
-        """The pool of a part that was measured on so many rows."""
+        """Return the pool of a part, given the number of rows it was measured on."""
         key = donor_key(secret, bytes.fromhex(protection_hash))
         return cls(donors, key, min(MOST_DONORS, DONORS_PER_ROW * max(rows, 1)))
 

@@ -233,7 +233,7 @@ class NullSink:
     """A sink that keeps nothing."""
 
     def write(self, batch: pa.RecordBatch, /) -> None:
-        """Let go of the rows."""
+        """Discard the rows."""
 
 
 def blob_name(dataset_id: str, part: int) -> str:

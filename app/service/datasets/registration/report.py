@@ -22,11 +22,11 @@ from app.tables.stream import DetectedFormat
 from app.tables.values.dates import is_timed
 
 RARE = 5
-"""A category with fewer rows is rare: it singles out whoever has it."""
+"""Rows below which a category is rare: it singles out the people in it."""
 
 SENTINELS = ("-1", "-9", "-99", "-999", "-9999", "99", "999", "9999", "99999", "999999")
 APART = 3.0
-"""A sentinel lies outside the others by so many times their spread."""
+"""Distance of a sentinel from the other values, in units of their spread."""
 
 EPOCH = datetime(1970, 1, 1)
 

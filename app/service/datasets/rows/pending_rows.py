@@ -207,7 +207,7 @@ class PendingRows:
 
     where:
         values_needed  in each numeric column that they have at all, to form a part
-        fewest_values  that such a column has now
+        fewest_values  that one of these columns has now
     """
 
     batches: tuple[PendingBatch, ...]

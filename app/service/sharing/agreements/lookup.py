@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, AgreementEntry, Party, PlannedDelivery, State
 from app.errors import Hidden, NotFound, Refusal
 from app.model import Role
-from app.service.context import RequestContext, overseen
+from app.service.context import RequestContext, auditable_dataset
 from app.service.resources import Resources
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
@@ -83,7 +83,7 @@ def agreements_about(
 ) -> list[Agreement]:
     """Return agreements about a data set by id, to its owner, administrators and auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return agreements.page(connection, after=after, limit=limit, dataset=dataset_id)
 
 

@@ -21,7 +21,7 @@ class Slot:
 
 
 def add(connection: Connection, slot: Slot) -> None:
-    """Keep a slot; a recipient has one for each level, and nobody else has it."""
+    """Insert a slot; a recipient has one per level, unique to it."""
     connection.execute(insert(tables.slots).values(**asdict(slot)))
 
 
@@ -45,7 +45,7 @@ def of_recipient(
 
 
 def at_variance(connection: Connection, dataset_id: str, noise_variance: float) -> Slot | None:
-    """The slot of this very variance, if somebody has it."""
+    """Return the slot of this exact variance, if it is in use."""
     found = _found(connection, dataset_id, tables.slots.c.noise_variance == noise_variance)
     return found[0] if found else None
 

@@ -115,7 +115,7 @@ def show_agreement(agreement: Agreement, as_json: Json = False) -> None:
         print_value(cw.agreement(agreement), as_json)
 
 
-def say_to(
+def send_message(
     agreement: Agreement,
     message: Annotated[
         str, typer.Argument(help="request, offer, accept, agree, verify, finalize or terminate.")
@@ -255,7 +255,7 @@ def add_to(app: typer.Typer) -> None:
     negotiating.command("list")(agreements)
     negotiating.command("open")(open_agreement)
     negotiating.command("show")(show_agreement)
-    negotiating.command("say")(say_to)
+    negotiating.command("say")(send_message)
     negotiating.command("log")(log)
     negotiating.command("record")(record)
     app.command("verify-agreement")(verify_agreement)

@@ -13,7 +13,7 @@ from cornerwave.values import HtmlRepr, load
 
 @dataclass(frozen=True)
 class Webhook(HtmlRepr):
-    """An address that is told. `events` is None where it is told everything."""
+    """Address that receives events; `events` is None for all of them."""
 
     id: str
     url: str
@@ -30,7 +30,7 @@ class NewWebhook(Webhook):
 
 @dataclass(frozen=True)
 class Message(HtmlRepr):
-    """Something that a webhook was told: how often it was tried, and the last answer."""
+    """Message to a webhook, with its attempts and the last answer."""
 
     id: str
     event: str
@@ -45,7 +45,7 @@ class Message(HtmlRepr):
 
 
 class Webhooks:
-    """Whom the service tells."""
+    """Webhooks of the principal."""
 
     @operation
     def add_webhook(self, url: str, *, events: Sequence[str] | None = None) -> Flow[NewWebhook]:

@@ -130,7 +130,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class ProgressBar:
-    """A wish to show how far long work is; answered with a context whose value is told it."""
+    """Request to show progress; the answer is a context whose value takes reports."""
 
     label: str
 

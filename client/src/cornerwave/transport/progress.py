@@ -20,7 +20,7 @@ QUIET_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Standing:
+class ProgressState:
     """How far long work is: a step in words, and `done` of `total`, which is zero until it is known."""
 
     step: str
@@ -29,7 +29,7 @@ class Standing:
     remaining_seconds: float | None = None
 
 
-TellStanding = Callable[[Standing], None]
+ShowProgress = Callable[[ProgressState], None]
 
 
 class Progress(Protocol):
@@ -38,7 +38,7 @@ class Progress(Protocol):
     def moving(self, call: Call) -> AbstractContextManager[TellBytes]:
         """While the bytes of a call go or come."""
 
-    def working(self, label: str) -> AbstractContextManager[TellStanding]:
+    def working(self, label: str) -> AbstractContextManager[ShowProgress]:
         """While a job is awaited."""
 
 
@@ -51,7 +51,7 @@ class Silence:
         yield lambda _count: None
 
     @contextmanager
-    def working(self, _label: str) -> Iterator[TellStanding]:
+    def working(self, _label: str) -> Iterator[ShowProgress]:
         """Nothing while the service works."""
         yield lambda _standing: None
 
@@ -76,13 +76,13 @@ class Bars:
             yield tell
 
     @contextmanager
-    def working(self, label: str) -> Iterator[TellStanding]:
+    def working(self, label: str) -> Iterator[ShowProgress]:
         """A bar with the step in words, the share and the time left."""
         from rich.progress import TaskProgressColumn, TextColumn
 
         with _bar(TaskProgressColumn(), TextColumn("{task.fields[left]}")) as show:
 
-            def tell(now: Standing) -> None:
+            def tell(now: ProgressState) -> None:
                 seconds = now.remaining_seconds
                 left = "" if seconds is None else f"about {seconds:.0f} s left"
                 show(f"{label}: {now.step}", now.done, now.total or None, left=left)
