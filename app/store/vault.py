@@ -1,4 +1,4 @@
-"""Vault: encrypts small secrets and wraps data keys under the master key.
+"""Vault: envelope encryption of secrets and data keys under the master key.
 
 AES-256-GCM under a key derived from the master key by HKDF-SHA256, a fresh 96-bit nonce each time;
 the context (what the secret is for) is authenticated, so a secret moved to another place in the

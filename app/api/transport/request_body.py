@@ -1,4 +1,4 @@
-"""Request body middleware: a minimum rate, a hash for idempotency, and a bounded drain after an early answer.
+"""Request body middleware: limits for slow clients, a hash for idempotency, a bounded drain after an early answer.
 
 A sender that brings nothing for a while, or a few bytes now and then, holds a connection, and an
 upload a thread. So every `PACE_BYTES` must come within so many seconds of waiting; time in which

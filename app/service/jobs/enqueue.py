@@ -1,4 +1,4 @@
-"""Enqueue a job in the transaction that causes it: both commit, or neither."""
+"""Enqueue a job in the transaction that causes it, deduplicated by `dedup_key`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installation identity: database, blob store and master key belong together.
+"""Installation identity: database, blob store and master key belong together; key rotation, first administrator.
 
 A database has an id and a random key, wrapped by the master key; the blob store carries both as
 its mark. A start on a pair that does not match is refused before anything is touched: a second

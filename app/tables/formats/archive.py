@@ -1,4 +1,4 @@
-"""Zip archive: a workbook, or one file that is a table itself.
+"""Zip archive: a workbook, or one file that is a table itself; zip bombs are refused.
 
 What an archive declares of its sizes is believed by most readers. Here every member is unpacked once and counted
 before anything else reads it.

@@ -1,4 +1,4 @@
-"""Functional dependencies between columns (city → country), exact or in most records.
+"""Functional dependencies between columns (city → country), and columns equal in most records.
 
 Functional dependencies: No synthesis of two columns keeps such a fact without exception, so the determined column takes no
 part in it and is looked up afterwards. A column that few records could have contradicted is

@@ -1,4 +1,4 @@
-"""Transactional outbox: a message is inserted in the transaction that it reports, and sent by a job.
+"""Transactional outbox: a message is inserted in the transaction that it reports, sent by a job, and retried.
 
 Attempts continue for about a day. Ordered messages of a stream are sent one after another: a message waits
 until those before it were delivered or given up. A receiver may get a message twice.
