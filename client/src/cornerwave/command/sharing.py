@@ -29,8 +29,8 @@ from cornerwave.verification.signatures import verify_record
 Agreement = Annotated[str, typer.Argument(help="The agreement's id.")]
 
 
-def recipients(as_json: Json = False) -> None:
-    """List everybody with a key."""
+def principals(as_json: Json = False) -> None:
+    """List principals, revoked ones included."""
     with command_client(as_json) as cw:
         found = cw.principals()
         lines = [(each.name, each.id, each.role, each.revoked_at) for each in found]
@@ -38,14 +38,14 @@ def recipients(as_json: Json = False) -> None:
 
 
 def invite(
-    name: Annotated[str, typer.Argument(help="Somebody's name.")],
+    name: Annotated[str, typer.Argument(help="The principal's name.")],
     key_file: Annotated[
         Path, typer.Option(help="A new file for the key, which only you can read.")
     ],
     role: Annotated[str, typer.Option(help="recipient, owner, auditor or admin.")] = "recipient",
     as_json: Json = False,
 ) -> None:
-    """Give somebody a key. It is written to a file: a terminal would keep it in its history."""
+    """Create a principal. Its key is written to a file, not to the terminal."""
     with command_client(as_json) as cw:
         # First of all: a key that could not be written would be lost.
         descriptor = os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -246,7 +246,7 @@ def audit_log(
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (recipients, invite, catalogue, jobs, trace):
+    for command in (principals, invite, catalogue, jobs, trace):
         app.command()(command)
     app.command("audit-log")(audit_log)
     negotiating = typer.Typer(
