@@ -45,7 +45,7 @@ class Party(StrEnum):
 
 
 class Channel(StrEnum):
-    """How an agreed copy reaches its recipient."""
+    """Delivery channel of an agreed copy."""
 
     PULL = "pull"
     DELTA = "delta"

@@ -271,7 +271,7 @@ class RowsOverlap(Conflict, Refusal):
 
 
 class Hidden(NotFound, Refusal):
-    """Something exists that this principal must not know of. The answer is that of NotFound."""
+    """A subject that the principal must not know of. The answer is that of NotFound."""
 
     slug = NotFound.slug
     title = NotFound.title

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job stands; the last three are its end."""
+    """State of a job; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"

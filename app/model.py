@@ -37,21 +37,21 @@ class Kind(StrEnum):
 
 
 class Scale(StrEnum):
-    """What a column is measured, perturbed and attacked on (app/numerics/copies/scales.py)."""
+    """Scale on which a column is measured, perturbed and attacked (app/numerics/copies/scales.py)."""
 
     LINEAR = "linear"
     LOG = "log"
 
 
 class Storage(StrEnum):
-    """How a column's values are kept: every number is a double, everything else is text."""
+    """Storage of a column: every number is a double, everything else is text."""
 
     NUMBER = "number"
     TEXT = "text"
 
 
 class Protection(StrEnum):
-    """What the noise of a data set follows from: its rows, or the owner's declaration alone (docs/formal.md)."""
+    """Protection of a data set: noise follows from its rows, or from the owner's declaration alone (docs/formal.md)."""
 
     MEASURED = "measured"
     FORMAL = "formal"
@@ -102,7 +102,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnOverrides:
-    """What a principal says about a column instead of letting it be inferred; None leaves it as it is.
+    """Kind and options of a column set by a principal; None leaves one inferred.
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set
@@ -146,7 +146,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Versions:
-    """How often the most repeated key occurs, and what its versions leave of each level's privacy.
+    """Rows of the most repeated key, and the privacy that its versions leave at each level.
 
     where:
         most          rows of the most repeated key, retired ones among them
@@ -159,7 +159,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that an owner should know beside an answer, in a sentence and in figures."""
+    """Notice to an owner beside an answer: a sentence with its figures."""
 
     type: str
     detail: str
@@ -345,7 +345,7 @@ class Copy:
 
 
 class Role(StrEnum):
-    """What a principal is. An admin may do all; an auditor reads the log and histories."""
+    """Role of a principal. An admin may do all; an auditor reads the log and histories."""
 
     ADMIN = "admin"
     OWNER = "owner"
@@ -429,7 +429,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask for."""
+    """Limits of one request."""
 
     upload_bytes: int = 4 * 2**30
     columns: int = 2_000
@@ -464,7 +464,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which entries of the log are wanted; None is all. `until` is the moment after the last.
+    """Filter of audit log entries; None matches all. `until` is exclusive.
 
     `subjects` is for those who look for several at once.
     """
@@ -515,7 +515,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Receipt:
-    """That a write was done, for which request, and what was answered (if that is known)."""
+    """Idempotency receipt: a write was done, for which request, with which answer if known."""
 
     fingerprint: str
     subject: str

@@ -197,7 +197,7 @@ def _roots(text: str) -> tuple[str, ...]:
 
 
 class Settings(BaseSettings):
-    """What the service is started with."""
+    """Settings of the service."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -398,7 +398,7 @@ class Settings(BaseSettings):
         *_others: PydanticBaseSettingsSource,
         **_named: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What `settings_from` was given, and nothing that the process happens to have."""
+        """Read only what `settings_from` was given."""
         return (init_settings,)
 
 
@@ -420,7 +420,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _without_secrets(address: str) -> str:
-    """Where an address leads, without the user, the password and what a query may hold."""
+    """Return an address without user, password and query."""
     parts = urlsplit(address)
     host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else parts.path

@@ -75,7 +75,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def _within_the_deadline(probe: Probe) -> Condition:
-    """What the probe finds; failing, where it finds nothing in time."""
+    """Return the finding of a probe; a failure after the deadline."""
     found = asyncio.shield(asyncio.wrap_future(probe.asked()))
     try:
         return await asyncio.wait_for(found, DEADLINE_SECONDS)

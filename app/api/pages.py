@@ -77,7 +77,7 @@ def list_problems() -> HTMLResponse:
 
 @router.get("/problems/{slug}")
 def show_problem(slug: str) -> HTMLResponse:
-    """What a type of problem means and what to do about it."""
+    """Show the meaning and the remedy of a problem type."""
     known = problem_types().get(slug)
     if known is None:
         raise NotFound(f"There is no type of problem {slug!r}.")

@@ -61,7 +61,7 @@ def show_pooled(
     context: ContextDep,
     recipient: Annotated[list[str], Query(max_length=100)],
 ) -> Response:
-    """What pooling the copies of these recipients gains: what the pictures are drawn from."""
+    """Return the data of the pooling charts for these recipients."""
     found = pool_copies(resources, context, recipient)
     return Response(orjson.dumps(_document(found)), media_type="application/json")
 

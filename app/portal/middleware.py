@@ -48,7 +48,7 @@ HEADERS = {
 
 
 def shown(scope: Scope, receive: Receive, send: Send) -> Send:
-    """What an answer of the portal is sent by, whoever gives it."""
+    """Wrap `send` for an answer of the portal."""
 
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -46,7 +46,7 @@ def authenticate(
 
 
 def refuse_address(resources: Resources, address: str) -> None:
-    """Have an address pay for a try that did not succeed; RateLimited when it made too many."""
+    """Count a failed attempt of an address; RateLimited when there were too many."""
     _count(resources, f"address:{address}")
 
 
@@ -70,7 +70,7 @@ def principal_of_key(key: str | None) -> FindPrincipal:
 
 
 def is_running(connection: Connection, principal: Principal) -> bool:
-    """Whether the transfer that a key is bound to, if it is, has not been stopped."""
+    """Return whether the transfer that a key is bound to, if it is, has not been stopped."""
     return principal.transfer is None or transfers.is_running(connection, principal.transfer)
 
 

@@ -59,7 +59,7 @@ class Cluster:
         self._client: Any = None
 
     def check(self) -> int:
-        """How many threads the workers have; ClusterUnavailable when nobody answers, or none has any."""
+        """Return how many threads the workers have; ClusterUnavailable when nobody answers, or none has any."""
         threads = int(sum(self._connected().nthreads().values()))
         if not threads:
             raise ClusterUnavailable(GONE, seconds=30)

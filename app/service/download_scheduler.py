@@ -73,7 +73,7 @@ class Budget:
                 self._changed.notify_all()
 
     def give_back(self, count: int) -> None:
-        """So many bytes are free again."""
+        """Return bytes to the budget."""
         with self._changed:
             self._taken -= count
             self._changed.notify_all()
@@ -98,7 +98,7 @@ class Downloads:
         make: Callable[[Task], Made],
         cost: Callable[[Task], int],
     ) -> Iterator[Made]:
-        """What `make` makes of each task, in order; `cost` says how many bytes that may take.
+        """Yield the result of `make` for each task, in order; `cost` is an upper bound of its bytes.
 
         Busy when there is no room for the first.
         """

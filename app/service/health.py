@@ -63,7 +63,7 @@ DISK = "There is no room left where the service keeps its data; nothing was chan
 
 
 def outage_of(error: BaseException) -> Unavailable | Busy | None:
-    """What to tell the principal, when the failure is one of the database's or the disk's."""
+    """Return the outage behind an exception of the database or the disk, None for any other."""
     if isinstance(error, NoConnectionFree):
         return Busy("Every connection to the database is at work.", seconds=2)
     if isinstance(error, DBAPIError):
@@ -123,7 +123,7 @@ class Probe:
         self._until = 0.0
 
     def asked(self) -> Future[Condition]:
-        """What is found, sooner or later."""
+        """Return the future finding."""
         with self._lock:
             old = self._found is not None and self._found.done()
             if self._found is None or (old and time.monotonic() > self._until):
@@ -142,7 +142,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Probes:
-    """What is looked at."""
+    """Probes of the dependencies."""
 
     database: Probe
     blobs: Probe

@@ -53,7 +53,7 @@ def dataset_log(
     before: int | None,
     limit: int,
 ) -> list[LogEntry]:
-    """What was done to a data set and its copies, the newest first, for those who answer for it."""
+    """List log entries of a data set and its copies, newest first, for its owner and auditors."""
     with reading(resources.engine) as connection:
         auditable_dataset(connection, context, dataset_id)
         drawn = (entry.copy for entry in history.of(connection, dataset_id))
@@ -70,7 +70,7 @@ def logged_actions(resources: Resources, context: RequestContext) -> list[str]:
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a look at the whole chain found; `broken` is empty when it is whole."""
+    """Result of checking the chain; `broken` is empty when it is whole."""
 
     entries: int
     last_hash: str

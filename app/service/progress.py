@@ -46,7 +46,7 @@ class Progress:
         return ProgressRange(self, first, last)
 
     def stop(self, reason: type[Cancelled] | type[Interrupted]) -> None:
-        """Have the work stop at its next report or checkpoint; the first reason stands."""
+        """Stop the work at its next report or checkpoint; the first reason stands."""
         self._stop = self._stop or reason
 
     @property

@@ -48,7 +48,7 @@ class MailServer:
 
 @dataclass(frozen=True)
 class Outside:
-    """What the operator has allowed beyond this service.
+    """External targets and networks that the operator allowed.
 
     where:
         webhook_networks  networks that webhooks may reach although they are not public

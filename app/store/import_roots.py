@@ -76,7 +76,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class ImportRoots:
-    """What the operator allowed: folders, and prefixes of buckets."""
+    """Allowed import roots: folders, and prefixes of buckets."""
 
     roots: tuple[str, ...] = ()
 

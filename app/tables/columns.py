@@ -289,7 +289,7 @@ def _scale_unit(column: Column, overrides: ColumnOverrides) -> float | None:
 
 
 def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides) -> dict[str, Any]:
-    """What is declared of a column's values and weight, checked."""
+    """Return the declared values and weight of a column, checked."""
     categories = _chosen(overrides.categories, column.categories)
     other = _chosen(overrides.other, column.other)
     missing_as = _chosen(overrides.missing_as, column.missing_as)

@@ -156,7 +156,7 @@ randomize_router = APIRouter(prefix="/v1/randomize", tags=["attacks"], route_cla
 
 
 class NoiseShape(StrEnum):
-    """How the noise is shaped over the columns."""
+    """Shape of the noise over the columns."""
 
     INDEPENDENT = "independent"
     PROPORTIONAL = "proportional"

@@ -70,7 +70,7 @@ class NoiseForm(
         Annotated[IndependentForm | ProportionalForm | CovarianceForm, Field(discriminator="kind")]
     ]
 ):
-    """What is known of the noise of one copy."""
+    """Known noise of one copy."""
 
 
 class LargestGap(Form):

@@ -28,7 +28,7 @@ UNKEPT = {"Cache-Control": "no-store"}
 
 
 class PreviewForm(Form):
-    """Which levels: by name, by privacy or by noise variance; seven usual ones where none is named."""
+    """Levels to preview: by name, by privacy or by noise variance; seven usual ones by default."""
 
     levels: list[Annotated[str, Field(max_length=200)]] = Field([], max_length=MOST_LEVELS)
     privacies: list[Annotated[float, Field(gt=0, lt=1)]] = Field([], max_length=MOST_LEVELS)

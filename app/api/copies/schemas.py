@@ -19,7 +19,7 @@ from app.service.copies.issue import Algorithm
 
 
 class CopyForm(Form):
-    """Which copy: a level by name or, for the data set's owner, a noise variance."""
+    """Copy to issue: a level by name or, for the data set's owner, a noise variance."""
 
     level: str | None = Field(None, max_length=200, examples=["partners"])
     noise_variance: float | None = Field(

@@ -58,7 +58,7 @@ LONGEST_FORM = 16_384
 
 
 def _with_source(body: dict[str, Any]) -> dict[str, Any]:
-    """What a route that takes a table says of its body, with the other thing that it takes."""
+    """Return the body documentation of a route that takes a table or a source."""
     content = dict(body["requestBody"]["content"])
     table = content["application/json"]["schema"]
     content["application/json"] = {"schema": {"anyOf": [table, SourceForm.model_json_schema()]}}

@@ -220,7 +220,7 @@ class ColumnReportView(ColumnView):
 
 
 class ReadAsView(View):
-    """How the table was read; null is what its format does not have."""
+    """Detected format of the table; null where its format has no such property."""
 
     format: str
     encoding: str | None

@@ -42,7 +42,7 @@ def request_negotiation(
 
 @router.get("/{provider_pid}")
 def show_negotiation(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a negotiation is."""
+    """Show the state of a negotiation."""
     return _now(resources, context, provider_pid)
 
 

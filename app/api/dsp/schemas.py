@@ -78,7 +78,7 @@ Constraint = AtomicConstraint | LogicalConstraint
 
 
 class PolicyRule(_Part):
-    """What is permitted, prohibited or asked for."""
+    """Permission, prohibition or obligation."""
 
     action: str
     constraint: list[Constraint] = []
@@ -178,7 +178,7 @@ class EndpointProperty(_Part):
 
 
 class DataAddress(_Part):
-    """Where data are, or are to go."""
+    """Address of data, or of the target of a push."""
 
     type: Annotated[Literal["DataAddress"], Field(alias="@type")]
     endpoint_type: str

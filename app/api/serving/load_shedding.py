@@ -80,7 +80,7 @@ class QueueDelay:
         return max(self._last, now - self._began)
 
     def reset(self) -> None:
-        """Forget the last delay: nothing waits."""
+        """Reset the measured delay."""
         self._last = 0.0
 
     async def _wait(self, threads: CapacityLimiter) -> None:

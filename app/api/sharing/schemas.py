@@ -12,7 +12,7 @@ from app.service.sharing.principals import NewKey
 
 
 class GrantForm(Form):
-    """What a recipient may have."""
+    """Level, columns and end of a grant."""
 
     level: str = Field(max_length=200)
     expires_at: AwareDatetime | None = None

@@ -64,7 +64,7 @@ DistanceDep = Annotated[
 
 
 class PictureName(StrEnum):
-    """Which picture an image is of."""
+    """Name of a picture."""
 
     PAIRS = "pairs"
     MARGINALS = "marginals"

@@ -89,7 +89,7 @@ READING = 50
 
 @dataclass
 class Replay:
-    """What a job brings beside the request.
+    """Data that a job adds to the request it sends.
 
     where:
         body     what was sent, as it is read
@@ -121,7 +121,7 @@ def reading_share(endpoint: Callable[..., Any]) -> int | None:
 
 
 def replay_of(request: Request) -> Replay | None:
-    """What the job brought, where a job sends this request."""
+    """Return the data of the job that sends this request; None without one."""
     replay: Replay | None = request.scope.get("state", {}).get("replay")
     return replay
 
@@ -175,7 +175,7 @@ class AsyncPreference:
 
 
 def async_preference(request: Request, max_wait_seconds: float) -> AsyncPreference | None:
-    """What the request prefers; None where it waits for its answer, however long that takes.
+    """Return the `Prefer` header's preference; None where the client waits for the answer.
 
     `respond-async` alone is a job at once; `wait=30` an answer within 30 seconds, or else a job. Nobody
     waits longer than `max_wait_seconds`. Preferences that are not known, or make no sense, are ignored.

@@ -237,7 +237,7 @@ def problem_of(request: Request, error: DomainError) -> Response:
 
 
 def headers_of(error: DomainError) -> dict[str, str]:
-    """What HTTP wants to be said of an error beside its body."""
+    """Return the HTTP headers of an error."""
     comes_again = errors.RateLimited | errors.QuotaExceeded | errors.Busy | errors.Unavailable
     if isinstance(error, comes_again):
         return {"Retry-After": str(error.fields.get("seconds", 60))}
@@ -274,7 +274,7 @@ def where_wrong(error: RequestValidationError) -> str:
 
 
 def _places(error: RequestValidationError) -> list[dict[str, str]]:
-    """Where the request is wrong and what with it; the forms that one place could have had, together."""
+    """Return locations and messages of validation errors; alternatives of one location are joined."""
     wrong: dict[str, dict[str, None]] = {}
     for found in error.errors()[:PLACES]:
         wrong.setdefault(_where(found, error.body), {}).setdefault(message_of(found))
@@ -320,7 +320,7 @@ def _allowed_methods(request: Request) -> list[str]:
 
 
 def failure_of(request: Request) -> Response:
-    """What is answered where the service itself failed."""
+    """Return the answer to an unhandled exception."""
     slug, title, remedy = TRANSPORT[500]
     return problem_response(request, 500, slug, title, remedy)
 

@@ -64,7 +64,7 @@ class IncomingBody:
         return await self._receive()
 
     def when_answered(self, call: Callable[[], None]) -> None:
-        """Have something done as soon as an answer begins: what is left is to send it."""
+        """Call a function as soon as the answer begins."""
         self._when_answered.append(call)
 
     def answered(self) -> None:
@@ -73,7 +73,7 @@ class IncomingBody:
             self._when_answered.pop()()
 
     def hash_into(self, update: Update) -> None:
-        """Have all of the body hashed; asked for before any of it was read."""
+        """Hash the whole body; call it before the body is read."""
         if self.count:
             raise ValueError("a part of the body was read unhashed")
         self._update = update
@@ -99,7 +99,7 @@ class IncomingBody:
                     self._noted(await self._receive())
 
     async def has_left(self) -> bool:
-        """Whether the principal has gone; nobody looks before the body is complete."""
+        """Return whether the principal has gone; nobody looks before the body is complete."""
         if self.ended and not self.closed:
             with anyio.CancelScope() as at_once:
                 at_once.cancel()

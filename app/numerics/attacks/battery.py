@@ -55,7 +55,7 @@ class Attack(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the adversary has in hand."""
+    """Evidence of the adversary."""
 
     observation: Observation
     knowledge: Knowledge

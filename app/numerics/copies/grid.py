@@ -47,7 +47,7 @@ def grid_exponents(
 
 
 def carries_noise(largest_magnitude: float, exponent: int) -> bool:
-    """Whether float64 can hold every multiple of the step up to the magnitude.
+    """Return whether float64 can hold every multiple of the step up to the magnitude.
 
     When it cannot, x + z rounds noise away, and with enough of it released values are originals.
     """

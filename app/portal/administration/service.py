@@ -28,7 +28,7 @@ PROBE_TIMEOUT_SECONDS = 4.0
 
 @router.get("/health")
 def show_health(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Whether what the service stands on works, and what this process holds."""
+    """Return whether what the service stands on works, and what this process holds."""
     require(context, Role.AUDITOR)
     probes: Probes = request.app.state.probes
     looks = {"Database": probes.database, "Blob store": probes.blobs, "Redis": probes.redis}
@@ -47,7 +47,7 @@ def show_health(request: Request, resources: ResourcesDep, context: ContextDep) 
 
 @router.get("/settings")
 def show_settings(request: Request, context: ContextDep) -> Response:
-    """What the service was started with."""
+    """Show the settings in force."""
     require(context, Role.AUDITOR)
     return page(
         request,
@@ -65,7 +65,7 @@ def _found(probe: Probe) -> Condition:
 
 
 def _held(resources: Resources) -> list[tuple[str, int]]:
-    """What is kept in memory, in bytes."""
+    """Return the bytes held in caches."""
     return [
         ("Noise", resources.noise.bytes_held),
         ("Blocks of copies", resources.copies.bytes_held),
@@ -107,6 +107,6 @@ def show_jobs(
 
 @jobs_router.post("/{job_id}/cancel")
 def cancel(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Have a job end."""
+    """Cancel a job."""
     cancel_job(resources, context, job_id)
     return RedirectResponse("/portal/jobs?done=cancelled", 303)

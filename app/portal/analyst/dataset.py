@@ -132,14 +132,14 @@ def make_copy(
     context: ContextDep,
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
-    """Have the copy of a level made."""
+    """Issue the copy of a level."""
     issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
 
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
 def show_summary(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """What the pictures of the page are drawn from."""
+    """Return the data of the page's charts."""
     return summary_document(summarise_copy(resources, context, copy_id))
 
 

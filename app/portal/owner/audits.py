@@ -53,7 +53,7 @@ def begin_audit(
     context: ContextDep,
     level: Annotated[list[str] | None, Form(max_length=200)] = None,
 ) -> Response:
-    """Have the copies of some levels attacked."""
+    """Start an audit of some levels."""
     if not level:
         raise InvalidParameter("Choose at least one level.", parameter="level")
     job_id = ask_for_audit(resources, context, dataset.id, AuditParams(levels=tuple(level)))
@@ -64,7 +64,7 @@ def begin_audit(
 def watch_audit(
     job_id: str, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """How far an audit is, for the script that waits for it."""
+    """Return the progress of an audit, for the page's script."""
     watched = show_job(resources, context, job_id)
     job, came_of_it = watched.job, watched.outcome
     audits = f"{PREFIX}/{dataset.id}/audits"

@@ -32,7 +32,7 @@ def show_rows(
     context: ContextDep,
     retired: int | None = None,
 ) -> Response:
-    """How many rows there are, those pending, and forms that change that."""
+    """Return how many rows there are, those pending, and forms that change that."""
     return page(
         request,
         "owner/rows.html",

@@ -48,7 +48,7 @@ READING = 150
 
 
 def read_options_of_form(form: TableForm) -> Readings:
-    """How each file of a form is read, as its page says."""
+    """Return the read options of each file of a form."""
     told = form.value("readings", dict[str, list[dict[str, Any]]]) or {}
     try:
         return {
@@ -170,7 +170,7 @@ def _written(
 
 
 def shown_of(resources: Resources, job_status: JobStatus) -> dict[str, Any]:
-    """What the page shows of a job that is done."""
+    """Return the page data of a finished job."""
     shown: dict[str, Any] = orjson.loads(part_of(resources, job_status, "shown"))
     return shown
 
@@ -189,7 +189,7 @@ def part_of(resources: Resources, job_status: JobStatus, part: str) -> bytes:
 
 
 def _clean_up(resources: Resources, job: Job) -> None:
-    """What was sent goes with the job's end, and so does what attempts that were lost had written."""
+    """Remove the input at the end of the job, and files of lost attempts."""
     for name in files_of(job):
         if name != answer_file(job.id, job.attempts):
             resources.jobs.files.remove(name)

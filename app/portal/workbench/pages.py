@@ -67,7 +67,7 @@ def show_tools(request: Request, resources: ResourcesDep, context: ContextDep) -
 def show_work(
     job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """How far a work is, or what came of it."""
+    """Show the progress or the result of a run."""
     job_status = _mine(resources, context, job_id)
     job, problem, tool = job_status.job, None, _tool_of(resources, job_status)
     done = job.state is JobState.DONE
@@ -89,7 +89,7 @@ def show_work(
 
 @router.get("/work/{job_id}/state")
 def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a work is, for the script that watches it."""
+    """Return the progress of a run, for the page's script."""
     job_status = _mine(resources, context, job_id)
     job = job_status.job
     said = {
@@ -105,7 +105,7 @@ def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Res
 
 @router.post("/work/{job_id}/cancel")
 def cancel(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Have a work end."""
+    """Cancel a run."""
     _mine(resources, context, job_id)
     cancel_job(resources, context, job_id)
     return RedirectResponse(f"/portal/workbench/work/{job_id}", 303)
@@ -118,7 +118,7 @@ def download(
     context: ContextDep,
     name: Annotated[str, Query(alias="format")] = "csv",
 ) -> Response:
-    """What came of a work: its table in any format, or its report."""
+    """Download the result: its table in any format, or its report."""
     job_status = _mine(resources, context, job_id)
     tool = _tool_of(resources, job_status)
     if name == "report":
@@ -136,7 +136,7 @@ def download(
 
 @router.post("/look", openapi_extra=PARTS)
 def look(form: FormDep, _ask: ContextDep) -> Response:
-    """What columns a table has; nothing of it is kept."""
+    """Return the columns of a table; nothing is stored."""
     table = form.table("table")
     columns = [
         {"name": one.name, "number": bool(pa.types.is_floating(one.type))} for one in table.schema

@@ -46,7 +46,7 @@ MOST_CELLS = 40_000_000
 
 @dataclass(frozen=True)
 class AuditParams:
-    """Which copies to audit, on how many rows."""
+    """Copies to audit, and the number of rows."""
 
     levels: tuple[str, ...] = ()
     noise_variances: tuple[float, ...] = ()
@@ -145,7 +145,7 @@ def _by_copies(
     copies: Sequence[ReleasedRows],
     alone: Sequence[float],
 ) -> tuple[AuditPoint, ...]:
-    """What the first copies leave, in the order in which they were drawn."""
+    """Return the variance left by the first copies, in the order drawn."""
     applied = [rows.protections[min(rows.protections)].applied(variance) for variance in variances]
     found = []
     for count in counted(len(copies)):
@@ -232,7 +232,7 @@ AUDIT = "audit"
 def ask_for_audit(
     resources: Resources, context: RequestContext, dataset_id: str, params: AuditParams
 ) -> str:
-    """Have copies audited by a job, for the data set's owner; the job's id."""
+    """Enqueue an audit for the data set's owner; return the job's id."""
     job_id = new_id("job")
     with unit_of_work(resources, context) as uow:
         owned(uow.connection, context, dataset_id)

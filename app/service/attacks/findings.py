@@ -32,7 +32,7 @@ class ShareFinding:
 
 @dataclass(frozen=True)
 class ScoreFinding:
-    """How near a guess came: `within` counts cells missed by that share of the standard deviation."""
+    """Distance of a guess: `within` counts cells missed by that share of the standard deviation."""
 
     rmse: ErrorFinding
     normalised_error: ShareFinding
@@ -105,7 +105,7 @@ class AttackScoring:
 
 @dataclass(frozen=True)
 class ReconstructionReport:
-    """How a table was reconstructed, and what is to be said of it."""
+    """Report of a reconstruction, with its warnings."""
 
     attacks: tuple[Attack, ...]
     columns: tuple[str, ...]

@@ -46,7 +46,7 @@ NEAREST = 2.0**-40
 
 
 class Algorithm(StrEnum):
-    """How a batch is drawn: in the order asked (algorithm 1 of li2012), or ascending (2).
+    """Order in which a batch is drawn: as asked (algorithm 1 of li2012), or ascending (2).
 
     Both give the same distribution. Drawn in ascending order on an empty history, every copy is the
     one before it plus independent noise, and costs one more draw than it.

@@ -28,7 +28,7 @@ AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """What a data set has cost by its least perturbed copy.
+    """Privacy loss by the least perturbed copy of a data set.
 
     where:
         noise_variance  of that copy, a slot's level among them; None before the first

@@ -33,7 +33,7 @@ NAMED = 1e-3
 
 @dataclass(frozen=True)
 class TracedCopy:
-    """What a found table has of one recipient's copy.
+    """Share of one recipient's copy in a found table.
 
     where:
         weight        its share in the table: 1 for a copy as it is, 1/3 for one of three averaged

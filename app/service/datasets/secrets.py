@@ -43,7 +43,7 @@ def open_secret(resources: Resources, connection: Connection, dataset_id: str) -
 
 
 def part_digest(secret: bytes, rows_digest: bytes, *, formal: bool = False) -> str:
-    """What the rows of a part are, so that nobody can test a guess of them against it.
+    """Return the keyed digest of a part's rows, so that nobody can test a guess against it.
 
     Under formal protection it is drawn, once for each part: noise is as fresh, and follows from no row.
     """
@@ -52,7 +52,7 @@ def part_digest(secret: bytes, rows_digest: bytes, *, formal: bool = False) -> s
 
 
 def secret_context(dataset_id: str) -> str:
-    """What the seal is bound to."""
+    """Return the authenticated context of the seal."""
     return f"secret:{dataset_id}"
 
 

@@ -43,7 +43,7 @@ class RemainingShares:
 
 @dataclass(frozen=True, repr=False)
 class PoolingResult:
-    """What pooling did, for those who pooled, the least perturbed copy first.
+    """Result of pooling, by recipient, least perturbed copy first.
 
     where:
         alone        (m,), the share that is left from each copy alone, as issued

@@ -157,7 +157,7 @@ def the_demonstration(resources: Resources, context: RequestContext) -> Demonstr
 
 
 def remove_demonstration(resources: Resources, context: RequestContext) -> None:
-    """Forget the principal's demonstration, and revoke the recipients that were made for it."""
+    """Remove the principal's demonstration, and revoke its recipients."""
     _remove(resources, context, the_demonstration(resources, context).dataset.id)
 
 
@@ -172,7 +172,7 @@ def _share(
 
 
 def _mark(dataset_id: str) -> str:
-    """How recipients of a demonstration are called behind their name: by this alone they are known as such."""
+    """Return the suffix of the names of a demonstration's recipients, by which they are identified."""
     return f" (demonstration {dataset_id[-8:]})"
 
 

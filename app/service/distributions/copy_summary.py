@@ -140,7 +140,7 @@ def _summary(release: Release) -> CopySummary:
 
 
 def _numbers(column: Column, values: FloatArray, noise_variance: float | None) -> Numbers:
-    """Of values on the column's scale, where bins are equal; their edges are values."""
+    """Summarise values on the column's scale, where bins are equal; edges are values."""
     there = values[~np.isnan(values)]
     missing = 1.0 - there.size / max(values.size, 1)
     if there.size < 2 or there.min() == there.max():

@@ -43,7 +43,7 @@ __all__ = ["FloatArray", "Histogram", "Stopping"]  # values that its functions t
 
 
 class EstimationMethod(StrEnum):
-    """How the distribution is estimated."""
+    """Method of estimating the distribution."""
 
     EM_ON_BINS = "em_on_bins"
     EM_ON_RECORDS = "em_on_records"
@@ -52,7 +52,7 @@ class EstimationMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Bins:
-    """Where the estimate lives: given edges, or so many equal bins on a support, known or not.
+    """Bins of the estimate: given edges, or equal bins on a given or inferred support.
 
     where:
         fine  so many equal bins to estimate on first, which are then summed over the bins asked for
@@ -88,7 +88,7 @@ class DirectParams:
 
 @dataclass(frozen=True)
 class EstimateParams:
-    """What an estimate is asked to be."""
+    """Parameters of an estimate."""
 
     noise: Noise
     method: EstimationMethod = EstimationMethod.EM_ON_BINS

@@ -95,6 +95,6 @@ def _require_quota(
 
 
 def payload_of(resources: Resources, job: Job) -> dict[str, Any]:
-    """What a job was given."""
+    """Return the payload of a job."""
     given: dict[str, Any] = orjson.loads(resources.vault.open(job.payload, f"job:{job.id}"))
     return given

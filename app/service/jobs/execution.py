@@ -146,7 +146,7 @@ def _put_back(resources: Resources, job: Job, seconds: float, *, counted: bool) 
 
 
 def _told(failed: Failed | JobLost) -> dict[str, Any]:
-    """What is kept of a failure."""
+    """Return a failure as it is stored."""
     return {
         "slug": failed.slug,
         "title": failed.title,
@@ -190,7 +190,7 @@ def _ended(
 
 
 def _written(job: Job, write: Callable[[], bool]) -> bool:
-    """What `write` says, tried again while the database fails; False where it goes on failing."""
+    """Return the result of `write`, retried while the database fails; False when it keeps failing."""
     for left in reversed(range(FINISHING_TRIES)):
         try:
             return write()
@@ -202,7 +202,7 @@ def _written(job: Job, write: Callable[[], bool]) -> bool:
 
 
 def outcome_of(resources: Resources, job: Job) -> dict[str, Any]:
-    """What came of a job that ended: `value` and `subject`, or what a failure says."""
+    """Return the outcome of an ended job: `value` and `subject`, or its failure."""
     if job.outcome is None:
         return {}
     kept: dict[str, Any] = orjson.loads(resources.vault.open(job.outcome, f"outcome:{job.id}"))

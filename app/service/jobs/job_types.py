@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a job: plain values, kept sealed, and what it made, by its id."""
+    """Outcome of a job: plain values, stored sealed, and the id of what it made."""
 
     value: dict[str, Any] = field(default_factory=dict)
     subject: str | None = None
@@ -98,7 +98,7 @@ class Pool(Enum):
 
 @dataclass(frozen=True)
 class JobType:
-    """How jobs of one type are done.
+    """Type of jobs: handler, retries, thread pool.
 
     where:
         retry_delays  seconds before the second, third … attempt; after the last of them there is none
@@ -114,13 +114,13 @@ class JobType:
 
     @property
     def attempts(self) -> int:
-        """How often a job is begun at most."""
+        """Maximum number of attempts."""
         return len(self.retry_delays) + 1
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """How jobs are run here.
+    """Job configuration and counters of a process.
 
     where:
         files          bodies that wait for a job, and answers that came of one

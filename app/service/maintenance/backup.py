@@ -192,7 +192,7 @@ def _copy(
 
 
 def _keep(path: Path) -> None:
-    """Have a file, or the names in a folder, on disk."""
+    """Flush a file or a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -23,7 +23,7 @@ FIRST_VISIT_DAYS = 7
 
 @dataclass(frozen=True)
 class Inbox:
-    """What a principal should look at.
+    """Tasks, changes and running jobs of a principal.
 
     where:
         waiting  agreements whose next message is the principal's

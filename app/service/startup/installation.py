@@ -130,7 +130,7 @@ def _unwrapped(known: Installation, master_keys: Sequence[bytes]) -> bytes:
 
 
 def has_administrator(resources: Resources) -> bool:
-    """Whether anybody could call the service yet."""
+    """Return whether anybody could call the service yet."""
     with reading(resources.engine) as connection:
         return bool(principals.with_role(connection, Role.ADMIN))
 

@@ -30,7 +30,7 @@ class InnerName(StrEnum):
 
 @dataclass(frozen=True)
 class SynthesisParams:
-    """What a principal may say about a synthesis.
+    """Parameters of a synthesis.
 
     where:
         keep  columns that are synthesised although they are identifiers
@@ -50,7 +50,7 @@ class SynthesisParams:
 
 @dataclass(frozen=True)
 class StrataReport:
-    """How a stratified synthesis divided the table, and what it keeps by rule.
+    """Report on the strata of a stratified synthesis, and on relations kept by rule.
 
     where:
         count            strata; one where trees found no difference
@@ -82,7 +82,7 @@ class StrataReport:
 
 @dataclass(frozen=True)
 class MethodAssessment:
-    """Where the method stands on this table: made from one half, judged by the other.
+    """Assessment of the method on this table: trained on one half, judged by the other.
 
     where:
         two_sample_area  how well trees tell synthetic records from held out ones: ½ is chance
@@ -117,7 +117,7 @@ class LeakageReport:
 
 @dataclass(frozen=True)
 class SynthesisReport:
-    """How a synthetic table came about and what it is worth.
+    """Report on a synthetic table: method, choices and quality.
 
     where:
         left_out      identifiers and are not in the answer, with the reason

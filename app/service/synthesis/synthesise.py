@@ -166,7 +166,7 @@ def _rest(
 def expected_leakage(
     records: int, components: int, rows: int | None = None, *, most: int = MOST_LEAKED
 ) -> LeakageReport:
-    """What PRIMP leaks by chance [hsu2008, theorems 1 and 2]."""
+    """Expected leakage of PRIMP by chance [hsu2008, theorems 1 and 2]."""
     found = leakage(records, components, rows)
     mass = mass_function(records, components, rows, most=most)
     return LeakageReport(
@@ -274,7 +274,7 @@ def _membership(one: MethodAssessment) -> float:
 def judged(
     original: EncodedTable, method: MethodName, params: SynthesisParams, rng: np.random.Generator
 ) -> tuple[MeasuredLeakage | None, MethodAssessment | None]:
-    """What reappears of either half, and where the method stands.
+    """Return reappearing records of either half, and the assessment of the method.
 
     None for a table too small to halve, or whose half the method cannot use.
     """

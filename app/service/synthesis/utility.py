@@ -185,7 +185,7 @@ def quality_report(
 def measured_leakage(
     tables: AlignedTables, distance: float, rng: np.random.Generator
 ) -> MeasuredLeakage:
-    """What of the original, and of the holdout, reappears in the release."""
+    """Measure reappearance of the original, and of the holdout, in the release."""
     deviation = reappearing.units(tables.original.cells)
     released = tables.released.cells
 
@@ -238,7 +238,7 @@ def _prediction(tables: AlignedTables, target: str, rng: np.random.Generator) ->
 
 
 def place_of(table: EncodedTable, name: str) -> PredictionTarget | None:
-    """Where the column stands, None where there is none of that name."""
+    """Return the index of a column, None if absent."""
     if name in table.numbers:
         return PredictionTarget("numeric", table.numbers.index(name))
     return PredictionTarget("categorical", table.texts.index(name)) if name in table.texts else None

@@ -75,7 +75,7 @@ class Presigner(Protocol):
 
 @dataclass
 class HashingWriter:
-    """What was written to a file: how many bytes, and their SHA-256."""
+    """Writer that counts and hashes (SHA-256) the bytes of a file."""
 
     size: int
     sha256: str
@@ -178,7 +178,7 @@ class ReleasedStore:
         self._place.remove(object_name)
 
     def unattended(self, object_name: str, since: datetime) -> AbstractContextManager[bool]:
-        """Whether nobody is writing this file, begun at `since`, and nobody can meanwhile."""
+        """Return whether nobody is writing this file, begun at `since`, and nobody can meanwhile."""
         return self._place.unattended(object_name, since)
 
 

@@ -73,7 +73,7 @@ class Upload:
 
     @property
     def digest(self) -> bytes:
-        """What the rows written so far are, as above."""
+        """Return the digest of the rows written so far, as defined above."""
         return self._digest.digest()
 
     def abandon(self) -> None:
@@ -155,7 +155,7 @@ class BlobStore:
         return BlobRows(self.place, {name: self.key_of(name) for name in names})
 
     def row_count(self, name: str) -> int:
-        """How many rows the blob says it has: what its end tells, which opens by its key alone."""
+        """Return how many rows the blob says it has: what its end tells, which opens by its key alone."""
         _checked(name)
         with (
             self.place.filesystem.open_input_file(self.place.path(name)) as source,
@@ -169,12 +169,12 @@ class BlobStore:
         self.place.remove(_checked(name))
 
     def has(self, name: str) -> bool:
-        """Whether the blob can be read."""
+        """Return whether the blob can be read."""
         path = self.place.path(_checked(name))
         return bool(self.place.filesystem.get_file_info(path).type is fs.FileType.File)
 
     def unattended(self, name: str, since: datetime) -> AbstractContextManager[bool]:
-        """Whether nobody is uploading this blob, begun at `since`, and nobody can meanwhile."""
+        """Return whether nobody is uploading this blob, begun at `since`, and nobody can meanwhile."""
         return self.place.unattended(_checked(name), since)
 
     def set_aside(self, name: str) -> bool:
@@ -296,7 +296,7 @@ class RowBlocks:
                 )
 
     def rest(self) -> Iterator[pa.Table]:
-        """What is held back, as a last and shorter block, if it is anything."""
+        """Return the held-back rows as a last, shorter block, if there are any."""
         held, self._held, self._count, self._bytes = self._held, [], 0, 0
         if held:
             yield pa.Table.from_batches(held)

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Block(Protocol):
-    """What is kept: an array, a batch."""
+    """Cached value: an array or a batch."""
 
     @property
     def nbytes(self) -> int: ...

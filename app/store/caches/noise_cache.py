@@ -36,7 +36,7 @@ _NONCE_BYTES = 12
 
 @dataclass(frozen=True)
 class BlockName:
-    """Which block: of which draw, and which row group of the part that it is for."""
+    """Cache key of a block: draw, part and row group."""
 
     draw: str
     block: int

@@ -66,7 +66,7 @@ def refuse_unused(url: str) -> None:
 
 
 def pending(engine: Engine) -> bool:
-    """Whether the schema is older than this code."""
+    """Return whether the schema is older than this code."""
     with engine.connect() as connection:
         current = current_revision(connection)
     return current != _scripts().get_current_head()
@@ -79,7 +79,7 @@ def current_revision(connection: Connection) -> str | None:
 
 @cache
 def _scripts() -> ScriptDirectory:
-    """What this version knows, read once: they are as many files as there were changes."""
+    """Return the migration scripts of this version, read once."""
     return ScriptDirectory(str(SCRIPTS))
 
 

@@ -158,7 +158,7 @@ class Records:
         self._report_ragged(odd_quotes=body.quotes % 2 == 1)
 
     def notices(self) -> Iterator[Notice]:
-        """What the owner should know of the rows that were left out."""
+        """Return notices on rows that were left out."""
         if self.repeated:
             yield Notice(
                 "repeated-header",

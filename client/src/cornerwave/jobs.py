@@ -131,7 +131,7 @@ class Jobs:
 
     @operation
     def result(self, job_id: str) -> Flow[TableFile | Report | bytes]:
-        """What the request of a job that is done is answered with: a table, a report, or what else it asked for."""
+        """Return the answer to the request of a finished job: a table, a report, or another object."""
         held = TableFile()
         with held._path.open("wb") as file:
             call = replace(get("jobs", job_id, "result"), accept="*/*", into=FileSink(file))

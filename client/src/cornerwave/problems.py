@@ -30,11 +30,11 @@ class ConnectionFailed(CornerwaveError):
 
 
 class NotCornerwave(ConnectionFailed):
-    """What answers at the address is not a Cornerwave service that this client knows, or sends its principals elsewhere."""
+    """The address is not that of a Cornerwave service that this client knows, or it redirects elsewhere."""
 
 
 class UnlikeService(Exception):
-    """Something that no service answers with, in words; a driver adds who gave it, as NotCornerwave."""
+    """An answer that no Cornerwave service gives; a driver raises it as NotCornerwave with the address."""
 
 
 class ChecksumMismatch(CornerwaveError):

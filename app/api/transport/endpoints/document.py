@@ -136,7 +136,7 @@ def _summary(name: str) -> str:
 
 
 def _schemas(*models: type[BaseModel]) -> dict[str, Any]:
-    """What no route's annotation names, but what goes over the wire."""
+    """Return schemas that no annotation of a route names."""
     _, definitions = models_json_schema(
         [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
     )

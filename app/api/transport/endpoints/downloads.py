@@ -61,7 +61,7 @@ ONE_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})|bytes=-(\d{1,18})")
 
 
 class CsvCells(StrEnum):
-    """How texts are written in CSV: as they are, or so that no spreadsheet takes one for a formula."""
+    """Texts in CSV: unchanged, or protected against CSV injection."""
 
     PLAIN = "plain"
     SAFE = "safe"
@@ -83,7 +83,7 @@ def entity_tag(fingerprint: str, media_type: MediaType, cells: CsvCells = CsvCel
 
 
 def is_unchanged(request: Request, etag: str) -> bool:
-    """Whether the principal has these bytes already (If-None-Match)."""
+    """Return whether the principal has these bytes already (If-None-Match)."""
     known = request.headers.get("if-none-match", "")
     return known.strip() == "*" or etag in {
         tag.strip().removeprefix("W/") for tag in known.split(",")
@@ -91,7 +91,7 @@ def is_unchanged(request: Request, etag: str) -> bool:
 
 
 def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, str]:
-    """What every answer with rows says of itself."""
+    """Return the headers of every answer with rows."""
     return {
         "ETag": etag,
         "Vary": "Accept, Authorization, Sec-Fetch-Mode",
@@ -202,7 +202,7 @@ class WrittenFile:
         return max(self.size, KEPT_BYTES // MOST_KEPT)
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes from `start` on; others may read at the same time."""
+        """Read bytes from `start` on; thread-safe."""
         return os.pread(self._descriptor, count, start)
 
 
@@ -268,7 +268,7 @@ def range_of(
 
 
 def wants_range(request: Request, etag: str, media_type: MediaType) -> bool:
-    """Whether one range is asked for, of these very bytes (If-Range), in a format that has them.
+    """Return whether one range is asked for, of these very bytes (If-Range), in a format that has them.
 
     A header that says something else, or nothing sensible, is as good as none.
     """

@@ -60,7 +60,7 @@ async def accept(
 
 
 def _check_parameters(request: Request, route: APIRoute) -> None:
-    """Say at once what is wrong with the address; what is wrong with the body, the job says."""
+    """Validate the query at once; the job validates the body."""
     wrong = []
     for place, given in ((params.Path, request.path_params), (params.Query, request.query_params)):
         fields = [

@@ -73,7 +73,7 @@ def request_kind(app: FastAPI) -> JobType:
 
 @dataclass
 class Answer:
-    """What the route says, as it says it."""
+    """Answer of the route: status, headers, body."""
 
     sink: AnswerSink
     progress: Progress
@@ -142,7 +142,7 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
 
 
 def _ask(resources: Resources, job: Job, key_id: str) -> RequestContext:
-    """Who asked, if the key that it asked with is valid still; the job's id makes its writes one."""
+    """Return the principal while its key is valid, and the job's id as Idempotency-Key."""
     principal = find_principal(resources, job.principal or "", key_id)
     if principal is None:
         raise Unauthenticated("The key was revoked before its job was run.")
@@ -173,7 +173,7 @@ def _scope(given: dict[str, Any], size: int, replay: Replay) -> Scope:
 
 
 def _refused(answer: Answer) -> Outcome:
-    """What a problem means for the job: its failure, or that an earlier attempt had done it all."""
+    """Return the outcome for a problem: a failure, or the success of an earlier attempt."""
     said = json.loads(answer.problem)
     slug = said.pop("type").rpartition("/")[2]
     if slug == IdempotencyConflict.slug:

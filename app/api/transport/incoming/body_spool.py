@@ -88,7 +88,7 @@ class SpooledBody:
             await self._write()
 
     async def complete(self) -> None:
-        """Have the body be read from its beginning: all of it came."""
+        """Rewind the complete body for reading."""
         if self._file is None:
             self._reader = BytesIO(self._held)
             return
@@ -100,7 +100,7 @@ class SpooledBody:
         return self._reader.read(size)
 
     def close(self) -> None:
-        """Forget the bytes."""
+        """Discard the bytes."""
         if self._file is not None:
             self._file.close()
 

@@ -27,7 +27,7 @@ DATA_BYTES, DATA_CONTAINERS, DATA_COMMAS = 16 * 2**20, 200_000, 4_100_000
 
 
 class BodyField(Protocol):
-    """What FastAPI knows of a body."""
+    """FastAPI's field of a body."""
 
     @property
     def field_info(self) -> Any: ...

@@ -111,7 +111,7 @@ def read_options(
         ),
     ] = None,
 ) -> ReadOptions:
-    """What the principal says of the table's text."""
+    """Return the read options of the query."""
     return ReadOptions(
         delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
         decimal=decimal,
@@ -299,7 +299,7 @@ async def _pieces(body: ByteStream) -> AsyncGenerator[bytes, None]:
 
 
 def content_type_of(part: UploadFile) -> str | None:
-    """What the part says it is, or what its file name says where the client did not know."""
+    """Return the content type of a part, or that of its file name."""
     if part.content_type and part.content_type != "application/octet-stream":
         return part.content_type
     return EXTENSIONS.get(PurePath(part.filename or "").suffix.lower())

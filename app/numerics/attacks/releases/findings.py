@@ -56,7 +56,7 @@ class Attacker(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a promise stands, from the best to the worst."""
+    """Verdict on a promise, best to worst."""
 
     OK = "ok"
     ATTENTION = "attention"
@@ -117,7 +117,7 @@ def measured_left(errors: FloatArray, deviations: FloatArray) -> RemainingVarian
 
 
 def answers_left(right: Flags, guessing: float) -> RemainingVariance:
-    """What right answers (n,) leave, 1 - advantage over the best guess without a copy."""
+    """Remaining share 1 - advantage from right answers (n,), against the best guess without a copy."""
     success = float(right.mean())
     room = max(1 - guessing, 1 / len(right))
     # Plus one right and one wrong answer: of ten right ones it is not known that none can be wrong.
@@ -160,7 +160,7 @@ def finding(
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Of each target of each risk the worst finding; the worst of these first."""
+    """Worst finding of each target and risk, sorted worst first."""
     order = list(Verdict)
 
     def badness(one: Finding) -> tuple[int, float]:

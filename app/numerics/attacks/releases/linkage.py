@@ -133,7 +133,7 @@ def _by_numbers(
 
 
 def _guessing(truth: Codes, similar: Flags) -> float:
-    """How often the better of two guesses is right: the commonest value, or that of a similar person."""
+    """Success rate of the better guess: the commonest value, or that of a similar person."""
     return max(float(np.bincount(truth).max()) / len(truth), float(similar.mean()))
 
 

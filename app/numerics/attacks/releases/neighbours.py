@@ -28,7 +28,7 @@ REMEDY = "Register the rows in random order: neighbours in the table are alike."
 def neighbours(
     rows: ReleasedRows, wanted: Sequence[AttackTarget], promised: float
 ) -> list[Finding]:
-    """What smoothing leaves of every target; nothing where runs are short."""
+    """Variance that smoothing leaves of every target; nothing where runs are short."""
     if not len(rows.own):
         return []
     runs = rows.runs[rows.own]

@@ -87,7 +87,7 @@ def _cover(S: FloatArray, columns: Columns, K: FloatArray) -> None:
 
 
 def _dominates(A: FloatArray, B: FloatArray) -> bool:
-    """Whether A - B is positive definite; A is."""
+    """Return whether A - B is positive definite; A is."""
     unit = np.sqrt(np.diag(A))
     try:
         np.linalg.cholesky(_scaled(A - B, unit))

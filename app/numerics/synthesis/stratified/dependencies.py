@@ -119,7 +119,7 @@ class Equality(NamedTuple):
 
 
 def equalities(values: FloatArray, columns: Places) -> tuple[Equality, ...]:
-    """Of each of `columns` of `values` (n, d) the earlier one it agrees with most, where κ is at least 0.8.
+    """For each of `columns` of `values` (n, d) the earlier one it agrees with most, where κ is at least 0.8.
 
     A leader stands before its followers in the answer, also where it follows another one.
     """

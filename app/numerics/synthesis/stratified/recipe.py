@@ -214,7 +214,7 @@ def drawn(made: Recipe, rows: int, rng: np.random.Generator) -> Iterator[MixedTa
 
 
 def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
-    """What tells rows made from one half of the records from the other half, and the other way round.
+    """Two-sample difference between rows made from one half of the records and the other half, both ways.
 
     Of a large table some of the strata are looked at; records outside are judged by what is learnt there.
     """
@@ -244,7 +244,7 @@ def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
 
 
 def _returns_more(other: Recipe, made: Recipe, rng: np.random.Generator) -> bool:
-    """Whether more records of the original return, cell by cell, in rounds of `other` than in those of `made`.
+    """Return whether more records of the original return, cell by cell, in rounds of `other` than in those of `made`.
 
     Single values count as equal here although they are moved before they leave.
     """

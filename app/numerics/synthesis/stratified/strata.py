@@ -30,7 +30,7 @@ CLEAR = 2.0
 
 
 class Discrimination(NamedTuple):
-    """How synthetic each original looks, (n,), and how well the two tables can be told apart.
+    """Probability of each original to be synthetic, (n,), and the accuracy of the classifier.
 
     where:
         area   area under the curve: ½ when nothing gives a record away
@@ -83,7 +83,7 @@ def discriminate(
 
 
 def clearly(area: float, records: int) -> bool:
-    """Whether an area from `records` of either table is above ½ by more than chance."""
+    """Return whether an area from `records` of either table is above ½ by more than chance."""
     return area > 0.5 + CLEAR * area_error(records)
 
 

@@ -154,7 +154,7 @@ def _tasks(resources: Resources, plans: Sequence[FilePlan]) -> Iterator[FileTask
 def _known(
     resources: Resources, release: Release, plans: Sequence[FilePlan], now: datetime
 ) -> dict[str, ReleasedFile]:
-    """What is known of the files, those that are new among them."""
+    """Return the known files, new ones among them."""
     ids = [plan.id for plan in plans]
     columns = tuple(column.name for column in release.columns)
     while True:

@@ -85,7 +85,7 @@ def remove_objects(resources: Resources, dataset_id: str) -> None:
 
 
 def _promised(resources: Resources, file: ReleasedFile) -> bool:
-    """Whether a URL of the bucket's own may be in use: what the service serves it can remake."""
+    """Return whether a URL of the bucket's own may be in use: what the service serves it can remake."""
     if resources.released.presigner is None or file.promised_until is None:
         return False
     return file.promised_until > datetime.now(UTC)

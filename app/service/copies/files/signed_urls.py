@@ -47,7 +47,7 @@ GONE = "this file is not part of the copy any more; ask for its files again"
 
 @dataclass(frozen=True)
 class FileToken:
-    """Who may read which file, until when.
+    """Signed permission to read a file until a time.
 
     where:
         key      public id of the key that asked for it; without it the address ends
@@ -70,7 +70,7 @@ class FileToken:
         return f"/files/{self.file}.parquet?{urlencode(query)}"
 
     def is_signed(self, resources: Resources, signature: str) -> bool:
-        """Whether this signature is ours; compared in constant time."""
+        """Return whether this signature is ours; compared in constant time."""
         given = signature.encode("utf-8", "replace")
         return hmac.compare_digest(self._signature(resources).encode(), given)
 

@@ -29,7 +29,7 @@ class PathCache:
     key: bytes
 
     def at_hand(self, draws: PathDraws, rows: RowRange) -> dict[int, FloatArray]:
-        """What there is of the target or, where there is nothing, of those it hangs from."""
+        """Return the cached path of the target or, without one, those it depends on."""
         known: dict[int, FloatArray] = {}
         asked: set[int] = set()
         waiting = [draws.target]
@@ -54,7 +54,7 @@ class PathCache:
 
 
 def worth_keeping(draws: PathDraws, position: int) -> bool:
-    """Whether drawing the path at a position anew costs more than keeping it."""
+    """Return whether drawing the path at a position anew costs more than keeping it."""
     return len(draws_needed(draws.history, position, {})) >= LEAST_DRAWS
 
 

@@ -44,7 +44,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class PartRecipe:
-    """What is particular to the rows of one part.
+    """Recipe of one part's rows.
 
     where:
         binding           the rows and their protection, keyed: what the draws are bound to

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a copy: columns by name, rows [first, last) by ordinal; None is all."""
+    """Selection of a copy: columns by name, rows [first, last) by ordinal; None is all."""
 
     columns: tuple[str, ...] | None = None
     first: int = 0
@@ -94,7 +94,7 @@ class Release:
 
     @property
     def name(self) -> str:
-        """What a file of it is called: the data set and the level, by the names that the principal knows."""
+        """Return a file name: data set and level, by the names that the principal knows."""
         called = self.levels[0] if self.levels else self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
 
@@ -135,7 +135,7 @@ class Release:
         return self.each_block(lambda batch: batch)
 
     def each_block(self, then: Callable[[pa.RecordBatch], T]) -> Iterator[T]:
-        """What `then` makes of each batch of rows, in order.
+        """Yield the result of `then` for each batch of rows, in order.
 
         Batches are made, and `then` is called, by several threads, when there is room for them.
         """
@@ -240,7 +240,7 @@ class Release:
         return found[0]
 
     def _named(self, batch: Batch) -> tuple[tuple[str, int, int, int], ...]:
-        """What the rows of a batch are: after a restore, others may have their ordinals."""
+        """Return the cache key of a batch: after a restore, other rows may have its ordinals."""
         return tuple(
             (
                 self.recipe.parts[piece.part.number].binding.hex(),

@@ -37,7 +37,7 @@ class RowGroupRange:
         return replace(self, first=0, last=group)
 
     def is_cut(self, rows: int) -> bool:
-        """Whether it is what `cut` makes of its whole row group."""
+        """Return whether it is what `cut` makes of its whole row group."""
         return self.first % rows == 0 and self.last == min(
             self.first + rows, self.of_whole_group().last
         )
@@ -75,7 +75,7 @@ def gathered(pieces: Iterable[RowGroupRange], most_rows: int) -> Iterator[Batch]
 
 
 def within(batch: Batch, first: int, last: int) -> Batch:
-    """What of a batch has ordinals in [first, last)."""
+    """Return the part of a batch with ordinals in [first, last)."""
     cut = (piece.within(first, last) for piece in batch)
     return tuple(piece for piece in cut if piece.rows)
 

@@ -229,7 +229,7 @@ class SampledRows:
     def attacked(
         self, copy: ReleasedRows, noise_variance: float, most_rows: int = ATTACKED_ROWS
     ) -> tuple[Finding, ...]:
-        """What every attacker finds in a copy of this level, the worst first."""
+        """Return the findings of every attacker in a copy of this level, worst first."""
         promised = noise_variance / (1 + noise_variance)
         chosen = [np.arange(*run) for run in spread_runs(len(self.matrix), MOST_ATTACKED)]
         found = attacked_release(copy.some(np.concatenate(chosen)), promised, self.rng(), most_rows)
@@ -317,7 +317,7 @@ def _pieces(
 def _measured(
     sample: Sample, columns: tuple[Column, ...], parts: Sequence[Part]
 ) -> PartMeasurement:
-    """What a first copy would be measured by, as these rows tell it."""
+    """Return the measurement of a first copy, estimated from these rows."""
     records = sample if sample.values else None
     return PartMeasurement(
         of=FreezeInput(columns, tuple(parts), ()),

@@ -37,7 +37,7 @@ from app.store.database.sharing import agreements
 
 
 def is_traceable(connection: Connection, context: RequestContext, dataset_id: str) -> bool:
-    """Whether what this principal has of a data set must be its own."""
+    """Return whether what this principal has of a data set must be its own."""
     return any(
         _follows(connection, grant) for grant in live_grants(connection, context, dataset_id)
     )
@@ -75,7 +75,7 @@ def given_slot(
 def is_anothers(
     connection: Connection, context: RequestContext, dataset_id: str, noise_variance: float
 ) -> bool:
-    """Whether the copy of this variance is not for this recipient: in another's slot, or in none
+    """Return whether the copy of this variance is not for this recipient: in another's slot, or in none
     where it has nothing but slots."""
     slot = slots.at_variance(connection, dataset_id, noise_variance)
     if slot is None:
@@ -91,7 +91,7 @@ def _follows(connection: Connection, grant: Grant) -> bool:
 
 
 def show_copy(resources: Resources, context: RequestContext, copy_id: str) -> Copy:
-    """What is said of a copy to those who may have it, and to auditors."""
+    """Return a copy, for principals who may have it and for auditors."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
         protection, _ = released_history(resources, connection, dataset.id)
@@ -249,7 +249,7 @@ def promised_variance(connection: Connection, entry: HistoryEntry) -> float:
 
 
 def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
-    """How many rows a download has now: those from the first on that the principal may have."""
+    """Return how many rows a download has now: those from the first on that the principal may have."""
     if grant is None or grant.first_row == 0:
         return dataset.released_rows
     since = min(grant.first_row, dataset.rows)

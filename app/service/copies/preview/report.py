@@ -15,7 +15,7 @@ from app.service.copies.advice import Advice
 
 @dataclass(frozen=True)
 class LevelRisk:
-    """What the attackers of an audit find in a copy of the level.
+    """Findings of an audit's attackers in a copy of the level.
 
     where:
         summary    the findings in a sentence or two
@@ -95,7 +95,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Utility:
-    """What a copy of the level keeps.
+    """Utility of a copy of the level.
 
     where:
         quality       shapes of columns and trends of pairs in one number, 0 to 1

@@ -56,7 +56,7 @@ class CachedPreview:
 
 @dataclass(frozen=True)
 class PreviewParams:
-    """Which levels to look at, by name, privacy or variance: the usual ones where none is named."""
+    """Levels to preview, by name, privacy or variance; the usual ones by default."""
 
     levels: tuple[str, ...] = ()
     privacies: tuple[float, ...] = ()

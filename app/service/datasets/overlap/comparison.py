@@ -164,7 +164,7 @@ def _again(
 
 
 def forget_sketches(connection: Connection, dataset_id: str) -> None:
-    """Forget the sketches of a data set that is removed, unless copies of it were issued."""
+    """Delete the sketches of a removed data set, unless copies of it were issued."""
     if not history.of(connection, dataset_id):
         sketches.remove(connection, dataset_id)
 

@@ -153,7 +153,7 @@ class Fingerprints:
 
     @property
     def sketches(self) -> Sketches:
-        """Of the rows that passed."""
+        """Sketches of the rows that passed."""
         return Sketches(self._rows, None if self._key_column is None else self._key_sketch)
 
     def _passing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -136,7 +136,7 @@ class Donors:
 
     @classmethod
     def read(cls, listed: Mapping[str, Sequence[str | None]], arrays: Mapping[str, Any]) -> Self:
-        """Of what `listed` and the counts' `arrays` say."""
+        """Pool from `listed` and the counts' `arrays`."""
         values = {name: pa.array(told, pa.large_string()) for name, told in listed.items()}
         return cls(values, DonorCounts.of_arrays(arrays))
 
@@ -159,7 +159,7 @@ class CategoryPool(ABC):
 
     @abstractmethod
     def _places_shown(self, column: int, name: str, values: pa.Array) -> Codes:
-        """Where in the list of a column each value stands, UNLISTED where it may not be shown."""
+        """Return the index of each value in its column's list, UNLISTED where it may not be shown."""
 
     @abstractmethod
     def _replace(
@@ -198,7 +198,7 @@ class CategoryPool(ABC):
         steps().looked_up(self._places_of(column, name, values.dictionary), exact, out)
 
     def _places_of(self, column: int, name: str, dictionary: pa.Array) -> Codes:
-        """Where each of the values stands, a missing one last."""
+        """Return the index of each value, a missing one last."""
         before = self._looked_up.get(name)
         # Batches of one row group have one dictionary, and follow each other.
         if before is not None and before[0].equals(dictionary):
@@ -300,6 +300,6 @@ def _shown_places(values: pa.Array, listed: pa.Array, shown: Flags) -> Codes:
 
 
 def _places(values: pa.Array, listed: pa.Array) -> Codes:
-    """Where in the list each value stands."""
+    """Return the index of each value in the list."""
     places = pc.fill_null(pc.index_in(values, value_set=listed), UNLISTED)
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int32)

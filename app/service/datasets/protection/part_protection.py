@@ -45,7 +45,7 @@ DONORS = "donors_"
 
 @dataclass(frozen=True, repr=False)
 class PartProtection:
-    """What a part is released under.
+    """Protection under which a part is released.
 
     where:
         numeric    names of the columns with noise, d of them

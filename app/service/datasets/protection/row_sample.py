@@ -200,7 +200,7 @@ class Sample:
 
     @classmethod
     def of(cls, numbers: FloatArray, records: pa.Table) -> Self:
-        """Of numbers and records of the same rows."""
+        """Batch from numbers and records of the same rows."""
         coded = {
             name: coded_values(category_text(records.column(name))) for name in records.column_names
         }
@@ -268,7 +268,7 @@ def _of_their_own(batch: pa.RecordBatch) -> pa.Table:
 
 
 def most_rows(columns: int) -> int:
-    """How many rows a sample of that many columns has, at most."""
+    """Return how many rows a sample of that many columns has, at most."""
     return min(MOST_ROWS, MOST_CELLS // max(columns, 1))
 
 

@@ -169,7 +169,7 @@ def _planned(column: Column, override: ColumnOverrides | None) -> Column:
 
 
 def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
-    """How the texts of a column are to be read, by the first rows of the data set."""
+    """Return the number syntax of a column, detected on the first rows of the data set."""
     part = parts[0]
     first = next(iter(resources.blobs.read_rows(part.blob, 0, part.rows, [column.name])))
     texts = first.column(0).cast(ARROW_TYPE[Storage.TEXT])

@@ -237,7 +237,7 @@ class NullSink:
 
 
 def blob_name(dataset_id: str, part: int) -> str:
-    """Where a part's rows lie."""
+    """Return the blob name of a part."""
     return f"{dataset_id}-{part:06d}-{secrets.token_hex(4)}"
 
 

@@ -33,7 +33,7 @@ EPOCH = datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Proposal:
-    """Something the owner may want to say: a parameter with a value, or a change of the table."""
+    """Proposal to the owner: a parameter with a value, or a change of the table."""
 
     parameter: str
     value: str | dict[str, object] | None
@@ -56,7 +56,7 @@ class ColumnReport:
 
 @dataclass(frozen=True, repr=False)
 class TableReport:
-    """How the table was read, and its columns by name."""
+    """Detected format of the table, and its columns by name."""
 
     read_as: DetectedFormat
     columns: Mapping[str, ColumnReport] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def _warnings(column: Column, look: ColumnProfile) -> list[str]:
 
 
 def _cells(look: ColumnProfile) -> Mapping[str, int]:
-    """How often each value occurs, or does in the sample where they are too many."""
+    """Return the frequency of each value, from the sample where there are too many."""
     return Counter(look.sample) if look.counts is None else look.counts
 
 

@@ -83,7 +83,7 @@ def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AppendResult:
-    """What became of appended rows.
+    """Result of an append.
 
     where:
         first_row  the ordinal of the first of them; None while they are pending

@@ -102,7 +102,7 @@ def store_record(resources: Resources, connection: Connection, agreement: Agreem
 
 
 def document_of(connection: Connection, agreement: Agreement) -> dict[str, Any]:
-    """What is signed."""
+    """Return the document to be signed."""
     terms = agreement.terms
     known = installation.find(connection)
     return {

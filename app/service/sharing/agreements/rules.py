@@ -97,7 +97,7 @@ def rule_for(known: Sequence[Rule], agreement: Agreement) -> Rule | None:
 
 
 def fits(rule: Rule, agreement: Agreement) -> bool:
-    """Whether a rule agrees to everything that an agreement's terms say."""
+    """Return whether a rule agrees to everything that an agreement's terms say."""
     terms = agreement.terms
     lasts = length(terms)
     return (

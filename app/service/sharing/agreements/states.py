@@ -14,7 +14,7 @@ from app.agreement import Party, State
 
 
 class Message(StrEnum):
-    """What a party can say; the Dataspace Protocol's message is named beside it."""
+    """Message of a party; the Dataspace Protocol's message is named beside it."""
 
     REQUEST = "request"  # ContractRequestMessage
     OFFER = "offer"  # ContractOfferMessage
@@ -59,5 +59,5 @@ def after(state: State | None, sender: Party, message: Message) -> State | None:
 
 
 def open_to(state: State | None, sender: Party) -> tuple[Message, ...]:
-    """What this party may say now."""
+    """Return the messages that this party may send now."""
     return tuple(said for (now, who, said) in TRANSITIONS if (now, who) == (state, sender))

@@ -34,7 +34,7 @@ SHORTEST_RENEWED = timedelta(days=1)
 
 @dataclass(frozen=True)
 class DraftItem:
-    """What is asked for of a data set."""
+    """Requested level, columns and rows of a data set."""
 
     dataset: str
     level: str

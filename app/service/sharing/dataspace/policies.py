@@ -24,7 +24,7 @@ LONGEST_PURPOSE, MOST_CONSTRAINTS = 2_000, 100
 
 @dataclass(frozen=True)
 class ParsedPolicy:
-    """What is being read: a draft, and the variance of its level."""
+    """Policy as far as it was read: a draft, and the variance of its level."""
 
     draft: Draft
     noise_variance: float

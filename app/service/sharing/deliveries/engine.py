@@ -31,7 +31,7 @@ class RightEnded(Exception):
 
 
 class DeliveryTask(Protocol):
-    """Something to be delivered by a job; its methods run in transactions of the engine."""
+    """Delivery by a job; its methods run in transactions of the engine."""
 
     def assign(self, connection: Connection) -> Assignment | None:
         """Return what is to be delivered; None when nothing is."""

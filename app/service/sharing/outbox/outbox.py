@@ -35,7 +35,7 @@ class Void(Exception):
 
 @dataclass(frozen=True)
 class PostRequest:
-    """Where a message goes, and its headers."""
+    """Address and headers of a message."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class PostRequest:
 
 @dataclass(frozen=True)
 class Email:
-    """Whom a message is mailed to, and its content."""
+    """Receiver and content of an e-mail."""
 
     to: str
     subject: str

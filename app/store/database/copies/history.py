@@ -123,7 +123,7 @@ def at_variance(
 
 
 def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
-    """Whether every entry follows from the one before it and none was altered.
+    """Return whether every entry follows from the one before it and none was altered.
 
     Before them come `count` others, the last of which has the hash `previous`.
     """

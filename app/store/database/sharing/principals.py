@@ -165,7 +165,7 @@ def lock(connection: Connection, principal_id: str) -> None:
 
 
 def name_taken(connection: Connection, name: str) -> bool:
-    """Whether any principal, revoked or not, has this name."""
+    """Return whether any principal, revoked or not, has this name."""
     query = select(tables.principals.c.id).where(tables.principals.c.name == name)
     return connection.execute(query).first() is not None
 

@@ -181,7 +181,7 @@ def preview(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What levels would do, before one is issued."""
+    """Preview levels before one is issued."""
     with command_client(as_json) as cw:
         found = cw.dataset(dataset).preview(level or (), privacies=privacy or (), target=target)
         if as_json:

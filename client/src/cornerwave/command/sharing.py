@@ -125,7 +125,7 @@ def send_message(
     reason: Annotated[str | None, typer.Option(help="Why it is terminated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say something in a negotiation."""
+    """Send a message in a negotiation."""
     with command_client(as_json) as cw:
         said = cw.answer_agreement(
             agreement, message, version=version, terms=json_of(terms, "--terms"), reason=reason
@@ -187,7 +187,7 @@ def jobs(
 
 
 def _traced(dataset: OneDataset, file: Path, read_options: ReadOptions) -> Report | None:
-    """What the data set has to do with the file; None where it is not for this principal, not traceable or another."""
+    """Return the trace of a file in a data set; None where that is not possible."""
     try:
         return dataset.trace(file, read_options=read_options)
     except (InvalidTable, Conflict, Forbidden, NotFound):

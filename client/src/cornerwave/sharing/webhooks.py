@@ -49,7 +49,7 @@ class Webhooks:
 
     @operation
     def add_webhook(self, url: str, *, events: Sequence[str] | None = None) -> Flow[NewWebhook]:
-        """Have an address told of some events, or of all; the libraries of Standard Webhooks check the messages."""
+        """Add a webhook for some events, or for all; libraries of Standard Webhooks verify the messages."""
         form = {"url": url, "events": None if events is None else list(events)}
         answer: Answer = yield send("POST", "webhooks", form=form)
         return load(NewWebhook, answer.json())
@@ -67,7 +67,7 @@ class Webhooks:
 
     @operation
     def webhook_messages(self, webhook_id: str, *, most: int | None = None) -> Flow[list[Message]]:
-        """What it was told."""
+        """List the messages of a webhook."""
         found = yield from every("messages", "webhooks", webhook_id, "messages", most=most)
         return [load(Message, each) for each in found]
 

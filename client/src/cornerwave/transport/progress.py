@@ -21,7 +21,7 @@ QUIET_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class ProgressState:
-    """How far long work is: a step in words, and `done` of `total`, which is zero until it is known."""
+    """Progress of long work: a step in words, and `done` of `total`, which is zero until known."""
 
     step: str
     done: int
@@ -33,7 +33,7 @@ ShowProgress = Callable[[ProgressState], None]
 
 
 class Progress(Protocol):
-    """How progress is shown: of bytes that move, and of work that the service does."""
+    """Progress display for transfers and for jobs of the service."""
 
     def moving(self, call: Call) -> AbstractContextManager[TellBytes]:
         """While the bytes of a call go or come."""
@@ -136,7 +136,7 @@ def fitting() -> Progress:
 
 
 def in_notebook() -> bool:
-    """Whether a notebook runs this."""
+    """Return whether a notebook runs this."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell is not None else None
     return type(running).__name__ == "ZMQInteractiveShell"

@@ -77,7 +77,7 @@ class Attempts:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """What Retry-After says, in seconds or as a date."""
+    """Return the delay of Retry-After, given in seconds or as a date."""
     said = headers.get("retry-after")
     if said is None:
         return None

@@ -40,7 +40,7 @@ def run_moments(
 
 
 def compiled() -> bool:
-    """Whether `run_moments` uses compiled code."""
+    """Return whether `run_moments` uses compiled code."""
     return bool(_compiled)
 
 
