@@ -90,7 +90,7 @@ def public_key_id(key: str) -> str:
     return principals.public_id(key)
 
 
-def find_principal(resources: Resources, principal_id: str, key_id: str) -> Principal | None:
-    """Return the principal, if this key of it is still valid."""
+def find_principal(resources: Resources, principal_id: str, key_id: str | None) -> Principal | None:
+    """Return the principal, if it is not revoked and this key of it, where one is said, is still valid."""
     with reading(resources.engine) as connection:
         return principals.principal_with_key(connection, principal_id, key_id)

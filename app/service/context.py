@@ -17,7 +17,7 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Column, Dataset, Grant, Kind, Principal, Role
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import moment
-from app.store.database.sharing import agreements, grants
+from app.store.database.sharing import agreements
 
 LARGEST_SEED = 2**53 - 1
 """Up to here every reader of JSON keeps an integer exactly."""
@@ -138,7 +138,7 @@ def live_grants(connection: Connection, context: RequestContext, dataset_id: str
         connection, principal.id, now, dataset=dataset_id, only=principal.agreement
     )
     if principal.agreement is None:
-        by_hand = grants.one(connection, dataset_id, principal.id)
+        by_hand = agreements.grant_by_hand(connection, dataset_id, principal.id)
         if by_hand is not None and (by_hand.expires_at is None or by_hand.expires_at > now):
             found.append(by_hand)
     variances = _variances(connection, dataset_id)

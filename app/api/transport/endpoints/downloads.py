@@ -33,7 +33,7 @@ from app.tables.media import MediaType
 from app.tables.writer import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from app.store.caches.hot_blocks import HotBlocks
+    from app.store.caches.block_cache import HotBlocks
 
 RANGED = (MediaType.CSV, MediaType.PARQUET)
 EXTENSION = {
