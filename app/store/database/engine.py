@@ -1,4 +1,4 @@
-"""Database engine: read and write transactions, and column types alike on both databases.
+"""Database engine: connection pool, timeouts, read and write transactions, row locks, column types.
 
 SQLite runs in WAL mode and every writer begins with BEGIN IMMEDIATE, so two writers queue instead
 of failing halfway. On PostgreSQL a writer of a data set takes the lock of its row

@@ -1,4 +1,4 @@
-"""Request bodies: set aside until they are complete, and JSON parsed in a thread.
+"""Request bodies: spooled until complete, a fair semaphore of slots, JSON parsed in a thread.
 
 A body that trickles in holds a connection and what came of it, and neither a thread nor a slot. Its beginning is in
 memory; what is longer lies in a file without a name, encrypted under a key that only this process has.

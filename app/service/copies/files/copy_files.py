@@ -2,8 +2,8 @@
 
 A file that had to make room is remade when it is wanted, to the bit: its hash is compared.
 
-Those that nobody asked for longest make room first. Removing is in two steps, and a crash between them loses nothing: the
-file lets go of its object, in a commit; then the object is removed, and its name forgotten. What lies between is removed
+Eviction removes the least recently used first. It has two steps, and a crash between them loses nothing: a commit
+deletes the reference to the object; then the object is removed, and its name deleted. What lies between is removed
 by the next start.
 """
 

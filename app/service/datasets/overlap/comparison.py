@@ -1,5 +1,6 @@
-"""What new rows share with what was there before: rows of other data sets, told and above one half refused, and keys that
-have a row already.
+"""Comparison of new rows with stored ones: rows shared with other data sets, repeated rows, duplicate keys.
+
+An overlap is reported; above one half it is refused.
 
 Two data sets with the same people have independent noise, so their copies average it away. Sketches
 tell the share of rows in common, by key where both have a key column and by all values.
