@@ -118,7 +118,7 @@ KEPT_HISTORY_BYTES = 32 * 2**20
 """Of histories that were checked, about 20,000 entries."""
 
 SUMMARY_BYTES = 8 * 2**20
-"""Of what is told of copies in pages, some hundred copies."""
+"""Cache of copy summaries for pages: about a hundred copies."""
 
 ROUTERS = (
     datasets.router,
@@ -344,7 +344,7 @@ def open_resources(settings: Settings) -> Resources:
         jobs=Jobs(
             JobFiles(place, vault),
             lease_seconds=settings.job_lease_seconds,
-            patience=settings.patience,
+            max_wait_seconds=settings.max_wait_seconds,
             keep_days=settings.job_days,
         ),
         noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
@@ -415,7 +415,7 @@ def master_key_of(settings: Settings) -> bytes:
 
 
 def _executor(settings: Settings) -> Executor:
-    """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
+    """Executor of parallel tasks: threads, or a Dask cluster; a cluster that does not answer is logged and retried."""
     if settings.dask_scheduler is None:
         return Threads()
     try:

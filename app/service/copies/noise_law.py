@@ -48,7 +48,7 @@ class PartNoise:
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """The noise law of a copy, in the columns that somebody may have.
+    """Return the noise law of a copy, in the columns that a principal may have.
 
     where:
         columns            names of the columns with noise, in the order of the covariances
@@ -79,7 +79,7 @@ def noise_covariance(
 
 
 def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) -> NoiseLaw:
-    """Return the noise law for whoever may have the copy; Hidden where its owner keeps it back."""
+    """Return the noise law to principals who may have the copy; Hidden where its owner withholds it."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
         if not may_know_noise(dataset, grant):

@@ -169,7 +169,7 @@ def _decoded(head: bytes, charset: str) -> str | None:
 
 
 def _written_in(text: str, languages: tuple[str, ...]) -> bool:
-    """Whether the letters beyond ASCII are of one language, with no sign or capital inside a word."""
+    """Return whether the letters beyond ASCII are of one language, with no sign or capital inside a word."""
     beyond = {character for character in text if ord(character) > 127}
     letters = {character.lower() for character in beyond if character not in SIGNS}
     if not any(letters <= set(language) for language in languages):
@@ -191,7 +191,7 @@ def _written_in(text: str, languages: tuple[str, ...]) -> bool:
 
 
 def _in_words_of_its_own(text: str, letters: set[str]) -> bool:
-    """Whether another alphabet is used for words: three letters at least, none beside one of ASCII."""
+    """Return whether another alphabet is used for words: three letters at least, none beside one of ASCII."""
     used = sum(text.lower().count(letter) for letter in letters)
     return used >= 3 and not any(
         side.isascii() and side.isalpha()
