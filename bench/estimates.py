@@ -156,8 +156,7 @@ def simulated(
         rng = np.random.default_rng((seed, draw))
         made = answers(population, *drawn_moments(population, privacy, rng))
         for place, (question, terms) in enumerate(made):
-            columns = {name: value for name, value in vars(terms).items()}
-            frame = pd.DataFrame(columns | {"truth": truth[place]})
+            frame = pd.DataFrame({**vars(terms), "truth": truth[place]})
             frame["question"], frame["place"] = question, place
             found.append(frame.reset_index(names="term"))
     return pd.concat(found)

@@ -31,12 +31,12 @@ of Statistics 9(3), 1981.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.estimation.replacement import ReplacementLaw, tree_path
 
 GROUPS = 50
@@ -145,14 +145,19 @@ class GroupedMoments:
             self.noise[g, :d, :d] += N[:d, :d] * law.covariance
             self.replaced[g] += len(rows) * np.array([1.0, law.replacement.kept, ratio])
 
-    def summed(self, without: int | None = None) -> GroupedMoments:
-        """All groups as one, or all but one."""
-        chosen = [g for g in range(len(self.N)) if g != without]
-        sums = {
-            name: getattr(self, name)[chosen].sum(axis=0, keepdims=True)
-            for name in ("N", "T", "FN", "FT", "FS", "noise", "replaced")
-        }
-        return replace(self, **sums)
+    def summed(self) -> GroupedMoments:
+        """All groups as one."""
+        return self._with(lambda of_groups: of_groups.sum(axis=0, keepdims=True))
+
+    def without(self, whole: GroupedMoments, group: int) -> GroupedMoments:
+        """All groups but one, from all of them as one."""
+        return whole._with(lambda of_all, own: of_all - own[group], self)
+
+    def _with(self, made: Callable[..., FloatArray], *others: GroupedMoments) -> GroupedMoments:
+        names = ("N", "T", "FN", "FT", "FS", "noise", "replaced")
+        every = (self, *others)
+        sums = (made(*(getattr(one, name) for one in every)) for name in names)
+        return GroupedMoments(self.layout, *sums)
 
     @property
     def rows(self) -> int:
@@ -224,14 +229,15 @@ class GroupedMoments:
 
 
 def jackknife(
-    estimate: Callable[[int | None], FloatArray], groups: int = GROUPS
+    moments: GroupedMoments, estimate: Callable[[GroupedMoments, int | None], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """θ (k,) of all groups, `estimate(None)`, and Cov(θ) (k, k) by `estimate(g)`, that of all groups but g."""
-    without = np.array([estimate(g) for g in range(groups)])
+    """θ (k,) of all groups, and Cov(θ) (k, k) by the estimates of all groups but one, whose number is given too."""
+    groups, whole = len(moments.N), moments.summed()
+    without = np.array([estimate(moments.without(whole, g), g) for g in range(groups)])
     spread = without - without.mean(axis=0)
-    return estimate(None), np.asarray((groups - 1) / groups * (spread.T @ spread))
+    return estimate(whole, None), np.asarray((groups - 1) / groups * (spread.T @ spread))
 
 
-def indicators(codes: Sequence[int] | FloatArray, size: int) -> FloatArray:
+def indicators(codes: Places | Codes, size: int) -> FloatArray:
     """Codes (n,) as indicators (n, size); a code outside is no category."""
-    return np.asarray(np.asarray(codes)[:, None] == np.arange(size), dtype=np.float64)
+    return np.asarray(codes[:, None] == np.arange(size), dtype=np.float64)

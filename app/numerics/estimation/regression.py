@@ -95,8 +95,7 @@ def linear_regression(moments: GroupedMoments, y: int, z: Sequence[int]) -> Fitt
     """Of one variable on others, on rows that have all of them."""
     chosen = [y, *z]
 
-    def quotients(without: int | None) -> FloatArray:
-        part = moments.summed(without)
+    def quotients(part: GroupedMoments, _: int | None) -> FloatArray:
         C, means = part.covariance()[np.ix_(chosen, chosen)], part.means()[chosen]
         beta, D = _solved(C[1:, 1:], C[1:, 0])
         return np.concatenate([[means[0] - means[1:] @ beta], beta * D, D])
@@ -106,7 +105,7 @@ def linear_regression(moments: GroupedMoments, y: int, z: Sequence[int]) -> Fitt
     slopes = np.linalg.lstsq(released[1:, 1:], released[1:, 0], rcond=None)[0]
     means = whole.released_means()[chosen]
     naive = np.concatenate([[means[0] - means[1:] @ slopes], slopes])
-    terms = _regression_terms(*jackknife(quotients, len(moments.N)), naive)
+    terms = _regression_terms(*jackknife(moments, quotients), naive)
     C = whole.covariance()[np.ix_(chosen, chosen)]
     return FittedRegression(terms, float(terms.estimate[1:] @ C[1:, 0] / C[0, 0]))
 
@@ -122,8 +121,7 @@ def logistic_regression(
     shown = rows[:, z] - centres
     started = np.zeros(1 + len(z))
 
-    def quotients(without: int | None) -> FloatArray:
-        part = moments.summed(without)
+    def quotients(part: GroupedMoments, without: int | None) -> FloatArray:
         C, means = part.covariance(), part.means()
         kept = np.where(np.asarray(z) < len(part.layout.numbers), 1.0, part.kept)
         V = part.released_covariance()[np.ix_(z, z)]
@@ -140,7 +138,7 @@ def logistic_regression(
         beta = slopes * scale
         return np.concatenate([[intercept * scale - beta @ means[z]], beta * D, D])
 
-    terms, covariance = jackknife(quotients, groups)
+    terms, covariance = jackknife(moments, quotients)
     naive = _logistic_slopes(
         shown, np.concatenate([[rows[:, y].mean()], rows[:, y] @ shown / len(rows)]), started
     )

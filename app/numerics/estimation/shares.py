@@ -48,12 +48,11 @@ def joint_shares(moments: GroupedMoments, one: str, other: str) -> EstimatedTerm
     layout = moments.layout
     first, second = layout.place(one), layout.place(other)
 
-    def joint(without: int | None) -> FloatArray:
-        part = moments.summed(without)
+    def joint(part: GroupedMoments, _: int | None) -> FloatArray:
         means = part.means()
         return np.ravel(np.outer(means[first], means[second]) + part.covariance()[first, second])
 
-    P, covariance = jackknife(joint, len(moments.N))
+    P, covariance = jackknife(moments, joint)
     whole = moments.summed()
     means = whole.released_means()
     naive = np.outer(means[first], means[second]) + whole.released_covariance()[first, second]
@@ -89,12 +88,11 @@ def group_means(moments: GroupedMoments, number: str, column: str) -> EstimatedT
     layout = moments.layout
     x, at = layout.place(number).start, layout.place(column)
 
-    def means(without: int | None) -> FloatArray:
-        part = moments.summed(without)
+    def means(part: GroupedMoments, _: int | None) -> FloatArray:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(part.means()[x] + part.covariance()[x, at] / part.means()[at])
 
-    value, covariance = jackknife(means, len(moments.N))
+    value, covariance = jackknife(moments, means)
     whole = moments.summed()
     released = whole.released_means()
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -105,18 +103,14 @@ def group_means(moments: GroupedMoments, number: str, column: str) -> EstimatedT
 def number_means(moments: GroupedMoments) -> EstimatedTerms:
     """Means of the numbers, (d,): unbiased as released."""
     d = len(moments.layout.numbers)
-    value, covariance = jackknife(
-        lambda without: moments.summed(without).means()[:d], len(moments.N)
-    )
+    value, covariance = jackknife(moments, lambda part, _: part.means()[:d])
     return EstimatedTerms.of(value, covariance, value)
 
 
 def covariances(moments: GroupedMoments) -> EstimatedTerms:
     """Covariances of the numbers, (d·d,)."""
     d = len(moments.layout.numbers)
-    value, covariance = jackknife(
-        lambda without: moments.summed(without).covariance()[:d, :d].ravel(), len(moments.N)
-    )
+    value, covariance = jackknife(moments, lambda part, _: part.covariance()[:d, :d].ravel())
     return EstimatedTerms.of(
         value, covariance, moments.summed().released_covariance()[:d, :d].ravel()
     )
@@ -131,9 +125,7 @@ def correlations(moments: GroupedMoments) -> EstimatedTerms:
         spread = np.sqrt(np.where(np.diag(C) > 0, np.diag(C), np.nan))
         return np.concatenate([C.ravel(), np.outer(spread, spread).ravel()])
 
-    value, covariance = jackknife(
-        lambda without: quotients(moments.summed(without).covariance()[:d, :d]), len(moments.N)
-    )
+    value, covariance = jackknife(moments, lambda part, _: quotients(part.covariance()[:d, :d]))
     released = quotients(moments.summed().released_covariance()[:d, :d])
     naive = released[: d * d] / released[d * d :]
     found = EstimatedTerms.of_quotients(value[: d * d], value[d * d :], covariance, naive)

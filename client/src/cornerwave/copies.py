@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from cornerwave.methods.answers import names, report_answer
+from cornerwave.jobs import answered
 from cornerwave.notebook import html_table
 from cornerwave.problems import ChecksumMismatch, NotInstalled
 from cornerwave.table_file import FORMATS, TableFile, format_of
-from cornerwave.transport.bodies import FormBody, JsonBody
+from cornerwave.transport.bodies import Body, FormBody, JsonBody
 from cornerwave.transport.calls import Answer, Call, Flow, ThreadTask, get, path_of, send
 from cornerwave.transport.downloads import FileSink, Unchanged, arriving
 from cornerwave.transport.drivers import AsyncDriver, Awaiting, Blocking, Driver, operation
@@ -149,14 +149,15 @@ class _Copy:
         table: TableLike | None = None,
     ) -> Flow[Estimate]:
         """An estimate of what is behind the copy, or behind a table made of it; `cornerwave.analysis` has a name for each kind."""
-        question = {"kind": kind, "columns": names(columns), "target": target, "value": value}
+        chosen = [columns] if isinstance(columns, str) else list(columns)
+        question = {"kind": kind, "columns": chosen, "target": target, "value": value}
         path = path_of("copies", self.id, "estimates")
-        if table is None:
-            report = yield from report_answer(path, {}, JsonBody(question), "Estimating", "terms")
-        else:
-            form = FormBody([("table", body_of(table)), ("question", JsonBody(question))])
-            report = yield from report_answer(f"{path}/table", {}, form, "Estimating", "terms")
-        return load(Estimate, report.as_dict())
+        body: Body = JsonBody(question)
+        if table is not None:
+            path = f"{path}/table"
+            body = FormBody([("table", body_of(table)), ("question", body)])
+        answer = yield from answered(Call("POST", path, {}, body, label="Estimating"))
+        return load(Estimate, answer.json("terms"))
 
     @operation
     def files(

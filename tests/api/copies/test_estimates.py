@@ -44,7 +44,7 @@ def estimate(client: Any, copy: str, **question: Any) -> dict[tuple[str, ...], d
 
 def off(one: dict[str, Any], truth: float) -> float:
     """How far an estimate is from the truth, in standard errors."""
-    return float(abs(one["estimate"] - truth)) / one["standard_error"]
+    return abs(float(one["estimate"]) - truth) / float(one["standard_error"])
 
 
 def test_every_kind_finds_what_is_behind_the_copy(admin: TestClient, copy: str) -> None:
