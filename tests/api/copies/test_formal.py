@@ -155,12 +155,7 @@ def test_every_append_is_released_at_once_by_the_same_law(service: Service) -> N
     url, law = f"/v1/datasets/{dataset}/rows", owner.get(f"/v1/copies/{copy}/noise").json()
     for number in range(6):
         # The same row again and again: each has noise of its own.
-        answer = owner.post(
-            url,
-            content=as_csv(table(1)),
-            headers={"content-type": CSV},
-            params={"allow_versions": True},
-        )
+        answer = owner.post(url, content=as_csv(table(1)), headers={"content-type": CSV})
         assert (answer.status_code, answer.json()["pending"]) == (201, None), answer.text
         assert answer.json()["first_row"] == number + 1
     shown = rows_of(owner, copy)
