@@ -183,8 +183,11 @@ def _power(x: float, quarters: int) -> float:
 
 
 def _pairs(stream: Keystream, block: int, columns: IntArray, first: int, rows: Places) -> Words:
-    """The pairs of words of some rows, each in its column, (m, 2); those of all rows are in one column, the first time."""
-    if len(rows) < len(columns):
+    """The pairs of words of some rows, each in its column, (m, 2); those of all rows are in one column, the first time.
+
+    Of few rows none may have met its record event, and yet some be in an earlier epoch than others.
+    """
+    if len(rows) < len(columns) or (columns != columns[0]).any():
         return stream.pairs(block, columns[rows], first + rows)
     words = np.empty((len(rows), 2), dtype=np.uint64)
     stream.fill(words.reshape(-1), block, int(columns[0]), first=2 * first)

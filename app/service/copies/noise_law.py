@@ -1,6 +1,7 @@
 """The public noise law of a copy: everything about its noise but the draws.
 
-Guarantee 3 assumes an attacker who knows the law, and analysts need it to correct their estimates. A copy in a slot
+Guarantee 3 assumes an attacker who knows the law, and analysts need it to correct their estimates. It is told to the precision
+at which the rows tell it: an exact covariance would tell whoever knows the other rows of a part the last one. A copy in a slot
 shows the law of its level, which lies within 1 % of its own: the slot is known to nobody but the owner.
 """
 
@@ -15,7 +16,7 @@ from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.history.lookup import (
+from app.service.copies.history import (
     LAW_WITHHELD,
     may_know_noise,
     permitted,
@@ -91,7 +92,7 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
     runs: dict[str, list[tuple[int, int]]] = {}
     protections = {}
     for part in parts:
-        protection = known[part.number]
+        protection = known[part.number].published
         protections[protection.hash] = protection
         first = max(part.first_row, since)
         runs.setdefault(protection.hash, []).append((first, part.end_row))

@@ -293,6 +293,11 @@ def test_rows_do_not_depend_on_what_is_made_beside_them() -> None:
     for start, stop in ((0, 1), (1, 4), (BLOCK_ROWS - 3, BLOCK_ROWS + 3), (BLOCK_ROWS + 7, 66_000)):
         piece = shown_records(own[start:stop], pool, 1.0, start=start)
         np.testing.assert_array_equal(piece, whole[start:stop])
+    # Of few rows none may have met its record event while their epochs are no longer the same.
+    for a, few in itertools.product((1.0, 4.4, 30.0), (2, 3, 5, 9)):
+        whole = shown_records(own[:450], pool, a)
+        pieces = [shown_records(own[i : i + few], pool, a, start=i) for i in range(0, 450, few)]
+        np.testing.assert_array_equal(np.concatenate(pieces), whole)
 
 
 def test_keys_bind_to_secret_and_binding() -> None:

@@ -19,6 +19,7 @@ from app.numerics.attacks.releases.findings import (
 from app.numerics.attacks.releases.linear import best_linear
 from app.numerics.attacks.releases.linkage import linkage
 from app.numerics.attacks.releases.neighbours import neighbours
+from app.numerics.attacks.releases.passthrough import passthrough
 from app.numerics.attacks.releases.posterior_mean import RecordChannel, posterior_mean
 from app.numerics.attacks.releases.released_rows import AttackTarget, ReleasedRows, targets
 
@@ -41,6 +42,7 @@ def attacked_release(
             *best_linear(rows, wanted, promised, rng),
             *posterior_means(rows, wanted, promised, rng, most_rows),
             *neighbours(rows, wanted, promised),
+            *passthrough(rows, wanted, promised),
             *linkage(rows, promised, rng),
         ]
     )

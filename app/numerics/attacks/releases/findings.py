@@ -53,6 +53,7 @@ class Attacker(StrEnum):
     NEIGHBOURS = "neighbouring rows"
     VERSIONS = "mean of versions"
     LINKAGE = "linkage"
+    PASSTHROUGH = "passthrough columns"
 
 
 class Verdict(StrEnum):

@@ -5,7 +5,7 @@ Two data sets with the same people have independent noise, so their copies avera
 tell the share of rows in common, by key where both have a key column and by all values.
 
 An owner is told of its own data sets only. An answer about another owner's rows would be a membership
-test; the operator finds those in the log and in the metrics.
+test, and so would a count in the metrics, which have no key: the operator finds those in the log alone.
 
 A key that comes again is a version of its row. Every row has noise of its own, so the mean of k versions of one person
 has a k-th of its variance: of a level's v there is v/k left (invariant 6). A key counts however its rows came and
@@ -32,7 +32,7 @@ from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.datasets import key_books, levels, sketches
 from app.store.database.datasets.key_books import KeyBook
-from app.store.sealed_arrays import pack, unpack
+from app.store.vault import pack_arrays, unpack_arrays
 
 log = logging.getLogger("cornerwave.overlap")
 
@@ -186,7 +186,6 @@ def _compared(
         if new <= TOLD or (old > TOLD and not new > REFUSED >= old):
             continue
         if other_owner != owner:
-            resources.overlaps_across_owners.add()
             said = {"dataset": dataset_id, "other": other, "share": round(new, 1)}
             log.warning("overlap across owners", extra=said)
             continue
@@ -245,11 +244,11 @@ def _sealed(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
             arrays[f"{name}_fingerprints"] = sketch.fingerprints
             arrays[f"{name}_counts"] = sketch.counts
             arrays[f"{name}_whole"] = np.array(sketch.whole)
-    return resources.vault.seal(pack(arrays), _context(dataset_id))
+    return resources.vault.seal(pack_arrays(arrays), _context(dataset_id))
 
 
 def _opened(resources: Resources, dataset_id: str, sealed: bytes) -> Sketches:
-    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    kept = unpack_arrays(resources.vault.open(sealed, _context(dataset_id)))
     found = {
         name: Sketch(
             kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
