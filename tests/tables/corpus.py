@@ -1,19 +1,18 @@
 """Files after the dialects of real tools, each with its right reading; written before any of them was read here.
 
 A table of typed columns and a tool's way to write one give a file. What a careful person does with it is said by the
-tool: `READ` it at once, `CONFIRM` one proposal (titles above the names, totals, marks of missing cells), or `ASK`
-which of two readings is meant.
+tool: `READ` it at once, `CONFIRM` proposals (titles above the names, rows without names, totals, marks of missing cells,
+NaN), or `ASK` which of two readings is meant.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import io
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import openpyxl
@@ -68,7 +67,13 @@ LANGUAGES = {
     "en": Language(
         _names("city,visits,weight,visit_date,recorded_at,member,zip,comment,price"),
         ["London", "Leeds", "York", "Bath", "New York", "Bristol"],
-        ["fine", "to be called back", 'said "never again"', "late, but came", "two chairs; one table"],
+        [
+            "fine",
+            "to be called back",
+            'said "never again"',
+            "late, but came",
+            "two chairs; one table",
+        ],
     ),
     "de": Language(
         _names("Stadt,Anzahl,Gewicht,Datum,Zeitpunkt,Mitglied,PLZ,Bemerkung,Preis"),
@@ -149,7 +154,9 @@ def table(kind: str, language: str, rows: int = 24) -> list[Column]:
     remarks = [draw.choice([*words.remarks, None]) for _ in range(rows)]
     codes = [f"{draw.randrange(100, 99_999):05d}" for _ in range(rows - 1)] + ["01069"]
     moments = [
-        dt.datetime.combine(day, dt.time(draw.randrange(1, 24), draw.randrange(60), draw.randrange(60)))
+        dt.datetime.combine(
+            day, dt.time(draw.randrange(1, 24), draw.randrange(60), draw.randrange(60))
+        )
         for day in days
     ]
     member: list[Value] = [draw.random() < 0.4 for _ in range(rows)]
@@ -181,11 +188,8 @@ def iso(day: dt.date) -> str:
 
 
 def day_first(mark: str, *, padded: bool = True, short: bool = False) -> Written:
-    return lambda day: mark.join(
-        [f"{day.day:02d}" if padded else f"{day.day}"]
-        + [f"{day.month:02d}" if padded else f"{day.month}"]
-        + [f"{day.year % 100:02d}" if short else f"{day.year}"]
-    )
+    pattern = "{0:%d}{1}{0:%m}{1}" if padded else "{0.day}{1}{0.month}{1}"
+    return lambda day: pattern.format(day, mark) + day.strftime("%y" if short else "%Y")
 
 
 def month_first(*, padded: bool = False, short: bool = False) -> Written:
@@ -294,7 +298,11 @@ def written(tool: Tool, columns: Sequence[Column]) -> bytes:
 
     def quoted(text: str, *, is_string: bool) -> str:
         needed = any(sign in text for sign in special)
-        if tool.quote == "all" or (tool.quote == "text" and is_string) or (needed and tool.quote != "none"):
+        if (
+            tool.quote == "all"
+            or (tool.quote == "text" and is_string)
+            or (needed and tool.quote != "none")
+        ):
             inner = text.replace('"', '\\"' if tool.escape else '""')
             return f'"{inner}"'
         return text
@@ -305,14 +313,18 @@ def written(tool: Tool, columns: Sequence[Column]) -> bytes:
     if tool.header:
         lines.append(tool.delimiter.join(names))
     for row in range(len(columns[0].values)):
-        cells = [] if tool.index is None else [quoted(str(row + tool.index), is_string=tool.quote == "text")]
+        cells = (
+            []
+            if tool.index is None
+            else [quoted(str(row + tool.index), is_string=tool.quote == "text")]
+        )
         for column in columns:
             text = cell(tool, column, column.values[row])
             if text is None:
                 mark = tool.missing
                 if is_text(column) and tool.missing_text is not None:
                     mark = tool.missing_text
-                cells.append(f'""' if tool.quote == "all" and not mark else mark)
+                cells.append('""' if tool.quote == "all" and not mark else mark)
             else:
                 cells.append(quoted(text, is_string=is_text(column)))
         lines.append(tool.delimiter.join(cells))
@@ -333,14 +345,21 @@ def reading(tool: Tool, columns: Sequence[Column]) -> list[Column]:
             values = [cell(tool, column, value) for value in values]
             if set(tool.truth) == {"1", "0"} or set(tool.truth) == {"-1", "0"}:
                 values = [float(str(value)) for value in values]
-        found.append(replace(column, name=tool.case(column.name) if tool.header else f"column_{place}", values=values))
+        found.append(
+            replace(
+                column,
+                name=tool.case(column.name) if tool.header else f"column_{place}",
+                values=values,
+            )
+        )
     return found
 
 
 def told(tool: Tool, value: Value) -> Value:
     """What a cell still says: a moment without the seconds that the tool leaves out, a day with its clock."""
     if isinstance(value, dt.datetime):
-        return value if f"{value:%M:%S}" in tool.moment(value).replace(".", ":") else value.replace(second=0)
+        other = value.replace(second=(value.second + 1) % 60)
+        return value.replace(second=0) if tool.moment(value) == tool.moment(other) else value
     if isinstance(value, dt.date) and ":00" in tool.day(value):
         return dt.datetime.combine(value, dt.time())
     return value
@@ -353,7 +372,9 @@ def _general(value: float) -> str:
     return power if len(power) < len(text) else text
 
 
-R = Tool("R write.csv", quote="text", missing="NA", truth=("TRUE", "FALSE"), index=1, number=_general)
+R = Tool(
+    "R write.csv", quote="text", missing="NA", truth=("TRUE", "FALSE"), index=1, number=_general
+)
 PANDAS = Tool("pandas to_csv", index=0, truth=("True", "False"), number=repr)
 EXCEL = Tool("Excel", end="\r\n", truth=("TRUE", "FALSE"))
 US_DAY = month_first()
@@ -365,112 +386,720 @@ TOOLS: list[Tool] = [
     # R
     R,
     replace(R, name="R write.csv, row.names = FALSE", index=None),
-    replace(R, name="R write.csv2", delimiter=";", decimal=",", number=lambda x: _general(x).replace(".", ",")),
+    replace(
+        R,
+        name="R write.csv2",
+        delimiter=";",
+        decimal=",",
+        number=lambda x: _general(x).replace(".", ","),
+    ),
     replace(R, name="R write.table", delimiter=" ", short_head=True, tables=("visits", "regions")),
-    replace(R, name="R write.table, tabs, no quotes", delimiter="\t", quote="none", index=None, tables=("sales", "regions")),
+    replace(
+        R,
+        name="R write.table, tabs, no quotes",
+        delimiter="\t",
+        quote="none",
+        index=None,
+        tables=("sales", "regions"),
+    ),
     replace(R, name="R readr::write_csv", index=None, quote="needed", moment=STAMP_Z),
-    replace(R, name="R data.table::fwrite", index=None, quote="needed", missing="", moment=STAMP_Z, number=repr),
+    replace(
+        R,
+        name="R data.table::fwrite",
+        index=None,
+        quote="needed",
+        missing="",
+        moment=STAMP_Z,
+        number=repr,
+    ),
     # Python and kin
     PANDAS,
     replace(PANDAS, name="pandas to_csv, index=False", index=None),
-    replace(PANDAS, name="pandas to_csv, sep=';', decimal=','", index=None, delimiter=";", decimal=",", number=lambda x: repr(x).replace(".", ",")),
-    replace(PANDAS, name="pandas to_csv, tabs, na_rep='NaN'", index=None, delimiter="\t", missing="NaN"),
-    replace(PANDAS, name="pandas to_csv of a zone", moment=spelled("%Y-%m-%d %H:%M:%S+00:00"), tables=("sensors",)),
-    replace(PANDAS, name="pandas to_csv of float32", number=lambda x: f"{x:.6g}" if abs(x) < 1e5 else repr(x), tables=("visits", "sensors")),
+    replace(
+        PANDAS,
+        name="pandas to_csv, sep=';', decimal=','",
+        index=None,
+        delimiter=";",
+        decimal=",",
+        number=lambda x: repr(x).replace(".", ","),
+    ),
+    replace(
+        PANDAS,
+        name="pandas to_csv, tabs, na_rep='NaN'",
+        index=None,
+        delimiter="\t",
+        missing="NaN",
+        care=Care.CONFIRM,
+    ),
+    replace(
+        PANDAS,
+        name="pandas to_csv of a zone",
+        moment=spelled("%Y-%m-%d %H:%M:%S+00:00"),
+        tables=("sensors",),
+    ),
+    replace(
+        PANDAS,
+        name="pandas to_csv of float32",
+        number=lambda x: f"{x:.6g}" if abs(x) < 1e5 else repr(x),
+        tables=("visits", "sensors"),
+    ),
     Tool("polars write_csv", moment=spelled("%Y-%m-%dT%H:%M:%S.000000")),
-    Tool("numpy savetxt", number=lambda x: f"{x:.18e}", missing="nan", tables=("regions",), delimiter=","),
+    Tool(
+        "numpy savetxt",
+        number=lambda x: f"{x:.18e}",
+        missing="nan",
+        care=Care.CONFIRM,
+        tables=("regions",),
+        delimiter=",",
+    ),
     Tool("Python csv.QUOTE_ALL", quote="all", end="\r\n", truth=("True", "False")),
     Tool("Spark", escape=True, missing_text='""', moment=spelled("%Y-%m-%dT%H:%M:%S.000Z")),
     Tool("Julia CSV.write", moment=spelled("%Y-%m-%dT%H:%M:%S")),
-    Tool("MATLAB writetable", missing="NaN", missing_text="", day=spelled("%d-%b-%Y"), moment=spelled("%d-%b-%Y %H:%M:%S"), truth=("1", "0")),
+    Tool(
+        "MATLAB writetable",
+        missing="NaN",
+        missing_text="",
+        day=spelled("%d-%b-%Y"),
+        moment=spelled("%d-%b-%Y %H:%M:%S"),
+        truth=("1", "0"),
+        care=Care.CONFIRM,
+    ),
     # Excel by locale
-    replace(EXCEL, name="Excel en-US", day=US_DAY, moment=with_clock(US_DAY, "%H:%M"), encoding="windows-1252", group=",", money="${}"),
-    replace(EXCEL, name="Excel en-US, CSV UTF-8", day=US_DAY, moment=half_day(US_DAY), encoding="utf-8-sig", group=",", money=" ${} "),
-    replace(EXCEL, name="Excel en-GB", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), encoding="windows-1252", group=",", money="£{}"),
-    replace(EUROPE, name="Excel de-DE", language="de", encoding="windows-1252", day=day_first("."), moment=with_clock(day_first("."), "%H:%M"), group=".", money="{} €", truth=("WAHR", "FALSCH")),
-    replace(EUROPE, name="Excel de-DE, CSV UTF-8", language="de", encoding="utf-8-sig", day=day_first("."), moment=with_clock(day_first(".")), group=".", truth=("WAHR", "FALSCH")),
-    replace(EXCEL, name="Excel de-CH", delimiter=";", language="de", encoding="windows-1252", day=day_first("."), moment=with_clock(day_first(".")), group="’", truth=("WAHR", "FALSCH")),
-    replace(EUROPE, name="Excel fr-FR", language="fr", encoding="windows-1252", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), group="\xa0", money="{} €", truth=("VRAI", "FAUX")),
-    replace(EUROPE, name="Excel fr-FR, CSV UTF-8", language="fr", encoding="utf-8-sig", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), group="\u202f", money="{} €", truth=("VRAI", "FAUX")),
-    replace(EUROPE, name="Excel es-ES", language="es", encoding="windows-1252", day=day_first("/"), moment=with_clock(day_first("/", padded=False), "%H:%M"), group=".", money="{} €", truth=("VERDADERO", "FALSO")),
-    replace(EUROPE, name="Excel it-IT", language="it", encoding="windows-1252", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), group=".", money="€ {}", truth=("VERO", "FALSO")),
-    replace(EUROPE, name="Excel pt-BR", language="pt", encoding="windows-1252", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), group=".", money="R$ {}", truth=("VERDADEIRO", "FALSO")),
-    replace(EUROPE, name="Excel sv-SE", language="sv", encoding="windows-1252", moment=spelled("%Y-%m-%d %H:%M"), group="\xa0", money="{} kr", truth=("SANT", "FALSKT")),
-    replace(EUROPE, name="Excel pl-PL", language="pl", encoding="windows-1250", day=day_first("."), moment=with_clock(day_first("."), "%H:%M"), group="\xa0", money="{} zł", truth=("PRAWDA", "FAŁSZ")),
-    replace(EUROPE, name="Excel ru-RU", language="ru", encoding="windows-1251", day=day_first("."), moment=with_clock(day_first("."), "%H:%M"), group="\xa0", truth=("ИСТИНА", "ЛОЖЬ")),
-    replace(EUROPE, name="Excel el-GR", language="el", encoding="windows-1253", day=day_first("/", padded=False), moment=with_clock(day_first("/", padded=False), "%H:%M"), group=".", truth=("ΑΛΗΘΗΣ", "ΨΕΥΔΗΣ")),
-    replace(EUROPE, name="Excel tr-TR", language="tr", encoding="windows-1254", day=day_first("."), moment=with_clock(day_first("."), "%H:%M"), group=".", truth=("DOĞRU", "YANLIŞ")),
-    replace(EXCEL, name="Excel he-IL", language="he", encoding="windows-1255", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), group=","),
-    replace(EXCEL, name="Excel ja-JP", language="ja", encoding="cp932", day=year_first("/", padded=False), moment=with_clock(year_first("/", padded=False), "%H:%M"), group=","),
-    replace(EXCEL, name="Excel, Unicode text", delimiter="\t", encoding="utf-16", day=US_DAY, moment=with_clock(US_DAY, "%H:%M"), group=",", money="${}"),
-    replace(EXCEL, name="Excel, Unicode text, de-DE", delimiter="\t", decimal=",", language="de", encoding="utf-16", day=day_first("."), moment=with_clock(day_first("."), "%H:%M"), group="."),
-    replace(EXCEL, name="Excel, Mac text", delimiter="\t", end="\r", encoding="mac_roman", day=month_first(short=True), moment=with_clock(month_first(short=True), "%H:%M"), tables=("visits", "regions")),
+    replace(
+        EXCEL,
+        name="Excel en-US",
+        day=US_DAY,
+        moment=with_clock(US_DAY, "%H:%M"),
+        encoding="windows-1252",
+        group=",",
+        money="${}",
+    ),
+    replace(
+        EXCEL,
+        name="Excel en-US, CSV UTF-8",
+        day=US_DAY,
+        moment=half_day(US_DAY),
+        encoding="utf-8-sig",
+        group=",",
+        money=" ${} ",
+    ),
+    replace(
+        EXCEL,
+        name="Excel en-GB",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        encoding="windows-1252",
+        group=",",
+        money="£{}",
+    ),
+    replace(
+        EUROPE,
+        name="Excel de-DE",
+        language="de",
+        encoding="windows-1252",
+        day=day_first("."),
+        moment=with_clock(day_first("."), "%H:%M"),
+        group=".",
+        money="{} €",
+        truth=("WAHR", "FALSCH"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel de-DE, CSV UTF-8",
+        language="de",
+        encoding="utf-8-sig",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        group=".",
+        truth=("WAHR", "FALSCH"),
+    ),
+    replace(
+        EXCEL,
+        name="Excel de-CH",
+        delimiter=";",
+        language="de",
+        encoding="windows-1252",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        group="’",
+        truth=("WAHR", "FALSCH"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel fr-FR",
+        language="fr",
+        encoding="windows-1252",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        group="\xa0",
+        money="{} €",
+        truth=("VRAI", "FAUX"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel fr-FR, CSV UTF-8",
+        language="fr",
+        encoding="utf-8-sig",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        group="\u202f",
+        money="{} €",
+        truth=("VRAI", "FAUX"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel es-ES",
+        language="es",
+        encoding="windows-1252",
+        day=day_first("/"),
+        moment=with_clock(day_first("/", padded=False), "%H:%M"),
+        group=".",
+        money="{} €",
+        truth=("VERDADERO", "FALSO"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel it-IT",
+        language="it",
+        encoding="windows-1252",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        group=".",
+        money="€ {}",
+        truth=("VERO", "FALSO"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel pt-BR",
+        language="pt",
+        encoding="windows-1252",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        group=".",
+        money="R$ {}",
+        truth=("VERDADEIRO", "FALSO"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel sv-SE",
+        language="sv",
+        encoding="windows-1252",
+        moment=spelled("%Y-%m-%d %H:%M"),
+        group="\xa0",
+        money="{} kr",
+        truth=("SANT", "FALSKT"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel pl-PL",
+        language="pl",
+        encoding="windows-1250",
+        day=day_first("."),
+        moment=with_clock(day_first("."), "%H:%M"),
+        group="\xa0",
+        money="{} zł",
+        truth=("PRAWDA", "FAŁSZ"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel ru-RU",
+        language="ru",
+        encoding="windows-1251",
+        day=day_first("."),
+        moment=with_clock(day_first("."), "%H:%M"),
+        group="\xa0",
+        truth=("ИСТИНА", "ЛОЖЬ"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel el-GR",
+        language="el",
+        encoding="windows-1253",
+        day=day_first("/", padded=False),
+        moment=with_clock(day_first("/", padded=False), "%H:%M"),
+        group=".",
+        truth=("ΑΛΗΘΗΣ", "ΨΕΥΔΗΣ"),
+    ),
+    replace(
+        EUROPE,
+        name="Excel tr-TR",
+        language="tr",
+        encoding="windows-1254",
+        day=day_first("."),
+        moment=with_clock(day_first("."), "%H:%M"),
+        group=".",
+        truth=("DOĞRU", "YANLIŞ"),
+    ),
+    replace(
+        EXCEL,
+        name="Excel he-IL",
+        language="he",
+        encoding="windows-1255",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        group=",",
+    ),
+    replace(
+        EXCEL,
+        name="Excel ja-JP",
+        language="ja",
+        encoding="cp932",
+        day=year_first("/", padded=False),
+        moment=with_clock(year_first("/", padded=False), "%H:%M"),
+        group=",",
+    ),
+    replace(
+        EXCEL,
+        name="Excel, Unicode text",
+        delimiter="\t",
+        encoding="utf-16",
+        day=US_DAY,
+        moment=with_clock(US_DAY, "%H:%M"),
+        group=",",
+        money="${}",
+    ),
+    replace(
+        EXCEL,
+        name="Excel, Unicode text, de-DE",
+        delimiter="\t",
+        decimal=",",
+        language="de",
+        encoding="utf-16",
+        day=day_first("."),
+        moment=with_clock(day_first("."), "%H:%M"),
+        group=".",
+    ),
+    replace(
+        EXCEL,
+        name="Excel, Mac text",
+        delimiter="\t",
+        end="\r",
+        encoding="mac_roman",
+        day=month_first(short=True),
+        moment=with_clock(month_first(short=True), "%H:%M"),
+        tables=("visits", "regions"),
+    ),
     # Spreadsheets of others
-    Tool("Google Sheets en-US", end="\r\n", ended=False, day=US_DAY, moment=with_clock(US_DAY), truth=("TRUE", "FALSE"), group=",", money="${}"),
-    Tool("Google Sheets de", language="de", end="\r\n", ended=False, day=day_first("."), moment=with_clock(day_first(".")), truth=("TRUE", "FALSE"), decimal=",", group="."),
-    Tool("LibreOffice en-US", day=month_first(padded=True, short=True), moment=half_day(month_first(padded=True, short=True), seconds=False), truth=("TRUE", "FALSE"), group=",", money="${}"),
-    Tool("LibreOffice de", delimiter=";", decimal=",", language="de", quote="text", day=day_first(".", short=True), moment=with_clock(day_first(".", short=True), "%H:%M"), truth=("WAHR", "FALSCH"), group="."),
+    Tool(
+        "Google Sheets en-US",
+        end="\r\n",
+        ended=False,
+        day=US_DAY,
+        moment=with_clock(US_DAY),
+        truth=("TRUE", "FALSE"),
+        group=",",
+        money="${}",
+    ),
+    Tool(
+        "Google Sheets de",
+        language="de",
+        end="\r\n",
+        ended=False,
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        truth=("TRUE", "FALSE"),
+        decimal=",",
+        group=".",
+    ),
+    Tool(
+        "LibreOffice en-US",
+        day=month_first(padded=True, short=True),
+        moment=half_day(month_first(padded=True, short=True), seconds=False),
+        truth=("TRUE", "FALSE"),
+        group=",",
+        money="${}",
+    ),
+    Tool(
+        "LibreOffice de",
+        delimiter=";",
+        decimal=",",
+        language="de",
+        quote="text",
+        day=day_first(".", short=True),
+        moment=with_clock(day_first(".", short=True), "%H:%M"),
+        truth=("WAHR", "FALSCH"),
+        group=".",
+    ),
     Tool("Apple Numbers", day=US_DAY, moment=half_day(US_DAY), truth=("TRUE", "FALSE"), end="\r\n"),
     # Statistics
-    Tool("SPSS SAVE TRANSLATE", encoding="utf-8-sig", end="\r\n", missing=" ", missing_text="", day=month_first(padded=True), moment=spelled("%d-%b-%Y %H:%M:%S", str.upper), truth=("1", "0"), number=lambda x: f"{x:.2f}".replace("0.", ".", 1) if 0 < x < 1 else f"{x:.2f}"),
-    Tool("SPSS, semicolons and commas", delimiter=";", decimal=",", language="de", encoding="utf-8-sig", end="\r\n", missing=" ", missing_text="", day=day_first("."), moment=with_clock(day_first(".")), truth=("1", "0")),
-    Tool("SPSS, #NULL!", encoding="utf-8-sig", end="\r\n", missing="#NULL!", missing_text="", day=day_first("."), moment=with_clock(day_first(".")), truth=("1", "0"), tables=("visits", "regions")),
-    replace(SAS, name="SAS PROC EXPORT", day=month_first(padded=True), moment=spelled("%d%b%Y:%H:%M:%S", str.upper)),
-    replace(SAS, name="SAS, DATE9.", day=spelled("%d%b%Y", str.upper), moment=spelled("%d%b%y:%H:%M:%S", str.upper)),
-    replace(SAS, name="SAS ODS CSV", quote="text", day=spelled("%d%b%y", str.upper), moment=spelled("%d%b%y:%H:%M:%S", str.upper), end="\n"),
-    Tool("Stata export delimited", day=spelled("%d%b%Y", str.lower), moment=spelled("%d%b%Y %H:%M:%S", str.lower), truth=("1", "0")),
-    Tool("Stata outsheet", delimiter="\t", quote="text", missing=".", missing_text='""', day=spelled("%d%b%Y", str.lower), moment=spelled("%d%b%Y %H:%M:%S", str.lower), truth=("1", "0")),
-    Tool("JMP", delimiter=",", day=month_first(padded=True), moment=half_day(month_first(padded=True)), missing=".", missing_text="", truth=("1", "0")),
+    Tool(
+        "SPSS SAVE TRANSLATE",
+        encoding="utf-8-sig",
+        end="\r\n",
+        missing=" ",
+        missing_text="",
+        day=month_first(padded=True),
+        moment=spelled("%d-%b-%Y %H:%M:%S", str.upper),
+        truth=("1", "0"),
+        number=lambda x: f"{x:.2f}".replace("0.", ".", 1) if 0 < x < 1 else f"{x:.2f}",
+    ),
+    Tool(
+        "SPSS, semicolons and commas",
+        delimiter=";",
+        decimal=",",
+        language="de",
+        encoding="utf-8-sig",
+        end="\r\n",
+        missing=" ",
+        missing_text="",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        truth=("1", "0"),
+    ),
+    Tool(
+        "SPSS, #NULL!",
+        encoding="utf-8-sig",
+        end="\r\n",
+        missing="#NULL!",
+        missing_text="",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        truth=("1", "0"),
+        tables=("visits", "regions"),
+    ),
+    replace(
+        SAS,
+        name="SAS PROC EXPORT",
+        day=month_first(padded=True),
+        moment=spelled("%d%b%Y:%H:%M:%S", str.upper),
+    ),
+    replace(
+        SAS,
+        name="SAS, DATE9.",
+        day=spelled("%d%b%Y", str.upper),
+        moment=spelled("%d%b%y:%H:%M:%S", str.upper),
+    ),
+    replace(
+        SAS,
+        name="SAS ODS CSV",
+        quote="text",
+        day=spelled("%d%b%y", str.upper),
+        moment=spelled("%d%b%y:%H:%M:%S", str.upper),
+        end="\n",
+    ),
+    Tool(
+        "Stata export delimited",
+        day=spelled("%d%b%Y", str.lower),
+        moment=spelled("%d%b%Y %H:%M:%S", str.lower),
+        truth=("1", "0"),
+    ),
+    Tool(
+        "Stata outsheet",
+        delimiter="\t",
+        quote="text",
+        missing=".",
+        missing_text='""',
+        day=spelled("%d%b%Y", str.lower),
+        moment=spelled("%d%b%Y %H:%M:%S", str.lower),
+        truth=("1", "0"),
+    ),
+    Tool(
+        "JMP",
+        delimiter=",",
+        day=month_first(padded=True),
+        moment=half_day(month_first(padded=True)),
+        missing=".",
+        missing_text="",
+        truth=("1", "0"),
+    ),
     # Databases
     replace(SQL, name="PostgreSQL COPY CSV HEADER"),
-    replace(SQL, name="PostgreSQL COPY, time stamps of a zone", moment=spelled("%Y-%m-%d %H:%M:%S+00"), tables=("sensors",)),
-    replace(SQL, name="PostgreSQL COPY text", delimiter="\t", quote="none", missing="\\N", tables=("sales", "sensors", "regions")),
-    replace(SQL, name="PostgreSQL COPY text, no header", delimiter="\t", quote="none", missing="\\N", header=False, tables=("sales", "sensors", "regions")),
+    replace(
+        SQL,
+        name="PostgreSQL COPY, time stamps of a zone",
+        moment=spelled("%Y-%m-%d %H:%M:%S+00"),
+        tables=("sensors",),
+    ),
+    replace(
+        SQL,
+        name="PostgreSQL COPY text",
+        delimiter="\t",
+        quote="none",
+        missing="\\N",
+        tables=("sales", "sensors", "regions"),
+    ),
+    replace(
+        SQL,
+        name="PostgreSQL COPY text, no header",
+        delimiter="\t",
+        quote="none",
+        missing="\\N",
+        header=False,
+        care=Care.CONFIRM,
+        tables=("sales", "sensors", "regions"),
+    ),
     Tool("DuckDB COPY"),
     Tool("DuckDB COPY, pipes", delimiter="|"),
     Tool("SQLite .mode csv", quote="needed", truth=("1", "0"), end="\r\n"),
-    Tool("MySQL batch", delimiter="\t", quote="none", missing="NULL", truth=("1", "0"), tables=("sales", "sensors", "regions")),
+    Tool(
+        "MySQL batch",
+        delimiter="\t",
+        quote="none",
+        missing="NULL",
+        truth=("1", "0"),
+        tables=("sales", "sensors", "regions"),
+    ),
     Tool("MySQL Workbench", missing="NULL", truth=("1", "0")),
-    Tool("SQL Server SSMS", missing="NULL", encoding="utf-8-sig", end="\r\n", moment=spelled("%Y-%m-%d %H:%M:%S.000"), truth=("1", "0")),
-    Tool("SQL Server bcp", delimiter="\t", header=False, quote="none", moment=spelled("%Y-%m-%d %H:%M:%S.000"), tables=("sales", "sensors")),
-    Tool("Oracle SQL Developer", quote="text", case=str.upper, day=spelled("%d-%b-%y", str.upper), moment=spelled("%d-%b-%y %I.%M.%S.000000000 %p", str.upper), truth=("1", "0"), tables=("visits", "sales", "regions")),
+    Tool(
+        "SQL Server SSMS",
+        missing="NULL",
+        encoding="utf-8-sig",
+        end="\r\n",
+        moment=spelled("%Y-%m-%d %H:%M:%S.000"),
+        truth=("1", "0"),
+    ),
+    Tool(
+        "SQL Server bcp",
+        delimiter="\t",
+        header=False,
+        care=Care.CONFIRM,
+        quote="none",
+        moment=spelled("%Y-%m-%d %H:%M:%S.000"),
+        tables=("sales", "sensors"),
+    ),
+    Tool(
+        "Oracle SQL Developer",
+        quote="text",
+        case=str.upper,
+        day=spelled("%d-%b-%y", str.upper),
+        moment=spelled("%d-%b-%y %I.%M.%S.000000000 %p", str.upper),
+        truth=("1", "0"),
+        tables=("visits", "sales", "regions"),
+    ),
     Tool("BigQuery", moment=spelled("%Y-%m-%d %H:%M:%S UTC")),
     Tool("Snowflake", missing="\\N", moment=spelled("%Y-%m-%d %H:%M:%S.000")),
-    Tool("Hive", delimiter="\t", quote="none", missing="NULL", truth=("true", "false"), tables=("sensors", "regions")),
-    Tool("Access", day=with_clock(month_first(), "0:00:00"), moment=with_clock(month_first()), truth=("1", "0"), quote="text", end="\r\n", tables=("visits", "regions", "sensors")),
+    Tool(
+        "Hive",
+        delimiter="\t",
+        quote="none",
+        missing="NULL",
+        truth=("true", "false"),
+        tables=("sensors", "regions"),
+    ),
+    Tool(
+        "Access",
+        day=with_clock(month_first(), "0:00:00"),
+        moment=with_clock(month_first()),
+        truth=("1", "0"),
+        quote="text",
+        end="\r\n",
+        tables=("visits", "regions", "sensors"),
+    ),
     # Business intelligence
-    Tool("Tableau crosstab", delimiter="\t", encoding="utf-16", end="\r\n", day=US_DAY, moment=half_day(US_DAY), group=",", money="${}", truth=("True", "False")),
-    Tool("Tableau data", encoding="utf-8-sig", end="\r\n", day=half_day(US_DAY), moment=half_day(US_DAY), truth=("true", "false"), missing="", tables=("sensors", "regions")),
-    Tool("Power BI", encoding="utf-8-sig", end="\r\n", day=with_clock(iso, "00:00:00"), moment=STAMP_Z, truth=("True", "False"), tables=("sensors", "regions")),
-    Tool("Salesforce", quote="all", encoding="windows-1252", day=US_DAY, moment=half_day(US_DAY, seconds=False), truth=("1", "0")),
+    Tool(
+        "Tableau crosstab",
+        delimiter="\t",
+        encoding="utf-16",
+        end="\r\n",
+        day=US_DAY,
+        moment=half_day(US_DAY),
+        group=",",
+        money="${}",
+        truth=("True", "False"),
+    ),
+    Tool(
+        "Tableau data",
+        encoding="utf-8-sig",
+        end="\r\n",
+        day=half_day(US_DAY),
+        moment=half_day(US_DAY),
+        truth=("true", "false"),
+        missing="",
+        tables=("sensors", "regions"),
+    ),
+    Tool(
+        "Power BI",
+        encoding="utf-8-sig",
+        end="\r\n",
+        day=with_clock(iso, "00:00:00"),
+        moment=STAMP_Z,
+        truth=("True", "False"),
+        tables=("sensors", "regions"),
+    ),
+    Tool(
+        "Salesforce",
+        quote="all",
+        encoding="windows-1252",
+        day=US_DAY,
+        moment=half_day(US_DAY, seconds=False),
+        truth=("1", "0"),
+    ),
     Tool("Looker", day=iso, group=",", money="${}", truth=("Yes", "No")),
-    Tool("SAP", delimiter=";", decimal=",", language="de", encoding="windows-1252", day=day_first("."), moment=with_clock(day_first(".")), group=".", truth=("X", ""), tables=("sales", "regions", "sensors")),
+    Tool(
+        "SAP",
+        delimiter=";",
+        decimal=",",
+        language="de",
+        encoding="windows-1252",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        group=".",
+        truth=("X", ""),
+        tables=("sales", "regions", "sensors"),
+    ),
     # Surveys
     Tool("REDCap", truth=("1", "0"), moment=spelled("%Y-%m-%d %H:%M")),
     Tool("LimeSurvey", quote="all", truth=("Y", "N"), encoding="utf-8-sig"),
-    Tool("Google Forms", end="\r\n", ended=False, moment=half_day(year_first("/", padded=True)), day=US_DAY, truth=("Yes", "No")),
+    Tool(
+        "Google Forms",
+        end="\r\n",
+        ended=False,
+        moment=half_day(year_first("/", padded=True)),
+        day=US_DAY,
+        truth=("Yes", "No"),
+    ),
     # Portals of open data
-    Tool("Socrata", day=month_first(padded=True), moment=half_day(month_first(padded=True)), tables=("visits", "sales", "sensors", "regions")),
-    Tool("CKAN", end="\r\n", day=lambda day: f"{day.isoformat()}T00:00:00", moment=spelled("%Y-%m-%dT%H:%M:%S"), truth=("True", "False"), tables=("sensors", "regions")),
-    Tool("OpenDataSoft", delimiter=";", language="fr", encoding="utf-8-sig", end="\r\n", moment=spelled("%Y-%m-%dT%H:%M:%S+00:00"), truth=("True", "False")),
+    Tool(
+        "Socrata",
+        day=month_first(padded=True),
+        moment=half_day(month_first(padded=True)),
+        tables=("visits", "sales", "sensors", "regions"),
+    ),
+    Tool(
+        "CKAN",
+        end="\r\n",
+        day=lambda day: f"{day.isoformat()}T00:00:00",
+        moment=spelled("%Y-%m-%dT%H:%M:%S"),
+        truth=("True", "False"),
+        tables=("sensors", "regions"),
+    ),
+    Tool(
+        "OpenDataSoft",
+        delimiter=";",
+        language="fr",
+        encoding="utf-8-sig",
+        end="\r\n",
+        moment=spelled("%Y-%m-%dT%H:%M:%S+00:00"),
+        truth=("True", "False"),
+    ),
     Tool("INSEE", delimiter=";", quote="text", language="fr", day=iso, truth=("oui", "non")),
-    Tool("data.gouv.fr", delimiter=";", decimal=",", language="fr", encoding="iso-8859-15", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M"), truth=("VRAI", "FAUX")),
-    Tool("datos.gob.es", delimiter=";", decimal=",", language="es", encoding="iso-8859-1", day=day_first("/"), moment=with_clock(day_first("/"), "%H:%M")),
-    Tool("GovData", delimiter=";", decimal=",", language="de", day=day_first("."), moment=spelled("%d.%m.%Y %H:%M"), truth=("ja", "nein")),
-    Tool("data.gov.gr", delimiter=";", decimal=",", language="el", encoding="iso-8859-7", day=day_first("/"), moment=with_clock(day_first("/"))),
-    Tool("data.gov.ru, KOI8-R", delimiter=";", decimal=",", language="ru", encoding="koi8-r", day=day_first("."), moment=with_clock(day_first("."))),
-    Tool("DOS, cp866", delimiter=";", decimal=",", language="ru", encoding="cp866", day=day_first("."), moment=with_clock(day_first(".")), tables=("visits",)),
-    Tool("dane.gov.pl", delimiter=";", decimal=",", language="pl", encoding="iso-8859-2", moment=spelled("%Y-%m-%d %H:%M")),
-    Tool("data.gov.il", language="he", encoding="utf-8-sig", day=day_first("/"), moment=with_clock(day_first("/"))),
-    Tool("e-Stat", language="ja", encoding="utf-8-sig", end="\r\n", day=year_first("/"), moment=with_clock(year_first("/"))),
+    Tool(
+        "data.gouv.fr",
+        delimiter=";",
+        decimal=",",
+        language="fr",
+        encoding="iso-8859-15",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+        truth=("VRAI", "FAUX"),
+    ),
+    Tool(
+        "datos.gob.es",
+        delimiter=";",
+        decimal=",",
+        language="es",
+        encoding="iso-8859-1",
+        day=day_first("/"),
+        moment=with_clock(day_first("/"), "%H:%M"),
+    ),
+    Tool(
+        "GovData",
+        delimiter=";",
+        decimal=",",
+        language="de",
+        day=day_first("."),
+        moment=spelled("%d.%m.%Y %H:%M"),
+        truth=("ja", "nein"),
+    ),
+    Tool(
+        "data.gov.gr",
+        delimiter=";",
+        decimal=",",
+        language="el",
+        encoding="iso-8859-7",
+        day=day_first("/"),
+        moment=with_clock(day_first("/")),
+    ),
+    Tool(
+        "data.gov.ru, KOI8-R",
+        delimiter=";",
+        decimal=",",
+        language="ru",
+        encoding="koi8-r",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+    ),
+    Tool(
+        "DOS, cp866",
+        delimiter=";",
+        decimal=",",
+        language="ru",
+        encoding="cp866",
+        day=day_first("."),
+        moment=with_clock(day_first(".")),
+        tables=("visits",),
+    ),
+    Tool(
+        "dane.gov.pl",
+        delimiter=";",
+        decimal=",",
+        language="pl",
+        encoding="iso-8859-2",
+        moment=spelled("%Y-%m-%d %H:%M"),
+    ),
+    Tool(
+        "data.gov.il",
+        language="he",
+        encoding="utf-8-sig",
+        day=day_first("/"),
+        moment=with_clock(day_first("/")),
+    ),
+    Tool(
+        "e-Stat",
+        language="ja",
+        encoding="utf-8-sig",
+        end="\r\n",
+        day=year_first("/"),
+        moment=with_clock(year_first("/")),
+    ),
     # What one confirms: titles, notes, marks
-    Tool("Destatis", delimiter=";", decimal=",", language="de", encoding="windows-1252", day=day_first("."), above=("Besuche nach Orten", "Deutschland insgesamt", ""), care=Care.CONFIRM, tables=("visits", "regions")),
-    Tool("ONS", end="\r\n", above=('"Visits by city"', '"Source: Office"'), care=Care.CONFIRM, tables=("visits", "regions")),
-    Tool("a dash for missing", missing="-", missing_text="", care=Care.CONFIRM, tables=("visits", "regions")),
-    Tool("a note below", below=("Source: own figures",), care=Care.CONFIRM, tables=("visits", "regions")),
+    Tool(
+        "Destatis",
+        delimiter=";",
+        decimal=",",
+        language="de",
+        encoding="windows-1252",
+        day=day_first("."),
+        above=("Besuche nach Orten", "Deutschland insgesamt", ""),
+        care=Care.CONFIRM,
+        tables=("visits", "regions"),
+    ),
+    Tool(
+        "ONS",
+        end="\r\n",
+        above=('"Visits by city"', '"Source: Office"'),
+        care=Care.CONFIRM,
+        tables=("visits", "regions"),
+    ),
+    Tool(
+        "a dash for missing",
+        missing="-",
+        missing_text="",
+        care=Care.CONFIRM,
+        tables=("visits", "regions"),
+    ),
+    Tool(
+        "a note below",
+        below=("Source: own figures",),
+        care=Care.CONFIRM,
+        tables=("visits", "regions"),
+    ),
     # What one asks
-    Tool("days that may be months", day=lambda day: f"{day.day % 12 + 1:02d}/{day.month:02d}/{day.year}", care=Care.ASK, tables=("visits", "sales")),
-    Tool("days that may be months, points", delimiter=";", decimal=",", language="de", day=lambda day: f"{day.day % 12 + 1:02d}/{day.month:02d}/{day.year}", care=Care.ASK, tables=("visits",)),
+    Tool(
+        "days that may be months",
+        day=lambda day: f"{day.day % 12 + 1:02d}/{day.month:02d}/{day.year}",
+        care=Care.ASK,
+        tables=("visits", "sales"),
+    ),
+    Tool(
+        "days that may be months, points",
+        delimiter=";",
+        decimal=",",
+        language="de",
+        day=lambda day: f"{day.day % 12 + 1:02d}/{day.month:02d}/{day.year}",
+        care=Care.ASK,
+        tables=("visits",),
+    ),
 ]
 
 
@@ -478,7 +1107,13 @@ def _files() -> Iterator[CorpusFile]:
     for tool in TOOLS:
         for kind in tool.tables:
             columns = table(kind, tool.language)
-            yield CorpusFile(f"{tool.name}: {kind}", written(tool, columns), reading(tool, columns), tool.care)
+            marked = (
+                not tool.header or not tool.missing or any(None in one.values for one in columns)
+            )
+            care = tool.care if marked else Care.READ
+            yield CorpusFile(
+                f"{tool.name}: {kind}", written(tool, columns), reading(tool, columns), care
+            )
     yield from _workbooks()
     yield from _json()
     yield from _portals()
@@ -503,7 +1138,9 @@ def _workbooks() -> Iterator[CorpusFile]:
             sink = io.BytesIO()
             book.save(sink)
             tool = Tool("xlsx", truth=("true", "false"))
-            yield CorpusFile(f"Excel workbook {language}: {kind}", sink.getvalue(), reading(tool, columns))
+            yield CorpusFile(
+                f"Excel workbook {language}: {kind}", sink.getvalue(), reading(tool, columns)
+            )
 
 
 def _plain(value: Value) -> object:
@@ -519,8 +1156,15 @@ def _json() -> Iterator[CorpusFile]:
             for row in zip(*(one.values for one in columns), strict=True)
         ]
         right = reading(tool, columns)
-        yield CorpusFile(f"JSON records: {kind}", json.dumps(rows).encode(), right, content_type="application/json")
-        yield CorpusFile(f"JSON records, no type: {kind}", json.dumps(rows, indent=1).encode(), right)
+        yield CorpusFile(
+            f"JSON records: {kind}",
+            json.dumps(rows).encode(),
+            right,
+            content_type="application/json",
+        )
+        yield CorpusFile(
+            f"JSON records, no type: {kind}", json.dumps(rows, indent=1).encode(), right
+        )
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         yield CorpusFile(f"JSON lines: {kind}", lines.encode(), right)
 
@@ -548,7 +1192,7 @@ def _portals() -> Iterator[CorpusFile]:
             '"Country Name","Country Code","2010","2011",', '"Aruba","ABW","54211","55438",',
             '"Angola","AGO","","5643182",', '"Albania","ALB","2913021","2905195",', end="\r\n",
         ),
-        [Column("Country Name", countries), Column("Country Code", codes), *years],
+        [Column("Country Name", countries), Column("Country Code", codes), *years, Column("column_5", [None] * 3)],
         Care.CONFIRM,
     )  # fmt: skip
     yield CorpusFile(
@@ -592,7 +1236,7 @@ def _portals() -> Iterator[CorpusFile]:
     )  # fmt: skip
     yield CorpusFile(
         "Vega's stocks", _lines("symbol,date,price", *(f"MSFT,{month} 1 20{year:02d},{30 + year + at / 10:.2f}"
-        for year in range(0, 3) for at, month in enumerate(["Jan", "Feb", "Mar"]))),
+        for year in range(3) for at, month in enumerate(["Jan", "Feb", "Mar"]))),
         [Column("symbol", ["MSFT"] * 9), Column("date", [dt.date(2000 + year, at + 1, 1) for year in range(3) for at in range(3)]),
          Column("price", [round(30 + year + at / 10, 2) for year in range(3) for at in range(3)])],
     )  # fmt: skip
@@ -659,7 +1303,10 @@ def _portals() -> Iterator[CorpusFile]:
         "points among commas", _lines("city;value", "Rome;5,5", "Oslo;5.555", "Bonn;7,25"), [Column("city", ["Rome", "Oslo", "Bonn"])], Care.ASK,
     )  # fmt: skip
     geo = "AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT".split()
-    flagged = [f"{at}\t{8_000 + 7 * n} \t{8_100 + 9 * n}{' p' if n == 11 else ' '}" for n, at in enumerate(geo)]
+    flagged = [
+        f"{at}\t{8_000 + 7 * n} \t{8_100 + 9 * n}{' p' if n == 11 else ' '}"
+        for n, at in enumerate(geo)
+    ]
     yield CorpusFile(
         "Eurostat's flags", _lines("geo\\time\t2010 \t2011 ", *flagged), [Column("geo\\time", geo)], Care.ASK,
     )  # fmt: skip
