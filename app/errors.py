@@ -111,6 +111,14 @@ class NotFound(DomainError):
     remedy = "Check the id, and whether the key's holder owns it or has a grant for it."
 
 
+class PreconditionFailed(DomainError):
+    """What is there is not what `If-Match` names: somebody changed it since."""
+
+    slug = "precondition-failed"
+    title = "Precondition failed"
+    remedy = "Read it again, and send the change with its new ETag. Nothing was changed."
+
+
 class Conflict(DomainError):
     """The request contradicts what is already kept."""
 

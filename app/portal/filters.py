@@ -140,7 +140,7 @@ def agreement_event(entry: AgreementEntry) -> str:
     return f"{words} (by the request)" if entry.facts.get("implied") else words
 
 
-JOB_KINDS = {"audit": "Audit", "workbench": "Workbench", "request": "Request"}
+JOB_KINDS = {"audit": "Audit", "request": "Request"}
 
 
 def more_private(finding: Finding) -> int:

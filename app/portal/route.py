@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import request_id_of
+from app.api.transport.dependencies import replay_of, request_id_of
 from app.errors import CsrfFailed, TooLarge, Unauthenticated
 from app.model import Session
 from app.service.authentication import count_request
@@ -50,6 +50,10 @@ class PortalRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handle_visit(request: Request) -> Response:
+            if (replay := replay_of(request)) is not None:  # by a job: it was let in before
+                request.state.principal = replay.context.principal.id
+                request.state.context = replay.context
+                return await handle(request)
             require_own_origin(request)
             visit = await run_in_threadpool(_visit, request)
             if visit is None:

@@ -64,9 +64,9 @@ Holder = Callable[[Connection], Principal | None]
 """Who holds what a request came with, as the database has it at the moment of the call."""
 
 
-def holder_of_key(key: str | None) -> Holder:
-    """The holder of a key."""
-    return lambda connection: principals.principal_of(connection, key or "")
+def holder_by_id(principal_id: str, key_id: str | None) -> Holder:
+    """The principal while it is valid, and so is the key of this public id, where there is one."""
+    return lambda connection: principals.holder_of(connection, principal_id, key_id)
 
 
 def is_running(connection: Connection, principal: Principal) -> bool:
@@ -90,7 +90,7 @@ def public_key_id(key: str) -> str:
     return principals.public_id(key)
 
 
-def holder(resources: Resources, principal_id: str, key_id: str) -> Principal | None:
-    """Return the principal, if this key of it is still valid."""
+def holder(resources: Resources, principal_id: str, key_id: str | None) -> Principal | None:
+    """Return the principal, if it is still valid and so is this key of it, where it came with one."""
     with reading(resources.engine) as connection:
-        return principals.holder_of(connection, principal_id, key_id)
+        return holder_by_id(principal_id, key_id)(connection)

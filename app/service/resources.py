@@ -16,15 +16,14 @@ from app.service.events import Subscribers
 from app.service.executor import Executor
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
+from app.store.caches.block_cache import Checksums, HotBlocks, NoiseCache
 from app.store.caches.circuit_breaker import CircuitBreaker
-from app.store.caches.hot_blocks import Checksums, HotBlocks
-from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rate_counter import RateCounter
 from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.history.chain import Chain
+    from app.service.copies.history import Chain
     from app.service.copies.preview.run import KeptPreview
     from app.service.distributions.copy_summary import CopySummary
     from app.service.jobs.job_types import Jobs

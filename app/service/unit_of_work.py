@@ -13,8 +13,8 @@ from app.errors import Conflict, DoneMeanwhile
 from app.service.context import IdempotentRequest, RequestContext
 from app.service.progress import Cancelled
 from app.service.resources import Resources
-from app.store.database import audit_log, jobs, receipts
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs, jobs, receipts
+from app.store.database.chained_logs import Fact
 from app.store.database.engine import reading, writing
 
 
@@ -52,7 +52,7 @@ class UnitOfWork:
                 subject,
                 self.now,
             )
-        audit_log.append(
+        chained_logs.append_audit(
             self.connection,
             principal=self._ask.principal.id,
             action=action,

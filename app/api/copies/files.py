@@ -189,9 +189,6 @@ def download_file(
         return Response(status_code=304, headers=headers)
     if request.headers.get("accept", "").strip().lower() == OCTETS:
         headers["Content-Type"] = OCTETS  # for clients that know no Parquet
-    if request.method == "HEAD":
-        headers["Content-Length"] = str(file.size)
-        return Response(headers=headers, media_type=MediaType.PARQUET.value)
     request_id = request_id_of(request)
     content = open_file(resources, RequestContext(principal, request_id), file)
     subject = f"GET {request.url.path}"[:500]
@@ -201,8 +198,3 @@ def download_file(
     headers["Content-Length"] = str(content.size)
     whole = watched(pieces_of(content, 0, content.size), go_on)
     return streamed(whole, MediaType.PARQUET, headers)
-
-
-links.add_api_route(
-    "/files/{file_id}.parquet", download_file, methods=["HEAD"], include_in_schema=False
-)

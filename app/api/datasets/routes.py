@@ -168,9 +168,14 @@ def list_datasets(resources: ResourcesDep, context: ContextDep, page: PageDep) -
 
 
 @router.get("/{dataset_id}")
-def show_dataset(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> DatasetView:
-    """Show a data set."""
-    return DatasetView.of(registry.show_dataset(resources, context, dataset_id))
+def show_dataset(
+    dataset_id: str, response: Response, resources: ResourcesDep, context: ContextDep
+) -> DatasetView:
+    """Show a data set; its owner gets an ETag, by which a change names what it knows (`If-Match`)."""
+    dataset, revision = registry.show_revision(resources, context, dataset_id)
+    if revision is not None:
+        response.headers["ETag"] = f'"{revision}"'
+    return DatasetView.of(dataset)
 
 
 @router.patch("/{dataset_id}")

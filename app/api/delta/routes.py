@@ -84,7 +84,7 @@ def list_all_tables(
 
 
 @router.get(TABLE + "/version", response_class=Response)
-@router.head(TABLE, response_class=Response)
+@router.get(TABLE, response_class=Response)
 def table_version(
     share: str,
     schema: str,

@@ -22,8 +22,8 @@ from prometheus_client.multiprocess import mark_process_dead
 from uvicorn import Config
 from uvicorn.supervisors import Multiprocess
 
+from app.api.serving.admission import notice_seconds
 from app.api.serving.connection_limits import LimitedProtocol
-from app.api.serving.shutdown import notice_seconds
 from app.errors import CannotStart
 
 BACKLOG = 2_048

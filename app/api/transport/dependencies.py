@@ -18,12 +18,19 @@ from fastapi.security import HTTPBearer
 from starlette.requests import ClientDisconnect
 
 from app.api.transport.request_body import incoming_body_of
+from app.errors import Unauthenticated
 from app.model import Binding, Principal
-from app.service.authentication import authenticate, count_request, public_key_id
+from app.service.authentication import (
+    authenticate,
+    count_request,
+    public_key_id,
+    refuse_address,
+)
 from app.service.context import RequestContext
 from app.service.logs import NOBODY
 from app.service.progress import SCALE, NullProgress, Progress
 from app.service.resources import Resources
+from app.service.sharing.identity import authenticate_token, issuer_of
 from app.tables.bodies.streams import ByteStream
 
 bearer = HTTPBearer(
@@ -61,18 +68,34 @@ def key_of(request: Request) -> str | None:
 
 
 def known_principal(request: Request, *, bindings: Collection[Binding] = ()) -> Principal:
-    """The holder of the request's key, within its rate; or a Refusal.
+    """The holder of the request's key or token, within its rate; or a Refusal.
 
     Keys that are bound to an agreement are taken, too, where `bindings` names their kind.
     """
-    resources = get_resources(request)
-    address = request.client.host if request.client else "unknown"
-    principal = authenticate(resources, key_of(request), address, bindings=bindings)
-    request.state.principal = (
-        principal.id
-    )  # before it is counted: a refusal is logged with its principal
-    count_request(resources, principal)
+    resources, key = get_resources(request), key_of(request)
+    issuer = issuer_of(request.app.state.token_issuers, key)
+    if key is None or issuer is None:
+        principal = authenticate(resources, key, address_of(request), bindings=bindings)
+        return counted(request, principal, public_key_id(key or ""))
+    try:
+        principal = authenticate_token(resources, issuer, key, request_id_of(request))
+    except Unauthenticated:
+        refuse_address(resources, address_of(request))
+        raise
+    return counted(request, principal, None)
+
+
+def counted(request: Request, principal: Principal, key_id: str | None) -> Principal:
+    """The principal, whose request is counted; `key_id` is None where it came by a token."""
+    # Before it is counted: a refusal is logged with its principal.
+    request.state.principal, request.state.key_id = principal.id, key_id
+    count_request(get_resources(request), principal)
     return principal
+
+
+def address_of(request: Request) -> str:
+    """The address that the request came from."""
+    return request.client.host if request.client else "unknown"
 
 
 def base_of(request: Request) -> str:
@@ -93,14 +116,14 @@ class Replay:
 
     where:
         body     what was sent, as it is read
-        key_id   the public id of the key that asked for it
+        key_id   the public id of the key that asked for it; None for a token
         reading  of SCALE of the work, what reading the body takes
     """
 
     context: RequestContext
     progress: Progress
     body: ByteStream
-    key_id: str = ""
+    key_id: str | None = None
     reading: int = READING
 
 
@@ -126,10 +149,11 @@ def replay_of(request: Request) -> Replay | None:
     return replay
 
 
-def key_id_of(request: Request) -> str:
-    """The public id of the key that asks, or asked for the job that sends this request."""
+def key_id_of(request: Request) -> str | None:
+    """The public id of the key that asks, or asked for the job that sends this request; None for a token."""
     replay = replay_of(request)
-    return public_key_id(key_of(request) or "") if replay is None else replay.key_id
+    key_id: str | None = request.state.key_id if replay is None else replay.key_id
+    return key_id
 
 
 class RequestProgress(NullProgress):

@@ -44,7 +44,7 @@ KeepDep = Annotated[
 
 
 class DataForm(Form):
-    """A JSON body that carries data, and may therefore be longer (`incoming/json_bodies.py`).
+    """A JSON body that carries data, and may therefore be longer (`incoming/bodies.py`).
 
     Its long lists are `FailFast`: a million wrong values are one error, not a million.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -17,10 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
+from starlette.responses import RedirectResponse
+from starlette.routing import Match, Mount
+from starlette.types import Scope
 
 from app import errors
-from app.api.transport.dependencies import request_id_of
+from app.api.transport.dependencies import base_of, request_id_of
 from app.api.transport.error_places import message_of, place_of
 from app.errors import DomainError, Refusal
 from app.service.health import outage_of
@@ -44,6 +47,7 @@ STATUS: dict[type[DomainError], int] = {
     errors.NotAcceptable: 406,
     errors.TooLarge: 413,
     errors.RequestTimeout: 408,
+    errors.PreconditionFailed: 412,
     errors.Busy: 503,
     errors.Unavailable: 503,
     errors.StorageFull: 507,
@@ -100,7 +104,7 @@ MEANINGS = {
     500: "The service failed; a write was either carried out whole or not at all.",
 }
 
-DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 422, 429, 431, 500, 503, 507)
+DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 422, 429, 431, 500, 503, 507)
 """The statuses that every operation documents beside its success."""
 
 PLACES = 100
@@ -293,11 +297,15 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug, title, remedy = TRANSPORT.get(error.status_code, TRANSPORT[400])
     headers = dict(error.headers or {})
+    if error.status_code == 404 and (other := _without_slash(request)):
+        return RedirectResponse(other, 308)
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed_methods(request))
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=headers)
     details = {
         404: f"Nothing answers at {request.url.path}.",
-        405: f"This address takes {headers.get('Allow')}; {request.method} does nothing here.",
+        405: f"This address takes {headers.get('Allow')} and nothing else.",
     }
     return problem_response(
         request,
@@ -311,12 +319,30 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 def _allowed_methods(request: Request) -> list[str]:
     """The methods that an address takes: of all its routes, of which Starlette names the first's."""
-    scopes = {method: {**request.scope, "method": method} for method in METHODS}
-    return [
-        method
-        for method, scope in scopes.items()
-        if any(route.matches(dict(scope))[0] is Match.FULL for route in request.app.routes)
-    ]
+    taken = {method for method in METHODS if _is_routed({**request.scope, "method": method})}
+    taken |= {"OPTIONS", *({"HEAD"} if "GET" in taken else ())}
+    return [method for method in METHODS if method in taken]
+
+
+def _is_routed(scope: Scope) -> bool:
+    """Whether a route takes the method; files are mounted, and are only read."""
+    reads = scope["method"] == "GET"
+    whole = {**scope, "root_path": scope.get("app_root_path", "")}
+    return any(
+        route.matches(dict(whole))[0] is Match.FULL and (reads or not isinstance(route, Mount))
+        for route in scope["app"].routes
+    )
+
+
+def _without_slash(request: Request) -> str | None:
+    """The public address of the same path without a slash at its end, if that is one of ours."""
+    path = request.url.path.rstrip("/")
+    known = path != request.url.path and any(
+        _is_routed({**request.scope, "path": path, "raw_path": path.encode(), "method": method})
+        for method in METHODS
+    )
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{base_of(request)}{quote(path)}{query}" if known else None
 
 
 def failure_of(request: Request) -> Response:

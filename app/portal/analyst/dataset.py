@@ -25,10 +25,9 @@ from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
 from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
 from app.service.context import RequestContext
-from app.service.copies import issue, levels
+from app.service.copies import history, issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation.release import Selection, open_release, record_release
-from app.service.copies.history import lookup
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
 from app.service.distributions.copy_summary import (
@@ -155,7 +154,7 @@ def _copy(
 ) -> Copy | None:
     if level is None or context.principal.role is Role.AUDITOR:
         return None
-    return lookup.copy_at_level(resources, context, dataset_id, level.name)
+    return history.copy_at_level(resources, context, dataset_id, level.name)
 
 
 def _cells(resources: Resources, context: RequestContext, copy: Copy) -> list[list[str | None]]:

@@ -17,14 +17,16 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.context import RequestContext, grant_for, new_id, visible
-from app.service.copies.history.chain import FORMAL_RECIPE, RECIPE, whole_chain
-from app.service.copies.history.lookup import (
+from app.service.copies.history import (
+    FORMAL_RECIPE,
+    RECIPE,
     copy_of,
     given_slot,
     granted_variance,
     is_traceable,
     own_variance,
     refuse_auditors,
+    whole_chain,
 )
 from app.service.copies.levels import checked_variance, refuse_over_cap
 from app.service.datasets.protection.freeze import freeze_dataset, measure_ahead, require_frozen

@@ -16,7 +16,7 @@ from app.errors import Hidden
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.history.lookup import (
+from app.service.copies.history import (
     LAW_WITHHELD,
     may_know_noise,
     permitted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.service.context import RequestContext, owned_and_locked
-from app.service.copies.files.eviction import remove_objects
+from app.service.copies.files.copy_files import remove_objects
 from app.service.datasets.overlap.comparison import forget_sketches
 from app.service.datasets.registration.register import discard_blobs
 from app.service.resources import Resources

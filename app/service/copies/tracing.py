@@ -14,13 +14,13 @@ from app.numerics.arrays import FloatArray
 from app.numerics.tracing import RecipientShare, RowMatches, matched_rows, shares
 from app.service.context import RequestContext, overseen
 from app.service.copies.generation.release import Selection, open_release
-from app.service.copies.history.lookup import released_history
+from app.service.copies.history import released_history
 from app.service.datasets.protection.part_protection import open_protections
 from app.service.datasets.protection.row_sample import number_rows
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
-from app.store.database.copies import history, slots
-from app.store.database.copies.slots import Slot
+from app.store.database.copies import history
+from app.store.database.copies.history import Slot
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
 
@@ -85,7 +85,7 @@ def trace(resources: Resources, context: RequestContext, dataset_id: str, found:
     """
     with reading(resources.engine) as connection:
         dataset = overseen(connection, context, dataset_id)
-        given = slots.of(connection, dataset_id)
+        given = history.slots_of(connection, dataset_id)
         entries = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
         given = [slot for slot in given if slot.noise_variance in entries]
         if not given:

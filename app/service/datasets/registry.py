@@ -14,6 +14,7 @@ from app.service.context import (
     owned,
     owned_and_locked,
     released_columns,
+    revision_of,
     visible,
 )
 from app.service.datasets.overlap.comparison import with_versions
@@ -25,11 +26,18 @@ from app.store.database.engine import moment, reading
 
 def show_dataset(resources: Resources, context: RequestContext, dataset_id: str) -> Dataset:
     """One data set; a recipient sees the columns that can reach it."""
+    return show_revision(resources, context, dataset_id)[0]
+
+
+def show_revision(
+    resources: Resources, context: RequestContext, dataset_id: str
+) -> tuple[Dataset, str | None]:
+    """One data set and its revision; a recipient gets none, since it would tell of pending rows."""
     with reading(resources.engine) as connection:
         dataset, grant = visible(connection, context, dataset_id)
         if grant is None:
-            return with_versions(connection, [dataset])[0]
-        return _as_granted(connection, context, dataset)
+            return with_versions(connection, [dataset])[0], revision_of(connection, dataset)
+        return _as_granted(connection, context, dataset), None
 
 
 def show_owned(resources: Resources, context: RequestContext, dataset_id: str) -> Dataset:

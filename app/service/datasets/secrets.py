@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from app.numerics.moments import Moments
 from app.service.resources import Resources
 from app.store.database.datasets import datasets
-from app.store.sealed_arrays import pack, unpack
+from app.store.vault import pack_arrays, unpack_arrays
 
 SECRET_BYTES = 32
 
@@ -92,7 +92,7 @@ def larger(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str,
 def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistics) -> bytes:
     """The statistics as bytes that only this service can read."""
     moments = statistics.moments
-    content = pack(
+    content = pack_arrays(
         {
             "count": moments.count,
             "mean": moments.mean,
@@ -107,7 +107,7 @@ def seal_statistics(resources: Resources, dataset_id: str, statistics: Statistic
 def open_statistics(resources: Resources, connection: Connection, dataset_id: str) -> Statistics:
     """The statistics of a data set."""
     sealed = datasets.sealed_statistics(connection, dataset_id)
-    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    kept = unpack_arrays(resources.vault.open(sealed, _context(dataset_id)))
     return Statistics(
         Moments(kept["count"], kept["mean"], kept["comoment"]),
         json.loads(kept["categories"].tobytes()),

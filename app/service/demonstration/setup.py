@@ -32,7 +32,7 @@ from app.service.unit_of_work import unit_of_work
 from app.store.database.copies import history
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.sharing import grants, principals
+from app.store.database.sharing import agreements, principals
 from app.tables.media import MediaType
 from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import AUTOMATIC
@@ -178,7 +178,7 @@ def _mark(dataset_id: str) -> str:
 
 def _made_for(connection: Connection, dataset_id: str) -> list[tuple[Grant, str]]:
     """Grants to recipients that were made for a demonstration, with their short names."""
-    given = grants.of(connection, dataset_id)
+    given = agreements.grants_by_hand(connection, dataset_id)
     names = principals.names(connection, [grant.recipient for grant in given])
     mark = _mark(dataset_id)
     return [

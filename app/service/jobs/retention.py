@@ -14,8 +14,8 @@ from app.service.resources import Resources
 from app.store.database import jobs
 from app.store.database.engine import reading, writing
 
-REQUEST, WORKBENCH = "request", "workbench"
-"""The kinds of jobs that have files: those that answer a request, and tools of the workbench."""
+REQUEST = "request"
+"""The kind of jobs that have files: they answer a request."""
 
 AT_ONCE = 100
 BEGINNING = timedelta(days=1)
@@ -42,7 +42,7 @@ def files_of(job: Job) -> Iterator[str]:
 def jobs_with_files(connection: Connection) -> Iterator[Job]:
     """All jobs that may have files."""
     after = ""
-    while found := jobs.of_kinds(connection, (REQUEST, WORKBENCH), after=after, limit=AT_ONCE):
+    while found := jobs.of_kinds(connection, (REQUEST,), after=after, limit=AT_ONCE):
         after = found[-1].id
         yield from found
 

@@ -31,7 +31,7 @@ from app.job import JobState
 from app.service.jobs.retention import answer_file, jobs_with_files, request_file
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
-from app.store.database import audit_log, installation, tables
+from app.store.database import chained_logs, installation, tables
 from app.store.database.datasets import datasets
 from app.store.database.engine import snapshot
 from app.store.database.migrations import current_revision
@@ -120,7 +120,7 @@ def _write_tables(
         known = installation.find(connection)
         if known is None:
             raise CannotStart("The database is of no installation yet; there is nothing to keep.")
-        entries, newest = audit_log.head(connection)
+        entries, newest = chained_logs.audit_head(connection)
         said = {
             "format": FORMAT,
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -15,19 +15,19 @@ from sqlalchemy import Connection, func, select
 
 from app.job import Job
 from app.model import Dataset, Part
-from app.service.copies.history.chain import Chain
+from app.service.copies.history import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
 from app.service.jobs.execution import outcome_of
 from app.service.jobs.retention import jobs_with_files, request_file
 from app.service.resources import Resources
 from app.store.blobs.job_files import read_all
-from app.store.database import audit_log, jobs, tables
+from app.store.database import chained_logs, jobs, tables
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.datasets import datasets, orphaned_blobs, pending_rows
 from app.store.database.engine import reading, snapshot
-from app.store.database.sharing import agreement_log, agreements
+from app.store.database.sharing import agreements
 from app.store.vault import SealBroken
 
 CHUNK_BYTES = 2**20
@@ -54,7 +54,7 @@ def _needed_file(resources: Resources, job: Job) -> str | None:
     if not job.state.ended:
         return request_file(job.id)
     kept = outcome_of(resources, job).get("value") or {}
-    name: str | None = kept.get("file", kept.get("workbench_file"))
+    name: str | None = kept.get("file")
     return name
 
 
@@ -134,7 +134,7 @@ def _agreements(connection: Connection) -> Iterator[VerificationFinding]:
     while known := agreements.page(connection, after=after, limit=500):
         after = known[-1].id
         for agreement in known:
-            for broken in agreement_log.broken_links(connection, agreement):
+            for broken in chained_logs.agreement_faults(connection, agreement):
                 yield VerificationFinding(agreement.id, broken)
 
 
@@ -150,12 +150,12 @@ class _Told:
 
 def _read_log(connection: Connection, found: VerificationReport, tell: Tell) -> dict[str, _Told]:
     """Check the chain of the log, and gather what it says of each data set."""
-    found.log_entries, found.log_hash = audit_log.head(connection)
-    for broken in audit_log.broken_links(connection):
+    found.log_entries, found.log_hash = chained_logs.audit_head(connection)
+    for broken in chained_logs.audit_faults(connection):
         found.findings.append(VerificationFinding("audit log", broken))
     told: dict[str, _Told] = {}
     after = 0
-    while entries := audit_log.page(connection, after=after, limit=1_000):
+    while entries := chained_logs.audit_page(connection, after=after, limit=1_000):
         after = entries[-1].sequence
         tell("audit log", after, found.log_entries)
         for entry in entries:

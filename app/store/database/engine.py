@@ -1,4 +1,4 @@
-"""Database engine: read and write transactions, and timestamps alike on both databases.
+"""Database engine: read and write transactions, and column types alike on both databases.
 
 SQLite runs in WAL mode and every writer begins with BEGIN IMMEDIATE, so two writers queue instead
 of failing halfway. On PostgreSQL a writer of a data set takes the lock of its row
@@ -30,20 +30,23 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import psycopg
 from sqlalchemy import (
+    JSON,
     Connection,
     DateTime,
     Dialect,
     Engine,
     Result,
     Select,
+    String,
     TypeDecorator,
     create_engine,
     event,
@@ -52,6 +55,8 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
+
+from app.agreement import Channel, Delivery
 
 CONNECT_SECONDS = 5
 SILENT_SECONDS = 5
@@ -300,3 +305,50 @@ class Instant(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Enumeration(TypeDecorator[StrEnum]):
+    """Member of an enumeration, stored as its value."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self, members: type[StrEnum], length: int = 20) -> None:
+        super().__init__(length)
+        self.members = members
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> StrEnum | None:
+        return None if value is None else self.members(value)
+
+
+class Strings(TypeDecorator[tuple[str, ...]]):
+    """Tuple of strings, or None, stored as JSON."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> list[str] | None:
+        return None if value is None else list(value)
+
+    def process_result_value(
+        self, value: list[str] | None, dialect: Dialect
+    ) -> tuple[str, ...] | None:
+        return None if value is None else tuple(value)
+
+
+class Deliveries(TypeDecorator[tuple[Delivery, ...]]):
+    """Agreed ways of delivery, stored as JSON."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> list[list[str | None]] | None:
+        return None if value is None else [[one.channel.value, one.target] for one in value]
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[Delivery, ...] | None:
+        if value is None:
+            return None
+        return tuple(Delivery(Channel(channel), target) for channel, target in value)

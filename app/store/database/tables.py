@@ -27,8 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 
 from app.agreement import Channel, DeliveryState, Party, State, TransferState
-from app.store.database.column_types import Deliveries, Enumeration, Strings
-from app.store.database.engine import Instant
+from app.store.database.engine import Deliveries, Enumeration, Instant, Strings
 
 metadata = MetaData(
     naming_convention={

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from app.errors import DomainError, NotFound, Refusal, Unauthenticated
-from app.service.authentication import holder_of_key
+from app.service.authentication import holder_by_id
 from app.service.context import RequestContext
 from app.service.copies.download_permission import (
     LOOK_SECONDS,
@@ -42,7 +42,11 @@ def download(
     with reading(resources.engine) as connection:
         principal = principals.principal_of(connection, key)
     assert principal is not None
-    holder = holder_of_key(key) if token is None else holder_of_session(token)
+    holder = (
+        holder_by_id(principal.id, principals.public_id(key))
+        if token is None
+        else holder_of_session(token)
+    )
     look = partial(
         require_still_permitted,
         resources,
@@ -128,7 +132,10 @@ def test_a_key_that_another_principal_holds_now_is_not_the_one_that_asked(servic
     with reading(resources.engine) as connection:
         principal = principals.principal_of(connection, ADMIN_KEY)
     assert principal is not None
-    context, other = RequestContext(principal, "test"), holder_of_key(key)
+    context, other = (
+        RequestContext(principal, "test"),
+        holder_by_id(principal.id, principals.public_id(key)),
+    )
     with pytest.raises(Unauthenticated):
         require_still_permitted(resources, context, other, copy, "GET it", columns=[], first_row=0)
 

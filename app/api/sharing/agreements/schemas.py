@@ -13,18 +13,18 @@ from app.agreement import (
     AgreementEntry,
     Channel,
     Delivery,
+    Message,
     Party,
     PlannedDelivery,
     Rule,
     State,
+    messages_open_to,
 )
 from app.api.datasets.schemas import LevelView
 from app.api.transport.forms import Form, View
 from app.model import Kind
 from app.service.context import RequestContext
-from app.service.sharing.agreements import states
 from app.service.sharing.agreements.lookup import party_of
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import MOST_ITEMS, Draft, DraftItem
 
 Name = Annotated[str, Field(max_length=200)]
@@ -174,7 +174,7 @@ class AgreementView(BaseModel):
             "terms": terms.text,
             "terms_sha256": terms.text_sha256,
             "rule": agreement.rule if party is not Party.CONSUMER else None,
-            "open_to_you": () if party is None else states.open_to(agreement.state, party),
+            "open_to_you": () if party is None else messages_open_to(agreement.state, party),
         }
         values = {**vars(terms), **vars(agreement), **own}
         return cls.model_validate(values, from_attributes=True)

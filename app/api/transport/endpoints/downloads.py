@@ -29,11 +29,12 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.api.transport.problems import TRANSPORT, problem_response
+from app.errors import PreconditionFailed
 from app.tables.media import MediaType
 from app.tables.writer import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from app.store.caches.hot_blocks import HotBlocks
+    from app.store.caches.block_cache import HotBlocks
 
 RANGED = (MediaType.CSV, MediaType.PARQUET)
 EXTENSION = {
@@ -83,7 +84,13 @@ def entity_tag(fingerprint: str, media_type: MediaType, cells: CsvCells = CsvCel
 
 
 def is_unchanged(request: Request, etag: str) -> bool:
-    """Whether the principal has these bytes already (If-None-Match)."""
+    """Whether the principal has these bytes already (If-None-Match).
+
+    PreconditionFailed where it wants others alone (If-Match).
+    """
+    wanted = request.headers.get("if-match", "*").strip()
+    if wanted != "*" and etag not in {tag.strip() for tag in wanted.split(",")}:
+        raise PreconditionFailed("these are not the bytes that If-Match names any more")
     known = request.headers.get("if-none-match", "")
     return known.strip() == "*" or etag in {
         tag.strip().removeprefix("W/") for tag in known.split(",")

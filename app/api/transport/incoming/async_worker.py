@@ -46,7 +46,7 @@ from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
 from app.service.resources import Resources
 
-KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host")
+KEPT_HEADERS = (b"accept", b"content-type", b"content-encoding", b"host", b"if-match")
 """Of a request, what its answer depends on."""
 
 DROPPED_HEADERS = ("content-length", "connection", "transfer-encoding", "set-cookie")
@@ -102,7 +102,7 @@ def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) ->
     try:
         with files.opened(request_file(job.id)) as body, files.writer(name) as sink:
             answer = Answer(sink, progress)
-            replay = Replay(context, progress, BytesIO(), given["key"])
+            replay = Replay(context, progress, BytesIO(), given["key"] or "")
             replay.body = RequestBody(body, lambda: progress.subrange(0, replay.reading))
             anyio.run(_run, app, _scope(given, body.size, replay), answer)
             if answer.status >= 400:
@@ -141,11 +141,11 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
     await app(scope, incoming.receive, answer.send)
 
 
-def _ask(resources: Resources, job: Job, key_id: str) -> RequestContext:
-    """Who asked, if the key that it asked with is valid still; the job's id makes its writes one."""
+def _ask(resources: Resources, job: Job, key_id: str | None) -> RequestContext:
+    """Who asked, if the key that it asked with, where it did with one, is valid still; the job's id makes its writes one."""
     principal = holder(resources, job.principal or "", key_id)
     if principal is None:
-        raise Unauthenticated("The key was revoked before its job was run.")
+        raise Unauthenticated("Who asked, or the key, was revoked before the job was run.")
     return RequestContext(
         principal, job.request_id, IdempotentRequest(f"job:{job.id}", lambda: job.id, job.id)
     )

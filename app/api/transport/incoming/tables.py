@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
@@ -25,8 +26,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, replay_of
 from app.api.transport.error_places import message_of, place_of
-from app.api.transport.incoming.body_spool import received_body
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.request_body import incoming_body_of
 from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext
@@ -199,22 +199,23 @@ class TableForm:
             raise InvalidParameter(f"give one table in the part {name!r}", parameter=name)
         return tables[0]
 
-    def tables(self, name: str) -> list[pa.Table]:
-        """The tables in the parts `name`, in order; at least one."""
+    def tables(self, name: str, options: Sequence[ReadOptions] = ()) -> list[pa.Table]:
+        """The tables in the parts `name`, in order; at least one. `options` are those of the first ones."""
         if not self.files.get(name):
             raise InvalidParameter(
                 f"the form needs a table in a part named {name!r}, sent as a file", parameter=name
             )
         limits, spool = self.resources.limits, self.resources.spool_dir
+        told = chain(options, repeat(self.options))
         return [
             read_table(
                 TableSource(part.file, content_type_of(part)),
-                self.options,
+                read_as,
                 limits,
                 spool,
                 self.progress.raise_if_cancelled,
             )
-            for part in self.files[name]
+            for part, read_as in zip(self.files[name], told, strict=False)
         ]
 
     def values(self, name: str, kind: type[T]) -> list[T]:

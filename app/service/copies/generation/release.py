@@ -25,10 +25,16 @@ from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import RowRange
 from app.service.context import RequestContext, released_columns
-from app.service.copies.generation.path_cache import PathCache, worth_keeping
-from app.service.copies.generation.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
+from app.service.copies.generation.recipe import (
+    CopyRecipe,
+    PathCache,
+    ProtectedPart,
+    block,
+    copy_recipe,
+    worth_keeping,
+)
 from app.service.copies.generation.row_ranges import Batch, RowGroupRange, batches, cut, within
-from app.service.copies.history.lookup import (
+from app.service.copies.history import (
     downloadable,
     level_names,
     may_know_noise,
@@ -42,8 +48,7 @@ from app.service.download_scheduler import Downloads
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.blobs.store import BlobStore
-from app.store.caches.hot_blocks import HotBlocks
-from app.store.caches.noise_cache import cache_key
+from app.store.caches.block_cache import HotBlocks, cache_key
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
 

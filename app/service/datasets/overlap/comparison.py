@@ -32,7 +32,7 @@ from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.datasets import key_books, levels, sketches
 from app.store.database.datasets.key_books import KeyBook
-from app.store.sealed_arrays import pack, unpack
+from app.store.vault import pack_arrays, unpack_arrays
 
 log = logging.getLogger("cornerwave.overlap")
 
@@ -244,11 +244,11 @@ def _sealed(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
             arrays[f"{name}_fingerprints"] = sketch.fingerprints
             arrays[f"{name}_counts"] = sketch.counts
             arrays[f"{name}_whole"] = np.array(sketch.whole)
-    return resources.vault.seal(pack(arrays), _context(dataset_id))
+    return resources.vault.seal(pack_arrays(arrays), _context(dataset_id))
 
 
 def _opened(resources: Resources, dataset_id: str, sealed: bytes) -> Sketches:
-    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    kept = unpack_arrays(resources.vault.open(sealed, _context(dataset_id)))
     found = {
         name: Sketch(
             kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])

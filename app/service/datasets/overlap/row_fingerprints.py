@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from app.numerics.arrays import Words
 from app.numerics.fingerprints import KEY_BYTES, Sketch, fingerprints, with_rows
 from app.service.resources import Resources
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.datasets import sketches
 from app.store.database.engine import reading, writing
 from app.tables.dialect.number_syntax import MISSING_NUMBERS, matches_number, without_marks
@@ -114,7 +114,9 @@ def fingerprint_keys(resources: Resources) -> FingerprintKeys:
         sealed = sketches.secret(connection)
     if sealed is None:
         with writing(resources.engine) as connection:
-            audit_log.queue(connection)  # two may need it at once: one finds what the other made
+            chained_logs.lock_audit(
+                connection
+            )  # two may need it at once: one finds what the other made
             sealed = sketches.secret(connection)
             if sealed is None:
                 sealed = resources.vault.seal(os.urandom(SECRET_BYTES), CONTEXT)

@@ -25,7 +25,7 @@ from app.numerics.copies.noise.steps import steps
 from app.numerics.copies.records import MOST_DONORS, UNLISTED, show_cells, show_records
 from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.row_sample import Sample
-from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.block_cache import HotBlocks
 
 WORD_BYTES = 8
 LONGEST = 64

@@ -36,10 +36,10 @@ from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database.copies import protections
+from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.datasets import datasets
-from app.store.sealed_arrays import pack, unpack
+from app.store.vault import pack_arrays, unpack_arrays
 
 DONORS = "donors_"
 
@@ -154,7 +154,7 @@ def keep_protection(
     content = _content(protection)
     hash_ = _hash(open_secret(resources, connection, dataset_id), content)
     sealed = resources.vault.seal(content, _context(dataset_id, hash_))
-    protections.add(connection, dataset_id, hash_, sealed)
+    history.add_protection(connection, dataset_id, hash_, sealed)
     return replace(protection, hash=hash_)
 
 
@@ -181,7 +181,7 @@ def _opened(
     resources: Resources, connection: Connection, dataset_id: str, hashes: Iterable[str | None]
 ) -> dict[str, PartProtection]:
     wanted = set(hashes)
-    sealed = protections.of_hashes(
+    sealed = history.protections_of(
         connection, dataset_id, [hash_ for hash_ in wanted if hash_ is not None]
     )
     if sealed.keys() != wanted:
@@ -215,11 +215,11 @@ def _content(protection: PartProtection) -> bytes:
     }
     if donors is not None:
         arrays |= {DONORS + name: array for name, array in donors.counts.arrays().items()}
-    return pack(arrays)
+    return pack_arrays(arrays)
 
 
 def _read(content: bytes, hash_: str) -> PartProtection:
-    arrays = unpack(content)
+    arrays = unpack_arrays(content)
     said = json.loads(arrays["said"].tobytes())
     donors = None
     if said["values"] is not None:
