@@ -42,18 +42,18 @@ SEEN: list[tuple[dict[str, None], Code]] = []
 
 
 def _is_background(thread: threading.Thread) -> bool:
-    return isinstance(thread, threading.Timer)
+    return thread.name == "compiling" or isinstance(thread, threading.Timer)
 
 
 def _trace(frame: FrameType, _event: str, _argument: object) -> None:
     """Note the module of a call; nothing is traced within it."""
-    if not SEEN or frame.f_code in SEEN[0][1]:
+    if not SEEN or frame.f_code in SEEN[0][1] or _is_background(threading.current_thread()):
         return
     modules, codes = SEEN[0]
-    name = frame.f_code.co_filename
-    if name.startswith(str(ROOT)) and not _is_background(threading.current_thread()):
-        modules.setdefault(str(Path(name).relative_to(ROOT)))
     codes.add(frame.f_code)
+    name = frame.f_code.co_filename
+    if name.startswith(str(ROOT)):
+        modules.setdefault(str(Path(name).relative_to(ROOT)))
 
 
 @contextmanager
