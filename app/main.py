@@ -31,8 +31,8 @@ from app.api.copies import routes as copies
 from app.api.datasets import routes as datasets
 from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
+from app.api.distributions import copy_estimates, surveys
 from app.api.distributions import routes as distributions
-from app.api.distributions import surveys
 from app.api.dsp import answers as dsp_answers
 from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
@@ -145,6 +145,7 @@ ROUTERS = (
     attacks.audits_router,
     attacks.randomize_router,
     distributions.router,
+    copy_estimates.router,
     surveys.router,
     synthesis.router,
     synthesis.utility_router,

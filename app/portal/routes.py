@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from app.portal import account, agreements, demonstration, guides, pages
 from app.portal.administration import audits as all_audits
 from app.portal.administration import log, principals, service
-from app.portal.analyst import catalogue, dataset
+from app.portal.analyst import analysis, catalogue, dataset
 from app.portal.owner import audits, levels, overview, people, registration, rows
 from app.portal.workbench import pages as workbench
 
@@ -19,6 +19,7 @@ ROUTERS = (
     catalogue.router,
     dataset.router,
     dataset.downloads_router,
+    analysis.router,
     agreements.offers_router,
     agreements.router,
     registration.router,

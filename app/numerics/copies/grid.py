@@ -23,7 +23,7 @@ from app.numerics.arrays import Flags, FloatArray, IntArray
 FINENESS = 20  # bits below the noise's scale
 FORMAL_FINENESS = 6
 """The same under formal protection, where every point of the grid must have many words of the keystream."""
-FORMAL_ROUNDING = 20
+FORMAL_ROUNDING = 21
 """Bits below the step that a declared magnitude has there (`app.numerics.privacy_accounting`)."""
 _LARGEST_INTEGER = 2.0**63 - 1024  # the largest float64 that int64 holds
 

@@ -140,4 +140,5 @@ def _as_granted(connection: Connection, context: RequestContext, dataset: Datase
         publish_noise=dataset.publish_noise,
         protection=dataset.protection,
         least_variance=dataset.least_variance,
+        person_rows=dataset.person_rows,
     )

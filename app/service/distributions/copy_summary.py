@@ -127,7 +127,9 @@ def _summary(release: Release) -> CopySummary:
         values = table.column(column.name)
         if _is_number(column, values):
             scaled = on_scale(_floats(values), column.scale_unit)
-            told.append(_numbers(column, scaled, release.noise_variances.get(column.name)))
+            told.append(
+                number_distribution(column, scaled, release.noise_variances.get(column.name))
+            )
         else:
             told.append(_categories(column, values))
     return CopySummary(
@@ -139,7 +141,9 @@ def _summary(release: Release) -> CopySummary:
     )
 
 
-def _numbers(column: Column, values: FloatArray, noise_variance: float | None) -> Numbers:
+def number_distribution(
+    column: Column, values: FloatArray, noise_variance: float | None
+) -> Numbers:
     """Summarise values on the column's scale, where bins are equal; edges are values."""
     there = values[~np.isnan(values)]
     missing = 1.0 - there.size / max(values.size, 1)

@@ -18,7 +18,7 @@ from itertools import islice
 
 from app.errors import InvalidTable
 from app.model import Notice
-from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, is_number, is_value
+from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, NULL, is_number, is_value
 from app.tables.stream import Decimal, Header, ReadOptions
 
 USUAL_DELIMITERS = (",", ";", "\t", "|")
@@ -72,6 +72,7 @@ class CsvDialect:
         written  what the file calls them, empty where it names none
         skipped  bytes before the first row: Excel's `sep=` line, titles and column names
         spaced   whether a blank follows every delimiter, and belongs to it
+        nulls    what stands without quotes for a missing cell, in texts too
     """
 
     delimiter: str
@@ -81,6 +82,7 @@ class CsvDialect:
     skipped: int = 0
     spaced: bool = False
     notices: tuple[Notice, ...] = ()
+    nulls: tuple[str, ...] = (NULL,)
 
 
 def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
@@ -127,7 +129,22 @@ def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialec
         len(skipped.encode()),
         _is_spaced(records),
         tuple(notices),
+        missing_words(text, delimiter),
     )
+
+
+def missing_words(text: str, delimiter: str) -> tuple[str, ...]:
+    """Return what stands for a missing cell in texts too: words without quotes, in a file that quotes its texts.
+
+    R writes NA for a missing cell and "NA" for Namibia. Without quotes the two cannot be told apart.
+    """
+    piece = text[:SAMPLE_CHARACTERS]
+    fields = re.findall(rf'"(?:[^"]|"")*"|[^{re.escape(delimiter)}\r\n]+', piece)
+    cut = len(piece) < len(text)
+    bare = {one for one in fields[: -1 if cut else None] if not one.startswith('"')}
+    words = bare.intersection(MISSING_NUMBERS)
+    quotes_texts = words and '"' in piece and all(map(is_value, bare))
+    return (NULL, *words) if quotes_texts else (NULL,)
 
 
 def _first_record(text: str, delimiter: str, *, cut: bool) -> tuple[list[str], str]:
@@ -154,7 +171,7 @@ def _first_record(text: str, delimiter: str, *, cut: bool) -> tuple[list[str], s
 def _with_row_names(first: list[str], body: Records) -> list[str]:
     """The names, with an empty one for a column that has none: R does not name that of row names."""
     widths = set(map(len, body))
-    if widths != {len(first) + 1}:
+    if len(body) < 2 or widths != {len(first) + 1}:
         return first
     behind = all(not record[-1].strip() for record in body)
     return [*first, ""] if behind else ["", *first]

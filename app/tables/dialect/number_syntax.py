@@ -18,11 +18,14 @@ from app.errors import InvalidTable
 from app.tables.stream import Decimal
 from app.tables.values.units import CURRENCY, CURRENCY_OR_PERCENT
 
-MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
-"""Missing numbers by default."""
+NULL = r"\N"
+"""A missing cell of PostgreSQL, MySQL, Hive and Snowflake, also among texts."""
+
+MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?", ".", NULL)
+"""Missing numbers by default; the point is that of SAS, SPSS and Stata."""
 
 USUAL_MARKS = (
-    *"- -- --- . .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
+    *"- -- --- .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
     *"#DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL! #WERT!".split(),
     "k. A.",
     "(blank)",

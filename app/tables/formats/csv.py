@@ -185,7 +185,9 @@ class Records:
             ),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(places, ARROW_TYPE[Storage.TEXT]),
-                strings_can_be_null=False,
+                null_values=list(dialect.nulls),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
 

@@ -23,6 +23,7 @@ from app.numerics.copies.scales import on_scale
 from app.numerics.privacy_accounting import RowMechanism
 from app.service.resources import Resources
 from app.tables.stream import category_text
+from app.tables.values.dates import ISO_MOMENT
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,9 @@ def declared_columns(columns: Sequence[Column], named: Mapping[str, object]) -> 
         wrong = _wrong(column)
         if wrong is not None:
             raise InvalidParameter(f"Column {column.name!r} {wrong}", column=column.name)
-        found.append(column)
+        # Moments leave in one format: whether all of them are midnights must not show.
+        moment = column.kind is Kind.DATETIME
+        found.append(replace(column, date_format=ISO_MOMENT) if moment else column)
     return tuple(found)
 
 

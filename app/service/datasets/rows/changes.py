@@ -246,8 +246,9 @@ class _Arrived:
                 self.seen.sketches,
                 pending=[one.sketches for one in still],
                 keep=part is not None,
-                allow_versions=self.allow_versions,
-                allow_overlap=self.allow_overlap,
+                # Under formal protection equal rows are told of, and no row is refused for its values.
+                allow_versions=self.allow_versions or dataset.formal,
+                allow_overlap=self.allow_overlap or dataset.formal,
             )
             first = first_protection(resources, connection, dataset_id)
             if first is not None and not dataset.formal:
