@@ -82,7 +82,7 @@ class Route(APIRoute):
             preference = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and context.principal.agreement is None:
-                preference = async_preference(request, get_resources(request).jobs.patience)
+                preference = async_preference(request, get_resources(request).jobs.max_wait_seconds)
             if self.body_field is not None:
                 await read_json(request, self.body_field)
             try:
