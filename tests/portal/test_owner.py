@@ -108,7 +108,9 @@ def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     estimated = {"level": "partner", "kind": "means", "column": "income"}
     answer = office.get(f"/portal/datasets/{dataset}/analyse", params=estimated)
     assert (answer.status_code, answer.text.count('<th scope="row">')) == (200, 1)
-    refused = office.get(f"/portal/datasets/{dataset}/analyse", params=estimated | {"kind": "shares"})
+    refused = office.get(
+        f"/portal/datasets/{dataset}/analyse", params=estimated | {"kind": "shares"}
+    )
     assert (refused.status_code, "notice bad" in refused.text) == (200, True)
     history = office.get(f"{at}/history").text
     for action in ("dataset.register", "level.put", "grant.put", "copy.issue", "copy.release"):
