@@ -65,6 +65,7 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
     "retire_rows": lambda _cw, d, _c: d.retire(rows=[1]),
     "put_level": lambda _cw, d, _c: d.level("l", privacy=0.2, offered=True),
     "remove_level": lambda _cw, d, _c: d.remove_level("l"),
+    "show_ledger": lambda _cw, d, _c: d.ledger(),
     "list_levels": lambda _cw, d, _c: d.levels(),
     "put_grant": lambda _cw, d, _c: d.grant("r", "l"),
     "withdraw_grant": lambda _cw, d, _c: d.withdraw("r"),

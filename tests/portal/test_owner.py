@@ -239,6 +239,26 @@ def test_agreements_are_listed_with_the_data_set_that_they_are_about(
     assert "a study of rents" not in office.get(f"/portal/owned/{other}/people").text
 
 
+def test_a_request_is_answered_with_other_terms(service: Service) -> None:
+    owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
+    office = signed_in(service, owner["key"])
+    dataset = registered(office, "one", 7)
+    at = f"/portal/owned/{dataset}"
+    for name, percent in (("open", "80"), ("research", "40")):
+        level = {"name": name, "percent": percent, "offered": "true"}
+        office.post(f"{at}/levels", data=level, headers=sending(office))
+    office.post(f"{at}/description", data={"listed": "true"}, headers=sending(office))
+    terms = {"items": [{"dataset": dataset, "level": "research"}], "purpose": "rents"}
+    asked = service.client(analyst["key"]).post("/v1/agreements", json=terms).json()
+    other = {"version": str(asked["version"]), "level-0": "open", "until": "2099-12-31"}
+    address = f"/portal/agreements/{asked['id']}"
+    answer = office.post(f"{address}/offer", data=other, headers=sending(office))
+    assert answer.status_code == 200, answer.text
+    offered = service.client(analyst["key"]).get(f"/v1/agreements/{asked['id']}").json()
+    assert (offered["state"], offered["items"][0]["level"]) == ("OFFERED", "open")
+    assert offered["ends_at"].startswith("2099-12-31")
+
+
 def test_a_request_for_a_data_set_that_is_gone_can_still_be_looked_at_and_declined(
     service: Service,
 ) -> None:

@@ -1,4 +1,4 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+"""Data set page for analysts: first rows, distributions, associations, code, downloads.
 
 What scripts draw of a copy is told them as JSON. A copy as a file is the very bytes that the API sends, with an
 estimate of how many there will be.
@@ -25,10 +25,9 @@ from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
 from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
 from app.service.context import RequestContext
-from app.service.copies import issue, levels
+from app.service.copies import history, issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation.release import Selection, open_release, record_release
-from app.service.copies.history import lookup
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
 from app.service.distributions.copy_summary import (
@@ -40,7 +39,7 @@ from app.service.distributions.copy_summary import (
 )
 from app.service.resources import Resources
 from app.service.sharing.delta.shares import own_table
-from app.service.sharing.sessions import holder_of_session
+from app.service.sharing.sessions import principal_of_session
 from app.tables.media import MediaType
 from app.tables.writer import write_batches, write_table
 
@@ -132,14 +131,14 @@ def make_copy(
     context: ContextDep,
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
-    """Have the copy of a level made."""
+    """Issue the copy of a level."""
     issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
 
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
 def show_summary(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """What the pictures of the page are drawn from."""
+    """Return the data of the page's charts."""
     return summary_document(summarise_copy(resources, context, copy_id))
 
 
@@ -155,7 +154,7 @@ def _copy(
 ) -> Copy | None:
     if level is None or context.principal.role is Role.AUDITOR:
         return None
-    return lookup.copy_at_level(resources, context, dataset_id, level.name)
+    return history.copy_at_level(resources, context, dataset_id, level.name)
 
 
 def _cells(resources: Resources, context: RequestContext, copy: Copy) -> list[list[str | None]]:
@@ -202,13 +201,13 @@ def download_copy(
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, context, release, media_type.value)
-    holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
+    find_principal = principal_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
         context,
-        holder,
+        find_principal,
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

@@ -1,8 +1,7 @@
-"""Registering a table: a file is sent once, looked at, what was found is corrected, and then it is kept.
+"""Registration in three steps: upload, correct what was inferred, store.
 
-Until then it waits sealed, and is read as often as it is looked at. It lies where the bodies of jobs lie, under a
-name that begins with no job's id: what nobody registers is removed with what is left over there, after a day. The
-name holds the owner, so that for everybody else there is no such file.
+Until it is stored, the file is kept sealed beside the bodies of jobs, and removed after a day. Its name contains the
+owner, so that it is not found for anybody else.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ Key = Annotated[str, Query(max_length=10_000)]
 
 @router.get("")
 def show_form(request: Request, resources: ResourcesDep) -> Response:
-    """Where a file is dropped."""
+    """Show the upload form."""
     limit = resources.limits.upload_bytes
     return page(
         request,
@@ -94,7 +93,7 @@ def show_form(request: Request, resources: ResourcesDep) -> Response:
 
 @router.post("/file")
 def take_file(resources: ResourcesDep, context: ContextDep, body: BodyDep) -> Response:
-    """Have a file wait, sealed, until it was looked at."""
+    """Store an uploaded file, sealed, until it is registered."""
     said = {"file": keep(resources, context, body)}
     return Response(orjson.dumps(said), 201, media_type="application/json")
 
@@ -118,7 +117,7 @@ def look_at_file(
     key_column: Key = "",
     protection: Protection = Protection.MEASURED,
 ) -> Response:
-    """How a file is read and what each column is taken for; it goes on waiting."""
+    """Show how a file is read and the kinds of its columns; it stays stored."""
     overrides = declared_kinds(parse_overrides(columns))
     with (
         opened(resources, context, file_id) as body,

@@ -1,6 +1,7 @@
 """The public noise law of a copy: everything about its noise but the draws.
 
-Guarantee 3 assumes an attacker who knows the law, and analysts need it to correct their estimates. A copy in a slot
+Guarantee 3 assumes an attacker who knows the law, and analysts need it to correct their estimates. It is told to the precision
+at which the rows tell it: an exact covariance would tell whoever knows the other rows of a part the last one. A copy in a slot
 shows the law of its level, which lies within 1 % of its own: the slot is known to nobody but the owner.
 """
 
@@ -17,7 +18,7 @@ from app.numerics.arrays import FloatArray
 from app.numerics.copies.donors import NO_PARENT
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.history.lookup import (
+from app.service.copies.history import (
     LAW_WITHHELD,
     may_know_noise,
     permitted,
@@ -50,7 +51,7 @@ class PartNoise:
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """The noise law of a copy, in the columns that somebody may have.
+    """Return the noise law of a copy, in the columns that a principal may have.
 
     where:
         columns            names of the columns with noise, in the order of the covariances
@@ -85,7 +86,7 @@ def noise_covariance(
 
 
 def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) -> NoiseLaw:
-    """Return the noise law for whoever may have the copy; Hidden where its owner keeps it back."""
+    """Return the noise law to principals who may have the copy; Hidden where its owner withholds it."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
         if not may_know_noise(dataset, grant):
@@ -98,7 +99,7 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
     runs: dict[str, list[tuple[int, int]]] = {}
     protections = {}
     for part in parts:
-        protection = known[part.number]
+        protection = known[part.number].published
         protections[protection.hash] = protection
         first = max(part.first_row, since)
         runs.setdefault(protection.hash, []).append((first, part.end_row))

@@ -43,7 +43,7 @@ class Saved(HtmlRepr):
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a copy, in which format, and whether its checksum is to be checked (None: where it can be)."""
+    """Columns, rows and format of a download, and whether its checksum is verified (None: where possible)."""
 
     format: str = "parquet"
     columns: Sequence[str] | None = None
@@ -120,7 +120,7 @@ def _still_the_same(copy_id: str, wanted: Selection, etag: str | None) -> Flow[b
 
 
 class _Copy:
-    """What both kinds of copy know and can ask."""
+    """Operations common to both kinds of copy."""
 
     def __init__(self, info: CopyInfo) -> None:
         self.info = info

@@ -82,7 +82,7 @@ def _wrapped(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Notice(HtmlRepr):
-    """Something that the owner should know about rows that were taken."""
+    """Notice to the owner about rows that were accepted."""
 
     type: str
     detail: str
@@ -316,7 +316,7 @@ class ReleasedFile(HtmlRepr):
 
 @dataclass(frozen=True)
 class Appended(HtmlRepr):
-    """What became of appended rows: their ordinals, or the name of their batch while they are pending."""
+    """Result of an append: ordinals, or the name of the batch while the rows are pending."""
 
     first_row: int | None
     appended: int
@@ -367,7 +367,7 @@ class Retired(HtmlRepr):
 
 @dataclass(frozen=True)
 class Grant(HtmlRepr):
-    """Who may have which level of a data set."""
+    """Grant of a level of a data set to a recipient."""
 
     dataset: str
     recipient: str

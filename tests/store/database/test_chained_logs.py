@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, delete, text, update
 from sqlalchemy.exc import DBAPIError
 
-from app.store.database import audit_log, hash_chain, tables
+from app.store.database import chained_logs, tables
 from app.store.database.engine import open_engine, reading, writing
 
 
@@ -23,7 +23,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 def append(engine: Engine, subject: str) -> None:
     with writing(engine) as connection:
-        audit_log.append(
+        chained_logs.append_audit(
             connection,
             principal="rc_1",
             action="test",
@@ -46,17 +46,17 @@ def unprotect(engine: Engine) -> None:
 
 def broken(engine: Engine) -> list[str]:
     with reading(engine) as connection:
-        return list(audit_log.broken_links(connection))
+        return list(chained_logs.audit_faults(connection))
 
 
 def test_entries_follow_one_another(engine: Engine) -> None:
     for subject in "abc":
         append(engine, subject)
     with reading(engine) as connection:
-        entries = audit_log.page(connection, after=0, limit=10)
-        later = audit_log.page(connection, after=2, limit=10)
+        entries = chained_logs.audit_page(connection, after=0, limit=10)
+        later = chained_logs.audit_page(connection, after=2, limit=10)
     assert [entry.sequence for entry in entries] == [1, 2, 3]
-    assert entries[0].previous_hash == hash_chain.GENESIS
+    assert entries[0].previous_hash == chained_logs.GENESIS
     assert [entry.previous_hash for entry in entries[1:]] == [entry.hash for entry in entries[:2]]
     assert [entry.subject for entry in later] == ["c"]
     assert broken(engine) == []
@@ -66,7 +66,7 @@ def test_writers_at_once_make_one_chain(engine: Engine) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: append(engine, str(number)), range(40)))
     with reading(engine) as connection:
-        entries = audit_log.page(connection, after=0, limit=100)
+        entries = chained_logs.audit_page(connection, after=0, limit=100)
     assert {entry.subject for entry in entries} == {str(number) for number in range(40)}
     assert broken(engine) == []
 
@@ -111,7 +111,7 @@ def test_moments_never_run_backwards_whatever_the_clocks_say(engine: Engine) -> 
     append(engine, "b")
     append(engine, "c")
     with reading(engine) as connection:
-        moments = [entry.at for entry in audit_log.page(connection, after=0, limit=10)]
+        moments = [entry.at for entry in chained_logs.audit_page(connection, after=0, limit=10)]
     assert moments[0] < ahead
     assert moments[1:] == [ahead, ahead]
     assert broken(engine) == []

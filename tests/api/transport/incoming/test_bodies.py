@@ -7,7 +7,7 @@ import threading
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.transport.incoming import json_bodies
+from app.api.transport.incoming import bodies
 from app.tables.bodies.json_size import JsonSize, json_size
 from tests.api.conftest import Service
 from tests.api.transport.asgi import spoken
@@ -40,7 +40,7 @@ def test_no_more_is_read_of_a_body_than_it_may_have(service: Service) -> None:
 def test_a_small_body_that_unpacks_to_much_is_refused_before_it_is_parsed(
     admin: TestClient, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.api.transport.incoming.json_bodies.orjson", None)
+    monkeypatch.setattr("app.api.transport.incoming.bodies.orjson", None)
     assert "lists and objects" in refused(admin, "/v1/principals", body)
 
 
@@ -53,7 +53,7 @@ def test_bodies_are_parsed_in_a_thread_of_their_own(
         seen.append(threading.current_thread())
         return json_size(text)
 
-    monkeypatch.setattr(json_bodies, "json_size", noted)
+    monkeypatch.setattr(bodies, "json_size", noted)
     # The event loop of `spoken` runs in this thread.
     answered = spoken(service.app, "POST", "/v1/principals", [b'{"name": "a"}'], JSON)
     assert answered.status == 201

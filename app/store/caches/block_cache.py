@@ -1,10 +1,16 @@
-"""LRU cache of row blocks bounded by bytes, and checksums of released values.
+"""Caches of blocks of rows: one in this process, bounded by bytes, and one of noise in Redis behind it.
 
-Whoever gets a block must not write to it.
+Whoever gets a block must not write to it. A block of noise is a function of the secret and the history, so a cache saves
+work and decides nothing (invariant 8). In Redis it is encrypted and authenticated under a key that the caller derives from
+the data set's secret: whoever reads Redis learns nothing, and what somebody else put there, or moved, does not open and
+counts as absent. When Redis fails or is slow it is left alone for a while (`circuit_breaker.py`).
+
+A block of noise holds all rows of its row group, which never change.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -12,9 +18,18 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import NDArray
+
+from app.store.caches.circuit_breaker import CircuitBreaker
+
 
 class Block(Protocol):
-    """What is kept: an array, a batch."""
+    """Cached value: an array or a batch."""
 
     @property
     def nbytes(self) -> int: ...
@@ -33,7 +48,7 @@ class HotBlocks(Generic[Kept]):
     """Blocks by name; `get` may always answer None."""
 
     def __init__(self, most_bytes: int, beside: int = 0) -> None:
-        """`beside` its values a block is reckoned so many bytes: small ones are hardly anything else."""
+        """Create a cache; `beside` is the overhead in bytes that is added to the size of each block."""
         self._most_bytes = most_bytes
         self._beside = beside
         self._lock = threading.Lock()
@@ -47,7 +62,7 @@ class HotBlocks(Generic[Kept]):
         return self._bytes
 
     def could_hold(self, count: int) -> bool:
-        """Whether there is room for so many bytes, were everything else to leave."""
+        """Return whether a block of this size fits at all."""
         return count <= self._most_bytes
 
     def get(self, name: Hashable) -> Kept | None:
@@ -83,9 +98,9 @@ class HotBlocks(Generic[Kept]):
             self._bytes -= self._reckoned(self._blocks.pop(name, None))
 
     def get_or_make(self, name: Hashable, make: Callable[[], Kept], series: Hashable) -> Kept:
-        """The block of that name, made if it is not held; who asks meanwhile waits for that one.
+        """Return the block of a name, made once if absent; concurrent requests wait for it.
 
-        What `make` raises is for its caller alone, whose work may have been cancelled: who waited makes its own.
+        An error of `make` is raised in its own thread only, which may have been cancelled; waiting threads make the block.
         """
         held = self.get(name)
         if held is not None:
@@ -110,7 +125,7 @@ class HotBlocks(Generic[Kept]):
         return block
 
     def _leaving(self, wanted: int) -> list[Hashable] | None:
-        """Who must leave for so many bytes; None when there is no room for them at all."""
+        """Return the blocks to evict for a new one of this size; None when it cannot fit."""
         if not self.could_hold(wanted):
             return None
         leaving: list[Hashable] = []
@@ -147,3 +162,84 @@ class Checksums:
             self._known[fingerprint] = checksum
             if len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
+
+
+FloatArray = NDArray[np.float64]
+
+PREFIX = "cornerwave:noise:"
+KEPT_SECONDS = 3_600
+LARGEST_IN_REDIS = 16 * 2**20
+BESIDE_VALUES = 512
+"""Bytes that an array and its name take beside the values."""
+_NONCE_BYTES = 12
+
+
+@dataclass(frozen=True)
+class BlockName:
+    """Cache key of a block: draw, part and row group."""
+
+    draw: str
+    block: int
+
+    def __str__(self) -> str:
+        return f"{self.draw}:{self.block}"
+
+
+def cache_key(secret: bytes) -> bytes:
+    """The key that protects a data set's blocks outside this process, 32 bytes."""
+    return HKDF(SHA256(), 32, salt=None, info=b"cornerwave noise cache v1").derive(secret)
+
+
+class NoiseCache:
+    """Blocks by name; `get` may always answer None."""
+
+    def __init__(self, most_bytes: int, redis: CircuitBreaker | None = None) -> None:
+        self._hot: HotBlocks[FloatArray] = HotBlocks(most_bytes, BESIDE_VALUES)
+        self._redis = redis
+
+    @property
+    def bytes_held(self) -> int:
+        """Bytes of blocks in this process."""
+        return self._hot.bytes_held
+
+    def get(self, name: BlockName, *, columns: int, rows: int, key: bytes) -> FloatArray | None:
+        """The block, if one of at least `rows` rows is at hand; shape (columns, ≥ rows)."""
+        held = self._hot.get(name)
+        if held is not None and held.shape[1] >= rows:
+            return held
+        found = self._from_redis(name, columns, rows, key)
+        if found is not None:
+            self._hot.put(name, found, name.draw)
+        return found
+
+    def put(self, name: BlockName, block: FloatArray, key: bytes) -> None:
+        """Store a block, which is read-only from now on."""
+        block.setflags(write=False)
+        self._hot.put(name, block, name.draw)
+        self._to_redis(name, block, key)
+
+    def _from_redis(
+        self, name: BlockName, columns: int, rows: int, key: bytes
+    ) -> FloatArray | None:
+        if self._redis is None:
+            return None
+        sealed = self._redis.call(lambda redis: redis.get(f"{PREFIX}{name}"))
+        if not isinstance(sealed, bytes):
+            return None
+        try:
+            nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+            content = AESGCM(key).decrypt(nonce, body, str(name).encode())
+        except (InvalidTag, ValueError):
+            return None
+        values = np.frombuffer(content, dtype="<f8")
+        if columns == 0 or len(values) % columns or len(values) // columns < rows:
+            return None
+        return np.asarray(values.reshape(columns, -1), dtype=np.float64)
+
+    def _to_redis(self, name: BlockName, block: FloatArray, key: bytes) -> None:
+        if self._redis is None or block.nbytes > LARGEST_IN_REDIS:
+            return
+        nonce = os.urandom(_NONCE_BYTES)
+        content = np.ascontiguousarray(block, dtype="<f8").tobytes()
+        sealed = nonce + AESGCM(key).encrypt(nonce, content, str(name).encode())
+        self._redis.call(lambda redis: redis.set(f"{PREFIX}{name}", sealed, ex=KEPT_SECONDS))

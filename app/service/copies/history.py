@@ -1,43 +1,136 @@
-"""Copies as they are: who may have which, what is said of one, and the history behind them.
+"""Lookup of copies: permission, description, and the history behind them.
 
 Where an agreement is traceable each recipient has a copy of its own, drawn in a slot above the level. The level's
 own variance is drawn before the first slot and given to no traceable recipient: it is what found tables are
 compared with. A recipient with one traceable agreement on a data set has nothing of it but in slots, and what lies
 in a slot is for nobody else.
+
+A history is checked once and kept: a request reads only what came since. An entry never changes, so what was checked
+stays checked. The newest kept entry is compared with the database each time: after a restore that lost the tail, or put
+another in its place, all is read and checked anew. What is kept is only ever what was committed.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from sqlalchemy import Connection
 
 from app.errors import Conflict, Hidden, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
+from app.numerics.copies.applied import applied_variance
+from app.numerics.copies.noise.definition import RECIPE as NOISE
+from app.numerics.copies.path import Bridge, conditional_coefficients, draws_needed
+from app.numerics.copies.records import CELL_RECIPE
+from app.numerics.copies.records import RECIPE as RECORDS
 from app.numerics.tracing import SLOTS, free_slot, slot_variance
 from app.service.context import (
     RequestContext,
+    auditable_dataset,
     grant_for,
     live_grants,
-    overseen,
     released_columns,
     visible,
 )
-from app.service.copies.history.chain import Chain, whole_chain
 from app.service.datasets.protection.guarantee import formal_guarantee
 from app.service.datasets.protection.part_protection import PartProtection, first_protection
 from app.service.resources import Resources
-from app.store.database.copies import history, slots
-from app.store.database.copies.history import HistoryNotWhole
-from app.store.database.copies.slots import Slot
+from app.store.database.copies import history
+from app.store.database.copies.history import HistoryNotWhole, Slot
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
 from app.store.database.sharing import agreements
 
+RECIPE = f"{NOISE}+{RECORDS}"
+FORMAL_RECIPE = f"{NOISE}+{CELL_RECIPE}"
+"""How numbers and records of a copy follow from secret and hash; the second under formal protection."""
+
+ENTRY_BYTES = 1_500
+"""About what an entry takes in memory."""
+
+
+@dataclass(frozen=True, repr=False)
+class Chain:
+    """All entries in order, and how the path at each hangs between two before it.
+
+    where:
+        first_hash  what stands before the first entry
+        bridges     on the axis of v; a part has an axis of its own, in the same order
+        positions   noise variance → its place in `entries`
+    """
+
+    first_hash: str
+    entries: tuple[HistoryEntry, ...] = ()
+    bridges: tuple[Bridge, ...] = ()
+    positions: Mapping[float, int] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        return ENTRY_BYTES * len(self.entries)
+
+    def extended(self, more: list[HistoryEntry]) -> Chain:
+        """The chain with further entries; HistoryNotWhole when they do not follow, or were drawn by another recipe."""
+        last = self.entries[-1].hash if self.entries else self.first_hash
+        if not history.follows(more, last, len(self.entries)):
+            raise HistoryNotWhole("the history of a data set does not follow from its hashes")
+        if any(entry.recipe not in (RECIPE, FORMAL_RECIPE) for entry in more):
+            raise HistoryNotWhole("an entry of the history was drawn by an unknown recipe")
+        positions = dict(self.positions)
+        bridges = []
+        for number, entry in enumerate(more, start=len(self.entries)):
+            bridges.append(_bridge(entry, positions))
+            positions[entry.noise_variance] = number
+        return Chain(self.first_hash, (*self.entries, *more), (*self.bridges, *bridges), positions)
+
+    def bridges_to(self, target: int, r_squared: float) -> dict[int, Bridge]:
+        """Position → bridge on the axis of a(v; R²), of the entries that the target leads back to."""
+        found = {}
+        for position in draws_needed(self.bridges, target, {}):
+            entry, neighbours = self.entries[position], self.bridges[position]
+            lower, a, upper = (
+                None if v is None else applied_variance(v, r_squared)
+                for v in (entry.lower, entry.noise_variance, entry.upper)
+            )
+            assert a is not None
+            weights = conditional_coefficients(lower or 0.0, a, upper)
+            found[position] = Bridge(neighbours.lower, neighbours.upper, *weights)
+        return found
+
+
+def whole_chain(
+    resources: Resources, connection: Connection, dataset_id: str, first_hash: str
+) -> Chain:
+    """The whole history, or HistoryNotWhole (a 500, and nothing leaves)."""
+    kept = resources.histories.get(dataset_id)
+    if kept is not None and kept.first_hash == first_hash:
+        newest = history.since(connection, dataset_id, len(kept.entries))
+        if newest[:1] == [kept.entries[-1]]:
+            more = newest[1:]
+            return _keep(resources, dataset_id, kept.extended(more)) if more else kept
+    return _keep(
+        resources, dataset_id, Chain(first_hash).extended(history.of(connection, dataset_id))
+    )
+
+
+def _keep(resources: Resources, dataset_id: str, chain: Chain) -> Chain:
+    if chain.entries:
+        resources.histories.put(dataset_id, chain, dataset_id)
+    return chain
+
+
+def _bridge(entry: HistoryEntry, positions: Mapping[float, int]) -> Bridge:
+    """The bridge of `path.bridges`, from the neighbours that the entry itself names."""
+    weights = conditional_coefficients(entry.lower or 0.0, entry.noise_variance, entry.upper)
+    lower = None if entry.lower is None else positions[entry.lower]
+    upper = None if entry.upper is None else positions[entry.upper]
+    return Bridge(lower, upper, *weights)
+
 
 def is_traceable(connection: Connection, context: RequestContext, dataset_id: str) -> bool:
-    """Whether what this principal has of a data set must be its own."""
+    """Return whether what this principal has of a data set must be its own."""
     return any(
         _follows(connection, grant) for grant in live_grants(connection, context, dataset_id)
     )
@@ -47,7 +140,7 @@ def own_variance(
     connection: Connection, context: RequestContext, dataset_id: str, level_variance: float
 ) -> float | None:
     """The variance of the principal's slot for a level, None where it has none yet."""
-    slot = slots.of_recipient(connection, dataset_id, context.principal.id, level_variance)
+    slot = history.slot_of(connection, dataset_id, context.principal.id, level_variance)
     return None if slot is None else slot.noise_variance
 
 
@@ -59,7 +152,7 @@ def given_slot(
     if known is not None:
         return known
     drawn = {entry.noise_variance for entry in history.of(connection, dataset_id)}
-    drawn |= {slot.noise_variance for slot in slots.of(connection, dataset_id)}
+    drawn |= {slot.noise_variance for slot in history.slots_of(connection, dataset_id)}
     taken = [slot for slot in range(1, SLOTS + 1) if slot_variance(level_variance, slot) in drawn]
     slot = free_slot(taken, np.random.default_rng(secrets.randbits(128)))
     if slot is None:
@@ -68,16 +161,18 @@ def given_slot(
             " of traceable agreements."
         )
     variance = slot_variance(level_variance, slot)
-    slots.add(connection, Slot(dataset_id, context.principal.id, level_variance, slot, variance))
+    history.add_slot(
+        connection, Slot(dataset_id, context.principal.id, level_variance, slot, variance)
+    )
     return variance
 
 
 def is_anothers(
     connection: Connection, context: RequestContext, dataset_id: str, noise_variance: float
 ) -> bool:
-    """Whether the copy of this variance is not for this recipient: in another's slot, or in none
+    """Return whether the copy of this variance is not for this recipient: in another's slot, or in none
     where it has nothing but slots."""
-    slot = slots.at_variance(connection, dataset_id, noise_variance)
+    slot = history.slot_at(connection, dataset_id, noise_variance)
     if slot is None:
         return is_traceable(connection, context, dataset_id)
     return slot.recipient != context.principal.id
@@ -91,7 +186,7 @@ def _follows(connection: Connection, grant: Grant) -> bool:
 
 
 def show_copy(resources: Resources, context: RequestContext, copy_id: str) -> Copy:
-    """What is said of a copy to those who may have it, and to auditors."""
+    """Return a copy, for principals who may have it and for auditors."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
         protection, _ = released_history(resources, connection, dataset.id)
@@ -103,7 +198,7 @@ def read_history(
 ) -> list[HistoryEntry]:
     """Entries in order, for the data set's owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return history.page(connection, dataset_id, after=after, limit=limit)
 
 
@@ -200,13 +295,14 @@ def copy_of(
     """
     columns = released_columns(dataset, grant)
     names = frozenset(column.name for column in columns)
+    law = protection if grant is None else protection.published
     grid = protection.grid(entry.noise_variance)
     promised = promised_variance(connection, entry)
     return Copy(
         id=entry.copy,
         dataset=dataset.id,
         noise_variance=entry.noise_variance if grant is None else promised,
-        applied_variance=protection.applied(entry.noise_variance if grant is None else promised)
+        applied_variance=law.applied(entry.noise_variance if grant is None else promised)
         if may_know_noise(dataset, grant)
         else None,
         sequence=entry.sequence if grant is None else None,
@@ -244,12 +340,12 @@ def level_names(
 
 def promised_variance(connection: Connection, entry: HistoryEntry) -> float:
     """The variance of the copy's level: of its slot a recipient learns the level alone."""
-    slot = slots.at_variance(connection, entry.dataset, entry.noise_variance)
+    slot = history.slot_at(connection, entry.dataset, entry.noise_variance)
     return entry.noise_variance if slot is None else slot.level_variance
 
 
 def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
-    """How many rows a download has now: those from the first on that the principal may have."""
+    """Return how many rows a download has now: those from the first on that the principal may have."""
     if grant is None or grant.first_row == 0:
         return dataset.released_rows
     since = min(grant.first_row, dataset.rows)
