@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.numerics.arrays import FloatArray
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.demonstration import setup
 from app.service.demonstration.pooled_copies import PoolingResult, RemainingShares, pool_copies
+from app.service.distributions.estimate import FloatArray
 
 router = APIRouter(prefix="/portal/demonstration", route_class=PortalRoute, include_in_schema=False)
 

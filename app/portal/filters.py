@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
-from app.numerics.attacks.releases.findings import Finding, Verdict
+from app.service.attacks.findings import Finding, Verdict
 
 
 def moment(value: datetime | None) -> str:

@@ -6,11 +6,9 @@ estimate of how many there will be.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -20,10 +18,10 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
 from app.api.transport.endpoints import downloads
 from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
-from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
 from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
+from app.portal.workbench.results import figures, matrix
 from app.service.context import RequestContext
 from app.service.copies import history, issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
@@ -54,8 +52,8 @@ def summary_document(summary: CopySummary) -> Response:
         "columns": [_column(one) for one in summary.columns],
         "associations": {
             "names": told.names,
-            "released": _matrix(told.released),
-            "corrected": None if told.corrected is None else _matrix(told.corrected),
+            "released": matrix(told.released),
+            "corrected": None if told.corrected is None else matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
@@ -67,27 +65,19 @@ def _column(one: Numbers | Categories) -> dict[str, Any]:
         return said | {
             "form": "categories",
             "names": one.names,
-            "shares": _figures(one.shares),
-            "low": _figures(one.low),
-            "high": _figures(one.high),
+            "shares": figures(one.shares),
+            "low": figures(one.low),
+            "high": figures(one.high),
             "others": round(one.others, 5),
         }
     return said | {
         "form": "dates" if one.column.kind is Kind.DATE else "numbers",
         "edges": [float(f"{edge:.9g}") for edge in one.edges],
-        "released": _figures(one.released),
-        "estimated": None if one.estimated is None else _figures(one.estimated),
-        "low": _figures(one.low),
-        "high": _figures(one.high),
+        "released": figures(one.released),
+        "estimated": None if one.estimated is None else figures(one.estimated),
+        "low": figures(one.low),
+        "high": figures(one.high),
     }
-
-
-def _figures(values: FloatArray) -> list[float]:
-    return [float(value) for value in np.round(values, 6)]
-
-
-def _matrix(values: FloatArray) -> list[list[float | None]]:
-    return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]
 
 
 router = APIRouter(prefix="/portal/datasets", route_class=PortalRoute, include_in_schema=False)

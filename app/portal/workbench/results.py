@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from app.numerics.arrays import FloatArray
 from app.service.distributions.comparison import NumberComparison, SideBySide
+from app.service.distributions.estimate import FloatArray
 
 Picture = dict[str, Any]
 
@@ -91,8 +91,8 @@ def pictures_beside(beside: SideBySide) -> list[Picture]:
                 "title": "Associations",
                 "says": "Correlations of numbers, and their like where categories take part.",
                 "names": beside.names,
-                "before": _matrix(beside.before),
-                "after": _matrix(beside.after),
+                "before": matrix(beside.before),
+                "after": matrix(beside.after),
             }
         )
     return found
@@ -107,5 +107,6 @@ def _figure(value: float) -> float:
     return round(float(value), 6)
 
 
-def _matrix(values: FloatArray) -> list[list[float | None]]:
+def matrix(values: FloatArray) -> list[list[float | None]]:
+    """Associations as exact as a picture shows them; None where there is none."""
     return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]

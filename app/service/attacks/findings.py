@@ -11,6 +11,8 @@ from app.numerics.attacks.battery import Attack
 from app.numerics.attacks.releases.findings import Finding, Verdict
 from app.numerics.attacks.score import TOLERANCES, AttackScore
 
+__all__ = ["Finding", "Verdict"]  # what its findings are made of
+
 
 @dataclass(frozen=True)
 class ErrorFinding:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
 import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import cancellable
 from app.numerics.deconvolution.bins import (
     Histogram,
     cells_per_bin,
@@ -24,10 +26,18 @@ from app.numerics.deconvolution.bins import (
     uniform_edges,
     width_if_uniform,
 )
-from app.numerics.deconvolution.em import em_on_bins, em_on_records, goes_by_fft
+from app.numerics.deconvolution.em import (
+    LEVEL,
+    EstimateWithBand,
+    em_on_bins,
+    em_on_records,
+    em_with_band,
+    goes_by_fft,
+)
 from app.numerics.deconvolution.fourier import DirectEstimate, Taper, clear_period, direct_estimate
 from app.numerics.deconvolution.iteration import IterativeEstimate, Stopping
 from app.numerics.deconvolution.noise import Noise
+from app.service.progress import Progress
 
 MOST_BINS = 10_000
 FINE_BINS = 200
@@ -39,7 +49,12 @@ FFT_WORK = 60
 """Entries of a matrix that take as long as one place of a transform."""
 
 
-__all__ = ["FloatArray", "Histogram", "Stopping"]  # values that its functions take
+__all__ = [
+    "LEVEL",
+    "FloatArray",
+    "Histogram",
+    "Stopping",
+]  # what its functions take, and the share in a band
 
 
 class EstimationMethod(StrEnum):
@@ -139,8 +154,21 @@ def estimate_distribution(
     )
 
 
+def estimate_with_band(
+    values: FloatArray, params: EstimateParams, seed: int, progress: Progress
+) -> tuple[DistributionEstimate, EstimateWithBand]:
+    """Estimate on bins, and again from values drawn anew, for the band in which `LEVEL` of the estimates lie."""
+    with cancellable(progress.raise_if_cancelled):
+        progress.report("taking the noise out", 0, 2)
+        found = estimate_distribution(values, params)
+        progress.report("drawing anew for the band", 1, 2)
+        histogram = histogram_on(values, found.edges, cells_per_bin=cells_per_bin(found.edges))
+        rng = np.random.default_rng(seed)
+        return found, em_with_band(histogram, params.noise, found.edges, rng)
+
+
 def chosen_edges(params: EstimateParams, points: FloatArray) -> FloatArray:
-    """The edges (K+1,) that the params names, on the support that it names or that z suggests."""
+    """The edges (K+1,) that the parameters name, on the support that it names or that z suggests."""
     bins = params.bins
     if bins.edges is not None:
         edges = checked_edges(bins.edges)
