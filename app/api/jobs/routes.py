@@ -1,4 +1,4 @@
-"""/v1/jobs: watch long work, and cancel it."""
+"""/v1/jobs: list, show, cancel, follow by server-sent events, read the result."""
 
 from __future__ import annotations
 
@@ -166,6 +166,6 @@ def take_back(
         ),
     ],
 ) -> TakenBack:
-    """Take back a request that was not waited for: cancel its job, or never carry it out."""
+    """Take back a request that the client gave up on: cancel its job, or reject it when it arrives."""
     job_status = status.take_back(resources, context, idempotency_key)
     return TakenBack(job=None if job_status is None else JobView.of(job_status))

@@ -1,4 +1,4 @@
-"""Data sets as they are: show, list, remove."""
+"""Data set registry: show, list and describe data sets."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def describe_dataset(
 
 
 def _as_granted(connection: Connection, context: RequestContext, dataset: Dataset) -> Dataset:
-    """What a recipient sees of a data set: the columns that one of its rights lets it have.
+    """Return a data set as a recipient sees it: with the columns of its rights.
 
     Of rows that are in no copy, withdrawn or pending, it learns nothing: not by what is counted of a
     column, nor by why it got its kind, which counts values that no copy may ever show.
@@ -140,4 +140,5 @@ def _as_granted(connection: Connection, context: RequestContext, dataset: Datase
         publish_noise=dataset.publish_noise,
         protection=dataset.protection,
         least_variance=dataset.least_variance,
+        person_rows=dataset.person_rows,
     )

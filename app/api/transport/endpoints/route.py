@@ -28,7 +28,7 @@ from app.api.transport.idempotency import (
     upload_limit,
 )
 from app.api.transport.incoming.async_requests import accept
-from app.api.transport.incoming.json_bodies import read_json
+from app.api.transport.incoming.bodies import read_json
 from app.api.transport.request_body import incoming_body_of
 from app.errors import Conflict, InvalidParameter
 from app.model import Binding, Principal
@@ -82,7 +82,7 @@ class Route(APIRoute):
             preference = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and context.principal.agreement is None:
-                preference = async_preference(request, get_resources(request).jobs.patience)
+                preference = async_preference(request, get_resources(request).jobs.max_wait_seconds)
             if self.body_field is not None:
                 await read_json(request, self.body_field)
             try:
