@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Protection, Scale, Storage
@@ -198,7 +198,11 @@ class ProposalView(BaseModel):
     """Proposal to the owner: a parameter with its value, or a change of the table itself."""
 
     parameter: str
-    value: str | dict[str, dict[str, bool | float | str | list[str]]] | None
+    value: Annotated[
+        str | dict[str, dict[str, bool | float | str | list[str]]] | None,
+        # Of nested alternatives openapi-generator makes Java that does not compile.
+        WithJsonSchema({"description": "A text, or columns with their overrides, or null."}),
+    ]
     reason: str
 
 
