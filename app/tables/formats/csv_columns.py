@@ -241,7 +241,7 @@ class ColumnReader:
         ):
             row = row_number(first + at)
             self._tell("inexact", lambda: inexact(column.name, row))
-        if self._whole:
+        if self._whole or not self._sign.known:
             numbers = self._check_whole(texts, numbers, row_number, first)
         return numbers
 
@@ -330,12 +330,12 @@ class ColumnReader:
     def _check_whole(
         self, texts: pa.Array, numbers: pa.Array, row_number: RowNumbers, first: int
     ) -> pa.Array:
-        """The numbers of a column that began with integers: no codes with an e, no unclear mark."""
+        """The numbers of a column, or a file, that began with integers: no codes with an e, no unclear mark."""
         if pc.all(pc.equal(numbers, pc.floor(numbers))).as_py() is not False and not _holds(
             texts, b"eE."
         ):
             return numbers
-        if not self.column.said:
+        if self._whole and not self.column.said:
             powers = pc.fill_null(pc.match_substring_regex(texts, POWER), False)
             if pc.any(powers).as_py():
                 numbers = self._without(numbers, powers, row_number, first, self._power)
