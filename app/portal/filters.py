@@ -1,4 +1,4 @@
-"""Filters of templates: moments, figures, and words for kinds of columns, levels and verdicts."""
+"""Template filters: times, numbers, and labels of column kinds, levels and verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
-from app.numerics.attacks.releases.findings import Finding, Verdict
+from app.service.attacks.findings import Finding, Verdict
 
 
 def moment(value: datetime | None) -> str:
@@ -88,7 +88,7 @@ CHOICES = {
 
 
 def meaning(level: Level) -> str:
-    """What a level promises."""
+    """Return the promise of a level in words."""
     return (
         f"Whoever guesses a value from this copy as well as a straight line can is left with at least"
         f" {percent(level.privacy)} of its variance."
@@ -104,7 +104,7 @@ PLURALS = {
 
 
 def kinds(columns: tuple[Column, ...]) -> list[str]:
-    """How many columns there are of each kind, in the order in which they first come."""
+    """Return how many columns there are of each kind, in the order in which they first come."""
     found: dict[str, int] = {}
     for column in columns:
         found[KINDS[column.kind]] = found.get(KINDS[column.kind], 0) + 1
@@ -140,7 +140,7 @@ def agreement_event(entry: AgreementEntry) -> str:
     return f"{words} (by the request)" if entry.facts.get("implied") else words
 
 
-JOB_KINDS = {"audit": "Audit", "workbench": "Workbench", "request": "Request"}
+JOB_KINDS = {"audit": "Audit", "request": "Request"}
 
 
 def more_private(finding: Finding) -> int:

@@ -69,6 +69,9 @@ class Everything:
             "agreements": "/portal/agreements",
             "account": "/portal/account",
             "problem": "/portal/nowhere",
+            "guides": "/guides",
+            "guides-search": "/guides/search?q=noise",
+            "guide": "/guides/privacy",
         }
         owner = {
             "agreement": f"/portal/agreements/{self.agreement}",

@@ -211,7 +211,7 @@ def test_an_administrator_makes_a_key_and_revokes_it(
     admin = visit(look)
     keys = signed_in(admin, ADMIN_KEY)
     admin.page.on("dialog", lambda dialog: dialog.accept())
-    enter(keys, look, "Principals")
+    enter(keys, look, "People")
     keys.to("textbox", "Name")
     keys.type(f"By keyboard, {look}")
     keys.to("combobox", "Role")

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Dataset, Grant, Kind
-from app.service.context import RequestContext, overseen, owned_and_locked
+from app.service.context import RequestContext, auditable_dataset, owned_and_locked
 from app.service.resources import Resources
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import levels
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreements, grants
+from app.store.database.sharing import agreements
 
 
 def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Grant:
@@ -31,7 +31,7 @@ def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Gr
                 f"the data set has no level {grant.level!r}; PUT it first", parameter="level"
             )
         check_columns(dataset, grant.columns)
-        grants.put(uow.connection, grant)
+        agreements.put_grant(uow.connection, grant)
         uow.record("grant.put", grant.dataset, recipient=grant.recipient, level=grant.level)
     return grant
 
@@ -42,7 +42,7 @@ def withdraw_grant(
     """Take a grant back; what the recipient has downloaded it has."""
     with unit_of_work(resources, context) as uow:
         owned_and_locked(uow.connection, context, dataset_id)
-        if not grants.remove(uow.connection, dataset_id, recipient):
+        if not agreements.remove_grant(uow.connection, dataset_id, recipient):
             raise NotFound(f"recipient {recipient!r} has no grant on this data set")
         uow.record("grant.withdraw", dataset_id, recipient=recipient)
 
@@ -50,8 +50,8 @@ def withdraw_grant(
 def list_grants(resources: Resources, context: RequestContext, dataset_id: str) -> list[Grant]:
     """All grants on a data set, for its owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
-        return grants.of(connection, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
+        return agreements.grants_by_hand(connection, dataset_id)
 
 
 def count_recipients(resources: Resources, dataset_ids: Iterable[str]) -> dict[str, int]:

@@ -211,7 +211,7 @@ def _decoded(head: bytes, charset: str) -> str | None:
 
 
 def _written_in(text: str, languages: tuple[str, ...]) -> bool:
-    """Whether the letters beyond ASCII are of one language, with no sign or capital inside a word, nor a capital before a digit."""
+    """Return whether the letters beyond ASCII are of one language, with no sign or capital inside a word, nor a capital before a digit."""
     beyond = {character for character in text if ord(character) > 127}
     # The small letter of the Turkish capital with a dot is two characters, one of ASCII.
     letters = {character.lower()[0] for character in beyond if character not in SIGNS}
@@ -235,7 +235,7 @@ def _written_in(text: str, languages: tuple[str, ...]) -> bool:
 
 
 def _in_words_of_its_own(text: str, letters: set[str]) -> bool:
-    """Whether another alphabet is used for words: three letters at least, none beside one of ASCII, no capital behind a
+    """Return whether another alphabet is used for words: three letters at least, none beside one of ASCII, no capital behind a
     small one, no final letter before another."""
     used = sum(text.lower().count(letter) for letter in letters)
     sides = [around for letter in letters for around in _around(text, letter)]

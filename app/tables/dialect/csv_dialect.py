@@ -256,7 +256,7 @@ def _refuse_title(text: str, delimiter: str, records: Records) -> None:
 
 
 def _titles(records: Records, width: int) -> int:
-    """How many of the first records are titles: narrower than all others, or filled in one field at most."""
+    """Return how many of the first records are titles: narrower than all others, or filled in one field at most."""
     for above, record in enumerate(records[: MOST_TITLES + 1]):
         filled = sum(bool(cell.strip()) for cell in record)
         if len(record) == width and (filled > 1 or width == 1):
@@ -377,7 +377,7 @@ def _candidates(text: str, delimiter: str, *, cut: bool) -> Iterator[DelimiterCa
 
 
 def _is_one_column(only: DelimiterCandidate) -> bool:
-    """Whether pairs around a comma may as well be numbers: 1,5 and 2,25 in every line."""
+    """Return whether pairs around a comma may as well be numbers: 1,5 and 2,25 in every line."""
     return (
         only.delimiter == ","
         and only.width == 2
@@ -436,7 +436,7 @@ def _refuse_unusual_delimiters(text: str, *, cut: bool) -> None:
 
 
 def _are_spaced_numbers(records: Records, sign: str) -> bool:
-    """Whether blanks stand inside numbers: 1 234."""
+    """Return whether blanks stand inside numbers: 1 234."""
     return sign == " " and all(is_number(" ".join(record)) for record in records)
 
 
@@ -492,7 +492,7 @@ def detect_header(records: Records, chosen: Header | None) -> Header:
 
 
 def _are_headings(names: list[str], values: list[int], body: Records) -> bool:
-    """Whether names that look like values head columns of something else: years or days, or numbers from 0 on."""
+    """Return whether names that look like values head columns of something else: years or days, or numbers from 0 on."""
     headings = [names[position].strip() for position in values]
     if len(values) < 2 or len(set(headings)) < len(headings) or len(values) == len(names):
         return False
@@ -506,7 +506,7 @@ def _are_headings(names: list[str], values: list[int], body: Records) -> bool:
 
 
 def _unlike(name: str, cells: list[str]) -> bool:
-    """Whether the cells are numbers or dates, which the name is not."""
+    """Return whether the cells are numbers or dates, which the name is not."""
     values = [cell for cell in cells if cell.strip() not in MISSING_NUMBERS]
     like = sum(is_number(cell) or DATE.match(cell.strip()) is not None for cell in values)
     return bool(name.strip()) and bool(values) and like >= NEARLY_ALL * len(values)
@@ -522,6 +522,6 @@ def _spaced(name: str) -> str:
 
 
 def _all_recur(cells: list[str]) -> bool:
-    """Whether every value occurs again, so that a first cell which does not is none of them."""
+    """Return whether every value occurs again, so that a first cell which does not is none of them."""
     counts = Counter(cell for cell in cells if cell.strip())
     return sum(counts.values()) >= RECURRING_FROM and min(counts.values()) > 1

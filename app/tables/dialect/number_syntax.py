@@ -97,7 +97,7 @@ TOTAL = re.compile(
 
 
 def is_number(text: str, decimal: Decimal | None = None) -> bool:
-    """Whether a cell is a number in the spelling, or in any."""
+    """Return whether a cell is a number in the spelling, or in any."""
     text = text.strip()
     return any(
         PLAIN[one].match(text) or MARKED[one].match(text)
@@ -106,7 +106,7 @@ def is_number(text: str, decimal: Decimal | None = None) -> bool:
 
 
 def is_value(text: str) -> bool:
-    """Whether a text is rather a cell than the name of a column."""
+    """Return whether a text is rather a cell than the name of a column."""
     stripped = text.strip()
     return bool(
         is_number(stripped)
@@ -131,12 +131,12 @@ def numbers_among(texts: Sequence[str]) -> list[float]:
 
 
 def is_mark(text: str) -> bool:
-    """Whether a cell is a usual mark of a missing one."""
+    """Return whether a cell is a usual mark of a missing one."""
     return text in USUAL_MARKS or re.match(SUPPRESSED, text) is not None
 
 
 def is_total(text: str) -> bool:
-    """Whether a cell is the heading of a total row."""
+    """Return whether a cell is the heading of a total row."""
     return TOTAL.match(text.strip()) is not None
 
 

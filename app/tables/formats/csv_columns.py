@@ -2,7 +2,7 @@
 
 A decision is wrong when a later cell contradicts it: a leading zero among numbers, another unit, a mark before three
 digits where no number told the decimal sign, numbers in a column of text. Each is a problem with column and row; the
-cells in question are missing from there on, so that the rest of the file is read and its problems are told too.
+cells in question are missing from there on, so that the rest of the file is read and its problems are reported too.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ class ColumnReader:
         first: int,
         problem: Callable[[list[int]], DomainError],
     ) -> pa.Array:
-        """The numbers without the wrong ones, of which the first are told."""
+        """Return the numbers without the wrong ones, the first of which are reported."""
         wrong = pc.fill_null(wrong, False)
         rows = [row_number(first + at) for at in pc.indices_nonzero(wrong)[:MOST_ROWS].to_pylist()]
         if rows:
@@ -418,7 +418,7 @@ def late_numbers(name: str, row: int, *, empty: bool) -> InvalidTable:
 
 
 def _has_leading_zeros(texts: pa.Array) -> bool:
-    """Whether some text begins with 0 and a digit, perhaps behind a sign or a blank: by the bytes, since this is asked of
+    """Return whether some text begins with 0 and a digit, perhaps behind a sign or a blank: by the bytes, since this is asked of
     every cell."""
     _, offsets, data = texts.buffers()
     if data is None or len(texts) == 0:
@@ -436,7 +436,7 @@ def _has_leading_zeros(texts: pa.Array) -> bool:
 
 
 def _holds(texts: pa.Array, signs: bytes) -> bool:
-    """Whether one of these characters stands in some text."""
+    """Return whether one of these characters stands in some text."""
     return texts.buffers()[2] is not None and any(
         pc.any(pc.match_substring(texts, chr(sign))).as_py() for sign in signs
     )
@@ -531,7 +531,7 @@ def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
 
 
 def _are_codes(present: pa.Array) -> bool:
-    """Whether digits go on with letters of several sorts that are no units, as codes do: 115th, 09S, 16a."""
+    """Return whether digits go on with letters of several sorts that are no units, as codes do: 115th, 09S, 16a."""
     found = pc.extract_regex(present, r"^(?P<digits>\d+) ?(?P<end>\p{L}{0,6})$")
     if found.null_count:
         return False
@@ -638,7 +638,7 @@ def _note(unit: str) -> str:
 
 
 def _other_signs(cells: pa.Array, unit: str) -> pa.Array:
-    """Which numbers have another sign than that of the first block."""
+    """Return which numbers have another sign than that of the first block."""
     return pc.fill_null(pc.not_equal(_signs(cells), unit), False)
 
 

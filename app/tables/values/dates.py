@@ -102,7 +102,7 @@ class DateFormat:
 
 
 def is_timed(format: str) -> bool:  # noqa: A002 - the word for it
-    """Whether a format has a time of day."""
+    """Return whether a format has a time of day."""
     return "%M" in format
 
 
@@ -280,7 +280,7 @@ def _unclear_order(name: str) -> InvalidTable:
 
 
 def _differ(texts: pa.Array, form: DateFormat) -> bool:
-    """Whether day and month, the other way round, are other dates."""
+    """Return whether day and month, the other way round, are other dates."""
     swapped = form.format.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
     other = numbers_of(texts, replace(form, format=swapped))
     return other.null_count == texts.null_count and not bool(
