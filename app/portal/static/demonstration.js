@@ -1,6 +1,7 @@
 // The demonstration: who pools, how the noise was drawn, and what is left to guess.
 import { ask } from "./http.js";
 import { colour, draw, layout, redrawAll } from "./charts.js";
+import { percent } from "./numbers.js";
 import { nameCells } from "./stacked_tables.js";
 import { whenThemeChanges } from "./theme.js";
 
@@ -9,7 +10,6 @@ const verdict = document.getElementById("verdict");
 const pooling = document.getElementById("pooling");
 let found, under_way;
 
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const scheme = () => document.querySelector('input[name="scheme"]:checked').value;
 const last = (values) => values[values.length - 1];
 

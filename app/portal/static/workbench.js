@@ -1,5 +1,6 @@
 // A tool of the workbench: a file is looked at when it is chosen, so that its columns can be named, and
 // sent with the choices when the form is.
+import { count } from "./numbers.js";
 import { ask, Problem, token } from "./http.js";
 import { notice } from "./forms.js";
 import { say } from "./announcements.js";
@@ -105,7 +106,7 @@ async function look(input) {
     for (const file of files) {
       const [table, params] = await lookAt(file);
       if (input.looked !== mine) return; // another file was chosen meanwhile
-      told.push(`${file.name}: ${table.rows.toLocaleString("en")} rows, ${table.columns.length} columns.`);
+      told.push(`${file.name}: ${count(table.rows)} rows, ${table.columns.length} columns.`);
       found.push({ ...Object.fromEntries(params), missing: params.getAll("missing") });
       if (!input.multiple) offer(table.columns);
     }
