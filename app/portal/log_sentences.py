@@ -29,6 +29,7 @@ WORDS: dict[str, dict[str, str]] = {
         "rows.withdraw": "withdrew pending rows of {subject}",
         "rows.close": "released the pending rows of {subject}",
         "demonstration.pool": "pooled copies of {subject}",
+        "demonstration.attack": "attacked copies of {subject}",
         "demonstration.remove": "removed the demonstration {subject}",
     },
     "Levels and copies": {

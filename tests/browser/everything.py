@@ -69,6 +69,7 @@ class Everything:
             "agreements": "/portal/agreements",
             "account": "/portal/account",
             "problem": "/portal/nowhere",
+            "invitation": "/portal/invitation/x",
         }
         owner = {
             "agreement": f"/portal/agreements/{self.agreement}",
@@ -93,7 +94,6 @@ class Everything:
         }
         administrator = {
             "demonstration": "/portal/demonstration",
-            "demonstration-independent": "/portal/demonstration?noise=independent",
             "principals": "/portal/principals",
             "principal": f"/portal/principals/{told.analyst.id}",
             "jobs": "/portal/jobs",
