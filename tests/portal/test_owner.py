@@ -342,3 +342,15 @@ def test_pages_say_the_verdict_of_an_audit_and_what_to_do(
     for listed in (office.get(f"/portal/owned/{dataset}/audits"), auditor.get("/portal/audits")):
         assert f">{verdict}<" in listed.text
         assert "So it is." in listed.text
+
+
+def test_a_column_that_an_audit_found_is_left_out_by_its_button(service: Service) -> None:
+    office = signed_in(service, made(service, "owner", "owner")["key"])
+    dataset = registered(office, "one", 9)
+    at = f"/portal/owned/{dataset}"
+    answer = office.post(f"{at}/columns/withhold", data={"column": "rent"}, headers=sending(office))
+    assert answer.status_code == 200
+    columns = service.client().get(f"/v1/datasets/{dataset}").json()["columns"]
+    kinds = {column["name"]: column["kind"] for column in columns}
+    assert kinds["rent"] == "identifier"
+    assert kinds["income"] == "numeric"
