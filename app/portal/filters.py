@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -36,6 +37,11 @@ def _time(value: datetime, shown: str, local: str) -> Markup:
 def count(value: int) -> str:
     """A number with a thin space between thousands."""
     return f"{value:,}".replace(",", "\u202f")
+
+
+def thin(text: str) -> str:
+    """A sentence with thin spaces between the thousands of its numbers."""
+    return re.sub(r"(?<=\d),(?=\d{3})", "\u202f", text)
 
 
 def percent(value: float) -> str:
@@ -184,6 +190,7 @@ FILTERS = {
     "day": day,
     "count": count,
     "percent": percent,
+    "thin": thin,
     "thousandths": thousandths,
     "chance": chance,
     "standing": standing,
