@@ -64,8 +64,7 @@ def test_links_fail_and_drift_is_followed(service: Service) -> None:
     setup.make_demonstration(resources, context)
     links, drift = scenes.show_scenes(resources, context)
     assert len(links.found) == len(setup.TRUST)
-    assert links.found[0] == max(links.found) < 0.5
-    assert links.found[-1] < 0.1
+    assert max(links.found) < 0.1
     assert np.all(np.diff(drift.first) < 0)
     assert drift.first[-1] < 0.3
     assert min(drift.measured) > drift.promised - 0.02

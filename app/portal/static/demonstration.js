@@ -135,9 +135,8 @@ async function showScenes() {
       type: "bar", x: ["No noise", ...links.who], y: hundred([1, ...links.found]), hovertemplate: "%{y:.3g} %",
       marker: { color: ["--bad", ...links.who.map(() => "--accent")].map(colour) },
     }], frame({ title: "" }, { title: "households found", range: [0, 100] })];
-    const [most, least] = [Math.max(...links.found), Math.min(...links.found)];
     say("links-verdict", "good", "Few are found",
-      `In the best copy ${percent(most)} of the households are found, in the most private one ${percent(least)}; without noise all of them would be.`);
+      `At most ${percent(Math.max(...links.found))} of the households are found in any copy; without noise all of them would be.`);
     const lines = () => [[
       promise([drift.growth[0], last(drift.growth)], drift.promised),
       line(drift.growth, drift.first, "noise of the first rows", "--bad"),
