@@ -73,7 +73,6 @@ def show_scenes(resources: ResourcesDep, context: ContextDep) -> Response:
         "links": {
             "who": [one.who for one in links.holders],
             "found": links.found,
-            "guessing": links.guessing,
         },
         "drift": asdict(drift),
     }

@@ -30,11 +30,10 @@ GROWING = ("income", "rent")
 
 @dataclass(frozen=True)
 class LinkScene:
-    """Shares of persons whose row is found in each copy, and by guessing."""
+    """Shares of persons whose row is found in each copy."""
 
     holders: tuple[DemonstrationCopy, ...]
     found: tuple[float, ...]
-    guessing: float
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,7 @@ def show_scenes(resources: Resources, context: RequestContext) -> tuple[LinkScen
     with unit_of_work(resources, context) as uow:
         uow.record("demonstration.attack", shown.dataset.id, copies=len(shown.holders))
     return (
-        LinkScene(
-            shown.holders,
-            tuple(one.success or 0.0 for one in links),
-            links[0].guessing or 0.0,
-        ),
+        LinkScene(shown.holders, tuple(one.success or 0.0 for one in links)),
         DriftScene(GROWING[0], best.level.privacy, GROWTH, first, measured),
     )
 
