@@ -45,6 +45,7 @@ check-rules:
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.durations
 	$(BIN)/python -m tests.prose --quiet
+	$(BIN)/python -m bench.walks --check
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(CODE)

@@ -281,14 +281,14 @@ def change_master_key(settings: Settings) -> None:
 
 def verify_log(settings: Settings) -> None:
     """check that the audit log is whole"""
-    from app.store.database import audit_log
+    from app.store.database import chained_logs
     from app.store.database.engine import reading
     from app.store.database.migrations import refuse_unused
 
     refuse_unused(settings.database_url)
     with database_of(settings) as engine, reading(engine) as connection:
-        broken = list(audit_log.broken_links(connection))
-        entries, head = audit_log.head(connection)
+        broken = list(chained_logs.audit_faults(connection))
+        entries, head = chained_logs.audit_head(connection)
     if broken:
         sys.exit("\n".join(["the audit log is broken:", *broken]))
     print(f"the audit log is whole: {entries} entries, the last hash is {head}")
@@ -307,10 +307,10 @@ def compile_code(settings: Settings) -> None:
 
 def rotate_signing_key(settings: Settings) -> None:
     """make a new key that signs agreements from now on; records of the old one stay good"""
-    from app.service.sharing.agreements import signatures
+    from app.service.sharing.agreements import record
 
     with resources_of(settings) as resources:
-        made = signatures.rotate_signing_key(resources)
+        made = record.rotate_signing_key(resources)
     print(f"agreements are signed by {made} from now on")
 
 
@@ -394,14 +394,14 @@ def restore(settings: Settings, folder: Path) -> None:
 
 def verify_agreement(settings: Settings, file: Path, keys: Path | None) -> None:
     """check the signed record of an agreement, offline where the public keys are given"""
-    from app.service.sharing.agreements import signatures
+    from app.service.sharing.agreements import record
     from app.service.sharing.agreements.verification import NotVerified, verified
 
     if keys is not None:
         public_keys = keys.read_bytes()
     else:
         with resources_of(settings) as resources:
-            public_keys = json.dumps(signatures.public_keys(resources)).encode()
+            public_keys = json.dumps(record.public_keys(resources)).encode()
     try:
         agreement = verified(file.read_bytes(), public_keys)
     except NotVerified as error:

@@ -20,6 +20,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy import Engine
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
@@ -30,34 +31,34 @@ from app.api.copies import routes as copies
 from app.api.datasets import routes as datasets
 from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
+from app.api.distributions import copy_estimates, surveys
 from app.api.distributions import routes as distributions
-from app.api.distributions import surveys
 from app.api.dsp import answers as dsp_answers
 from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
 from app.api.dsp import transfers as dsp_transfers
 from app.api.jobs import routes as jobs
-from app.api.serving.load_shedding import LoadSheddingMiddleware
-from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
+from app.api.serving.admission import LoadSheddingMiddleware, Shutdown, ShutdownMiddleware
 from app.api.sharing import routes as sharing
-from app.api.sharing.agreements import catalogue, transfers, webhooks
+from app.api.sharing.agreements import catalogue, transfers
 from app.api.sharing.agreements import routes as agreements
+from app.api.sharing.agreements import webhooks as webhook_routes
 from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import problems
 from app.api.transport.access_log import Observing
+from app.api.transport.compression import CompressionMiddleware
 from app.api.transport.endpoints import answers, document
 from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
+from app.api.transport.head_requests import HeadMiddleware
 from app.api.transport.incoming.async_worker import request_kind
-from app.api.transport.incoming.body_spool import SpoolQuota
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, SpoolQuota
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
 from app.api.transport.metrics import Metrics
 from app.api.transport.request_body import SlowClientMiddleware
 from app.errors import ClusterUnavailable
 from app.portal import middleware as portal_middleware
 from app.portal import routes as portal_routes
-from app.portal.workbench.job import WORKBENCH_JOB
 from app.service.attacks import audit
 from app.service.attacks.findings import Audit, ReconstructionReport
 from app.service.copies.compilation import compile_ahead, compile_now
@@ -67,19 +68,18 @@ from app.service.events import RowsAppended, Subscribers
 from app.service.executor import Executor, Threads
 from app.service.health import Probes
 from app.service.jobs.job_types import Jobs, JobType, Pool
-from app.service.jobs.retention import REQUEST, WORKBENCH, tidy
+from app.service.jobs.retention import REQUEST, tidy
 from app.service.jobs.runner import Runner
 from app.service.resources import MailServer, Outside, Resources
-from app.service.sharing import email_notifications
+from app.service.sharing import email_notifications, webhooks
 from app.service.sharing.dataspace import callbacks, transfer_jobs
 from app.service.sharing.dataspace.notifications import call_back_after_change
 from app.service.sharing.dataspace.transfer_state import TRANSFER_JOB_KIND
 from app.service.sharing.deliveries import agreed_deliveries, plans
-from app.service.sharing.delta.profiles import revoke_after_change
+from app.service.sharing.delta.shares import revoke_after_change
 from app.service.sharing.events import AgreementChanged, AgreementExpiring, DeliveryEnded
 from app.service.sharing.identity import IdentityProvider
 from app.service.sharing.outbox import outbox
-from app.service.sharing.webhooks import notifications
 from app.service.startup.installation import (
     claim_store,
     ensure_administrator,
@@ -94,9 +94,8 @@ from app.settings import Settings, WrongSetting
 from app.store.blobs.job_files import JobFiles
 from app.store.blobs.released import PresigningNotInstalled, ReleasedStore, S3Presigner
 from app.store.blobs.store import BlobStore, Place, place_at
+from app.store.caches.block_cache import Checksums, HotBlocks, NoiseCache
 from app.store.caches.circuit_breaker import CircuitBreaker
-from app.store.caches.hot_blocks import Checksums, HotBlocks
-from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rate_counter import RateCounter
 from app.store.database.engine import open_engine, open_probing_engine
 from app.store.database.migrations import migrate
@@ -119,7 +118,7 @@ KEPT_HISTORY_BYTES = 32 * 2**20
 """Of histories that were checked, about 20,000 entries."""
 
 SUMMARY_BYTES = 8 * 2**20
-"""Of what is told of copies in pages, some hundred copies."""
+"""Cache of copy summaries for pages: about a hundred copies."""
 
 ROUTERS = (
     datasets.router,
@@ -137,7 +136,7 @@ ROUTERS = (
     transfers.router,
     catalogue.rules_router,
     agreements.keys_router,
-    webhooks.router,
+    webhook_routes.router,
     delta.router,
     sharing.log_router,
     answers.reports_router,
@@ -146,10 +145,12 @@ ROUTERS = (
     attacks.audits_router,
     attacks.randomize_router,
     distributions.router,
+    copy_estimates.router,
     surveys.router,
     synthesis.router,
     synthesis.utility_router,
     jobs.router,
+    jobs.events,
     jobs.requests,
     health.router,
     dsp_catalog.version,
@@ -159,15 +160,12 @@ ROUTERS = (
 )
 
 JOBS: dict[str, JobType] = {
-    outbox.SEND: outbox.job_type(
-        notifications.FORMAT, callbacks.FORMAT, email_notifications.FORMAT
-    ),
+    outbox.SEND: outbox.job_type(webhooks.FORMAT, callbacks.FORMAT, email_notifications.FORMAT),
     plans.PLAN: plans.PLAN_JOB,
     plans.DELIVER: agreed_deliveries.DELIVERY_JOB,
     plans.ROUND: plans.ROUND_JOB,
     TRANSFER_JOB_KIND: transfer_jobs.TRANSFER_JOB,
     audit.AUDIT: audit.AUDITING,
-    WORKBENCH: WORKBENCH_JOB,
     "jobs.tidy": JobType(tidy, every=3600.0, pool=Pool.SERVICE),
 }
 """What jobs can do, by the name of their type; `register_job_handlers` adds requests to be answered later."""
@@ -178,12 +176,12 @@ SUBSCRIBERS: Subscribers = {
     AgreementChanged: (
         plans.plan_after_change,
         revoke_after_change,
-        notifications.notify_of_change,
+        webhooks.notify_of_change,
         email_notifications.email_after_change,
         call_back_after_change,
     ),
-    AgreementExpiring: (notifications.notify_of_end,),
-    DeliveryEnded: (notifications.notify_of_delivery,),
+    AgreementExpiring: (webhooks.notify_of_end,),
+    DeliveryEnded: (webhooks.notify_of_delivery,),
 }
 """Who is called in the transaction that publishes a domain event."""
 
@@ -225,6 +223,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings.shown()
     app.state.public_url = settings.public_url
     app.state.identity_provider = _identity_provider(settings)
+    app.state.token_issuers = _token_issuers(settings)
     app.state.metrics = Metrics()
     app.state.metrics.add_resources(resources)
     app.state.ranges = Ranges(resources.spool_dir, HotBlocks(KEPT_BYTES))
@@ -237,11 +236,21 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
     app.add_middleware(LoadSheddingMiddleware)
     app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(
         Observing,
         metrics=app.state.metrics,
         shown={portal_middleware.PREFIX: portal_middleware.shown},
     )
+    app.add_middleware(CompressionMiddleware)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=problems.METHODS,
+            allow_headers=["*"],
+            expose_headers=["*"],
+        )
     return app
 
 
@@ -262,6 +271,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     """Every endpoint, with the problems it can answer, and nothing opened."""
     app = FastAPI(
         title="Cornerwave",
+        redirect_slashes=False,
         version=VERSION,
         summary="Perturbed copies of data sets at many trust levels, on demand.",
         docs_url=None,
@@ -285,6 +295,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
     of a start: done once for a process, and now, no two threads do it at once.
     """
     whole = FastAPI(
+        redirect_slashes=False,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -334,7 +345,7 @@ def open_resources(settings: Settings) -> Resources:
         jobs=Jobs(
             JobFiles(place, vault),
             lease_seconds=settings.job_lease_seconds,
-            patience=settings.patience,
+            max_wait_seconds=settings.max_wait_seconds,
             keep_days=settings.job_days,
         ),
         noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
@@ -370,6 +381,19 @@ def _identity_provider(settings: Settings) -> IdentityProvider | None:
     )
 
 
+def _token_issuers(settings: Settings) -> dict[str, IdentityProvider]:
+    """Whose access tokens the API accepts, by issuer. Of a token the audience stands where a client id would."""
+    audience, claim, roles = (
+        settings.token_audience,
+        settings.token_role_claim,
+        settings.token_roles,
+    )
+    return {
+        issuer: IdentityProvider(issuer, audience or "", "", claim, roles)
+        for issuer in settings.token_issuers
+    }
+
+
 def _mail_server(settings: Settings) -> MailServer | None:
     """The mail server, where one is configured."""
     if settings.smtp_url is None or settings.mail_from is None:
@@ -392,7 +416,7 @@ def master_key_of(settings: Settings) -> bytes:
 
 
 def _executor(settings: Settings) -> Executor:
-    """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
+    """Executor of parallel tasks: threads, or a Dask cluster; a cluster that does not answer is logged and retried."""
     if settings.dask_scheduler is None:
         return Threads()
     try:

@@ -14,7 +14,6 @@ PACKAGES = ("app", "client/src")
 GERUNDS = {
     "binning",
     "incoming",  # an adjective
-    "load_shedding",
     "paging",
     "privacy_accounting",
     "serving",

@@ -1,4 +1,4 @@
-"""Pages beside the API: interactive documentation, and one page per type of problem; values are escaped."""
+"""HTML beside the API: interactive documentation, and one page per problem type."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def list_problems() -> HTMLResponse:
 
 @router.get("/problems/{slug}")
 def show_problem(slug: str) -> HTMLResponse:
-    """What a type of problem means and what to do about it."""
+    """Show the meaning and the remedy of a problem type."""
     known = problem_types().get(slug)
     if known is None:
         raise NotFound(f"There is no type of problem {slug!r}.")

@@ -1,4 +1,4 @@
-"""Agreements: listings, requests for access, offers, and the messages of a negotiation."""
+"""Agreement pages: requests for access, offers, and the messages of a negotiation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.agreement import Agreement, Item, Party, State, is_in_force
+from app.agreement import (
+    Agreement,
+    Item,
+    Message,
+    Party,
+    State,
+    is_in_force,
+    messages_open_to,
+    state_after,
+)
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter, NotFound
 from app.model import Level, Role
@@ -21,9 +30,8 @@ from app.service.context import RequestContext
 from app.service.copies.levels import list_levels
 from app.service.resources import Resources
 from app.service.sharing import catalogue
-from app.service.sharing.agreements import lookup, negotiation, states
+from app.service.sharing.agreements import lookup, negotiation
 from app.service.sharing.agreements.lookup import party_of
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft, DraftItem
 from app.service.sharing.inbox import requests_for
 
@@ -122,7 +130,7 @@ def show_agreement(
         entries=lookup.read_agreement_log(resources, context, agreement_id, after=0, limit=200),
         buttons=buttons(party, agreement),
         may_end=party is not None
-        and states.after(agreement.state, party, Message.TERMINATE) is not None,
+        and state_after(agreement.state, party, Message.TERMINATE) is not None,
         offerable=offerable(resources, context, agreement),
         in_force=is_in_force(agreement, datetime.now(UTC)),
         provides=party is Party.PROVIDER,
@@ -140,65 +148,6 @@ def grant_access(
     """Put a request into force with one click."""
     negotiation.accept_request(resources, context, agreement_id, version=version)
     return RedirectResponse(f"/portal/agreements/{agreement_id}?done=granted", 303)
-
-
-@router.post("/agreements/{agreement_id}/{message}")
-def send_message(
-    agreement_id: str,
-    message: Message,
-    resources: ResourcesDep,
-    context: ContextDep,
-    version: Annotated[int, Form(ge=0, lt=2**31)],
-    reason: Annotated[str, Form(max_length=2_000)] = "",
-) -> Response:
-    """Send a message of a negotiation, about the version that was shown."""
-    if message not in LABELS and message is not Message.TERMINATE:
-        raise InvalidParameter(
-            "The provider offers other terms by the form, and the consumer by the API.",
-            parameter="message",
-        )
-    said = reason.strip() or None
-    negotiation.send(resources, context, agreement_id, message, version=version, reason=said)
-    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
-
-
-def buttons(party: Party | None, agreement: Agreement) -> list[tuple[str, str]]:
-    """Return address and label of what this side can do to go on."""
-    if party is None:
-        return []
-    open_messages = states.open_to(agreement.state, party)
-    if party is Party.PROVIDER:
-        goes_on = Message.AGREE in open_messages or Message.FINALIZE in open_messages
-        return [("grant", "Grant access")] if goes_on else []
-    return [(one.value, LABELS[one]) for one in open_messages if one in LABELS]
-
-
-LONGEST_PURPOSE = 2_000
-offers_router = APIRouter(prefix=f"{ONE}/offers", route_class=PortalRoute, include_in_schema=False)
-
-
-@dataclass(frozen=True)
-class Offerable:
-    """What was asked for of a data set, and the levels that may be offered instead."""
-
-    item: Item
-    levels: list[Level]
-
-
-def offerable(
-    resources: Resources, context: RequestContext, agreement: Agreement
-) -> list[Offerable]:
-    """What the provider may offer instead; nothing where it is not its turn to offer."""
-    provides = party_of(context, agreement) is Party.PROVIDER
-    if not provides or states.after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
-        return []
-    try:
-        return [
-            Offerable(item, list_levels(resources, context, item.dataset))
-            for item in agreement.terms.items
-        ]
-    except NotFound:  # a data set was removed since it was asked for
-        return []
 
 
 @router.post("/agreements/{agreement_id}/offer")
@@ -231,6 +180,65 @@ def offer_other_terms(
         reason=fields.get("reason", "").strip() or None,
     )
     return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
+
+
+@router.post("/agreements/{agreement_id}/{message}")
+def send_message(
+    agreement_id: str,
+    message: Message,
+    resources: ResourcesDep,
+    context: ContextDep,
+    version: Annotated[int, Form(ge=0, lt=2**31)],
+    reason: Annotated[str, Form(max_length=2_000)] = "",
+) -> Response:
+    """Send a message of a negotiation, about the version that was shown."""
+    if message not in LABELS and message is not Message.TERMINATE:
+        raise InvalidParameter(
+            "The provider offers other terms by the form, and the consumer by the API.",
+            parameter="message",
+        )
+    said = reason.strip() or None
+    negotiation.send(resources, context, agreement_id, message, version=version, reason=said)
+    return RedirectResponse(f"/portal/agreements/{agreement_id}?done=said", 303)
+
+
+def buttons(party: Party | None, agreement: Agreement) -> list[tuple[str, str]]:
+    """Return address and label of what this side can do to go on."""
+    if party is None:
+        return []
+    open_messages = messages_open_to(agreement.state, party)
+    if party is Party.PROVIDER:
+        goes_on = Message.AGREE in open_messages or Message.FINALIZE in open_messages
+        return [("grant", "Grant access")] if goes_on else []
+    return [(one.value, LABELS[one]) for one in open_messages if one in LABELS]
+
+
+LONGEST_PURPOSE = 2_000
+offers_router = APIRouter(prefix=f"{ONE}/offers", route_class=PortalRoute, include_in_schema=False)
+
+
+@dataclass(frozen=True)
+class Offerable:
+    """Requested data set, and the levels that may be offered instead."""
+
+    item: Item
+    levels: list[Level]
+
+
+def offerable(
+    resources: Resources, context: RequestContext, agreement: Agreement
+) -> list[Offerable]:
+    """Return what the provider may offer instead; nothing when it is not its turn."""
+    provides = party_of(context, agreement) is Party.PROVIDER
+    if not provides or state_after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
+        return []
+    try:
+        return [
+            Offerable(item, list_levels(resources, context, item.dataset))
+            for item in agreement.terms.items
+        ]
+    except NotFound:  # a data set was removed since it was asked for
+        return []
 
 
 @offers_router.post("")

@@ -1,4 +1,4 @@
-"""Filters of templates: moments, figures, and words for kinds of columns, levels and verdicts."""
+"""Template filters: times, numbers, and labels of column kinds, levels and verdicts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
-from app.numerics.attacks.releases.findings import Finding, Verdict
 from app.portal.log_sentences import action_label
+from app.service.attacks.findings import Finding, Verdict
 
 
 def moment(value: datetime | None) -> str:
@@ -107,7 +107,7 @@ CHOICES = {
 
 
 def meaning(level: Level) -> str:
-    """What a level promises."""
+    """Return the promise of a level in words."""
     return (
         f"Whoever guesses a value from this copy as well as a straight line can is left with at least"
         f" {percent(level.privacy)} of its variance."
@@ -123,7 +123,7 @@ PLURALS = {
 
 
 def kinds(columns: tuple[Column, ...]) -> list[str]:
-    """How many columns there are of each kind, in the order in which they first come."""
+    """Return how many columns there are of each kind, in the order in which they first come."""
     found: dict[str, int] = {}
     for column in columns:
         found[KINDS[column.kind]] = found.get(KINDS[column.kind], 0) + 1
@@ -159,7 +159,7 @@ def agreement_event(entry: AgreementEntry) -> str:
     return f"{words} (by the request)" if entry.facts.get("implied") else words
 
 
-JOB_KINDS = {"audit": "Audit", "workbench": "Workbench", "request": "Request"}
+JOB_KINDS = {"audit": "Audit", "request": "Request"}
 
 
 def more_private(finding: Finding) -> int:

@@ -1,4 +1,4 @@
-"""Who looks at a page, known from its session; and that a form was sent from one of our own pages.
+"""Route class of the portal: session authentication and CSRF check.
 
 A write needs three things at once: the session's cookie, which browsers send to this site alone
 (SameSite); an `Origin` that is this site; and a token that only a page of this session can know.
@@ -18,7 +18,7 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import request_id_of
+from app.api.transport.dependencies import replay_of, request_id_of
 from app.errors import CsrfFailed, TooLarge, Unauthenticated
 from app.model import Session
 from app.service.authentication import count_request
@@ -50,6 +50,10 @@ class PortalRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def handle_visit(request: Request) -> Response:
+            if (replay := replay_of(request)) is not None:  # by a job: it was let in before
+                request.state.principal = replay.context.principal.id
+                request.state.context = replay.context
+                return await handle(request)
             require_own_origin(request)
             visit = await run_in_threadpool(_visit, request)
             if visit is None:
@@ -57,6 +61,7 @@ class PortalRoute(APIRoute):
                     return RedirectResponse(f"/portal/sign-in?next={quote(_here(request))}", 303)
                 raise Unauthenticated("You are not signed in, or your session has ended.")
             request.state.visit, request.state.context = visit, visit.context
+            request.state.key_id = visit.session.key
             if request.method not in SAFE:
                 await _require_token(request, visit)
             return await handle(request)
@@ -80,7 +85,7 @@ def _visit(request: Request) -> Visit | None:
 
 
 def get_visit(request: Request) -> Visit:
-    """Who looks, as `PortalRoute` found."""
+    """Return the visit that `PortalRoute` found."""
     visit: Visit = request.state.visit
     return visit
 
@@ -89,7 +94,7 @@ VisitDep = Annotated[Visit, Depends(get_visit)]
 
 
 def form_token(session_token: str) -> str:
-    """What forms of a session carry; it follows from the session's token and tells nothing of it."""
+    """Return the CSRF token of a session, derived from the session's token."""
     return hmac.new(session_token.encode(), b"cornerwave form", hashlib.sha256).hexdigest()
 
 
@@ -115,7 +120,7 @@ async def _require_token(request: Request, visit: Visit) -> None:
 
 
 async def read_form(request: Request) -> None:
-    """Have a form without files read, unless it is longer than any of ours."""
+    """Read a form without files, up to a limit."""
     length = request.headers.get("content-length", "")
     if not length.isdecimal() or int(length) > FORM_BYTES:
         raise TooLarge(f"A form may have {FORM_BYTES} bytes.", limit_bytes=FORM_BYTES)
@@ -179,7 +184,7 @@ def _here(request: Request) -> str:
 
 
 def own_address(text: str) -> str:
-    """Where to go after signing in: a page of ours, whatever was asked for."""
+    """Return the address after sign-in: a page of this portal, whatever was requested."""
     parts = urlsplit(text)
     fits = parts.path == "/portal" or parts.path.startswith("/portal/")
     leads_away = parts.scheme or parts.netloc or "\\" in text or ".." in parts.path

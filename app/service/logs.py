@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 
 from app.errors import Refusal
 from app.model import LogEntry, LogFilter, Role
-from app.service.context import RequestContext, overseen, require
+from app.service.context import RequestContext, auditable_dataset, require
 from app.service.resources import Resources
-from app.store.database import audit_log
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs
+from app.store.database.chained_logs import Fact
 from app.store.database.copies import history
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading, snapshot, writing
@@ -31,7 +31,7 @@ def read_log(
     """Entries in order, for auditors."""
     require(context, Role.AUDITOR)
     with reading(resources.engine) as connection:
-        return audit_log.page(connection, after=after, limit=limit)
+        return chained_logs.audit_page(connection, after=after, limit=limit)
 
 
 def search_log(
@@ -45,7 +45,7 @@ def search_log(
     """Entries that fit, the newest first, for auditors."""
     require(context, Role.AUDITOR)
     with reading(resources.engine) as connection:
-        return audit_log.search(connection, wanted, before=before, limit=limit)
+        return chained_logs.search_audit(connection, wanted, before=before, limit=limit)
 
 
 def dataset_log(
@@ -59,9 +59,9 @@ def dataset_log(
 ) -> list[LogEntry]:
     """What was done to a data set, its copies and agreements, the newest first, for those who answer for it."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         wanted = replace(wanted, subjects=_related(connection, [dataset_id]))
-        return audit_log.search(connection, wanted, before=before, limit=limit)
+        return chained_logs.search_audit(connection, wanted, before=before, limit=limit)
 
 
 def principal_called(resources: Resources, context: RequestContext, text: str) -> str:
@@ -103,7 +103,7 @@ def _related(connection: Connection, dataset_ids: Sequence[str]) -> tuple[str, .
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a look at the whole chain found; `broken` is empty when it is whole."""
+    """Result of checking the chain; `broken` is empty when it is whole."""
 
     entries: int
     last_hash: str
@@ -114,8 +114,8 @@ def check_log(resources: Resources, context: RequestContext) -> LogCheck:
     """Follow the chain of the log from its first entry to its last, for auditors."""
     require(context, Role.AUDITOR)
     with snapshot(resources.engine) as connection:
-        broken = tuple(audit_log.broken_links(connection))
-        return LogCheck(*audit_log.head(connection), broken)
+        broken = tuple(chained_logs.audit_faults(connection))
+        return LogCheck(*chained_logs.audit_head(connection), broken)
 
 
 def record_refusal(
@@ -123,7 +123,7 @@ def record_refusal(
 ) -> None:
     """Keep that something was refused. It has a transaction of its own: the request's is gone."""
     with writing(resources.engine) as connection:
-        audit_log.append(
+        chained_logs.append_audit(
             connection,
             principal=principal,
             action="refusal",
@@ -136,7 +136,7 @@ def record_refusal(
 
 def record_upkeep(connection: Connection, action: str, subject: str, **facts: Fact) -> None:
     """Keep what the service, or an operator's command, did of its own accord."""
-    audit_log.append(
+    chained_logs.append_audit(
         connection,
         principal=UPKEEP,
         action=action,

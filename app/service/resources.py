@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,16 +16,15 @@ from app.service.events import Subscribers
 from app.service.executor import Executor
 from app.store.blobs.released import ReleasedStore
 from app.store.blobs.store import BlobStore
+from app.store.caches.block_cache import Checksums, HotBlocks, NoiseCache
 from app.store.caches.circuit_breaker import CircuitBreaker
-from app.store.caches.hot_blocks import Checksums, HotBlocks
-from app.store.caches.noise_cache import NoiseCache
 from app.store.caches.rate_counter import RateCounter
 from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.history.chain import Chain
-    from app.service.copies.preview.run import KeptPreview
+    from app.service.copies.history import Chain
+    from app.service.copies.preview.run import CachedPreview
     from app.service.distributions.copy_summary import CopySummary
     from app.service.jobs.job_types import Jobs
 
@@ -48,7 +46,7 @@ class MailServer:
 
 @dataclass(frozen=True)
 class Outside:
-    """What the operator has allowed beyond this service.
+    """External targets and networks that the operator allowed.
 
     where:
         webhook_networks  networks that webhooks may reach although they are not public
@@ -61,19 +59,6 @@ class Outside:
     targets: Mapping[str, str] = field(default_factory=dict)
     participant_id: str | None = None
     mail: MailServer | None = None
-
-
-class EventCount:
-    """Thread-safe count of an event in this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.value = 0
-
-    def add(self) -> None:
-        """Count one more."""
-        with self._lock:
-            self.value += 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +85,7 @@ class Resources:
     histories: HotBlocks[Chain]
     row_groups: HotBlocks[pa.RecordBatch]
     summaries: HotBlocks[CopySummary]
-    previews: HotBlocks[KeptPreview]
+    previews: HotBlocks[CachedPreview]
     downloads: Downloads
     checksums: Checksums
     jobs: Jobs
@@ -109,4 +94,3 @@ class Resources:
     spool_dir: Path
     subscribers: Subscribers = field(default_factory=dict)
     result_types: Mapping[type, str] = field(default_factory=dict)
-    overlaps_across_owners: EventCount = field(default_factory=EventCount)

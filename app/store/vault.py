@@ -1,4 +1,4 @@
-"""Vault: encrypts small secrets and wraps data keys under the master key.
+"""Vault: envelope encryption of secrets and data keys under the master key.
 
 AES-256-GCM under a key derived from the master key by HKDF-SHA256, a fresh 96-bit nonce each time;
 the context (what the secret is for) is authenticated, so a secret moved to another place in the
@@ -10,6 +10,16 @@ place of another does not open.
 
 A blob store carries a mark: whose it is, and the key of its blobs as the master key wraps it. With the mark, the
 blobs and the master key, rows can be read though the database is lost.
+
+Arrays are packed before they are sealed. `numpy.load` has Python parse a header, which several threads must not do at
+once on Python 3.11; nothing is parsed here. All integers are little-endian. The layout of version 1, in order:
+
+| bytes | what |
+|---|---|
+| 8, 2, 2 | `CWARRAYS`, the version, the number of arrays |
+| 2, 1, 1 | for each array: bytes of its name, code of its type, dimensions |
+| 8 each | its lengths, one per dimension |
+| as said | its name in UTF-8, then its values in row-major order |
 """
 
 from __future__ import annotations
@@ -17,13 +27,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import os
+import struct
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
@@ -31,6 +44,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from numpy.typing import ArrayLike, NDArray
 
 NONCE_BYTES = 12
 MASTER_KEY_BYTES = 32
@@ -107,7 +121,7 @@ class SingleBlobKey:
 class KeyClient(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
     """Asks for one blob after the other.
 
-    Arrow never lets go of a client: it and its half in C++ hold each other. One for every blob that is
+    Arrow never frees a client: it and its half in C++ reference each other. One for every blob that is
     opened would stay for ever, and so they are lent, and used again.
     """
 
@@ -175,7 +189,7 @@ def decryption_by(key: bytes) -> Iterator[Any]:
 
 
 def key_of(vault: Vault, name: str, source: pa.NativeFile) -> bytes:
-    """The key of the blob of that name, which lies in `source`: for whoever is to read it alone."""
+    """Return the key of one blob, for a task that reads it elsewhere."""
     keys = BlobKeys(vault, name)
     with (
         _factory(keys) as factory,
@@ -207,3 +221,56 @@ class StoreMark:
             return cls(str(said["installation"]), bytes.fromhex(said["wrapped_key"]))
         except (KeyError, TypeError):
             raise ValueError("not the mark of a blob store") from None
+
+
+MAGIC, VERSION = b"CWARRAYS", 1
+_START = struct.Struct("<8sHH")
+_ARRAY = struct.Struct("<HBB")
+
+TYPES = {
+    number: np.dtype(name)
+    for number, name in enumerate(
+        ("|b1", "|u1", "<u2", "<u4", "<u8", "|i1", "<i2", "<i4", "<i8", "<f4", "<f8"), start=1
+    )
+}
+_CODES = {dtype: number for number, dtype in TYPES.items()}
+
+
+def pack_arrays(arrays: Mapping[str, ArrayLike]) -> bytes:
+    """Return the arrays as bytes, equal bytes for equal arrays in equal order; ValueError for types not in `TYPES`."""
+    pieces = [_START.pack(MAGIC, VERSION, len(arrays))]
+    for name, values in arrays.items():
+        array = np.asarray(values)
+        code = _CODES.get(array.dtype.newbyteorder("<"))
+        if code is None:
+            raise ValueError(f"array {name!r} has a type that is not kept: {array.dtype}")
+        label = name.encode()
+        pieces += [
+            _ARRAY.pack(len(label), code, array.ndim),
+            struct.pack(f"<{array.ndim}Q", *array.shape),
+            label,
+            array.astype(TYPES[code], copy=False).tobytes(),
+        ]
+    return b"".join(pieces)
+
+
+def unpack_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `pack_arrays` made the bytes of, each a copy of its own; ValueError for anything else."""
+    try:
+        magic, version, count = _START.unpack_from(content)
+        at = _START.size
+        arrays: dict[str, NDArray[Any]] = {}
+        for _ in range(count):
+            length, code, dimensions = _ARRAY.unpack_from(content, at)
+            shape = struct.unpack_from(f"<{dimensions}Q", content, at + _ARRAY.size)
+            at += _ARRAY.size + 8 * dimensions
+            label = content[at : at + length].decode()
+            at += length
+            dtype, size = TYPES[code], math.prod(shape)
+            arrays[label] = np.frombuffer(content, dtype, size, at).reshape(shape).copy()
+            at += size * dtype.itemsize
+        if (magic, version, len(arrays), at) != (MAGIC, VERSION, count, len(content)):
+            raise ValueError
+    except (struct.error, KeyError, OverflowError, ValueError):
+        raise ValueError(f"these bytes are not sealed arrays of version {VERSION}") from None
+    return arrays

@@ -71,6 +71,9 @@ class Everything:
             "account": "/portal/account",
             "problem": "/portal/nowhere",
             "invitation": "/portal/invitation/x",
+            "guides": "/guides",
+            "guides-search": "/guides/search?q=noise",
+            "guide": "/guides/privacy",
         }
         owner = {
             "agreement": f"/portal/agreements/{self.agreement}",

@@ -24,6 +24,7 @@ Visitors = Callable[[Everything, str, Look], Visitor]
 NAMES = list(UNFILLED.pages())
 ROWS = 1_000
 NO_PAGES = {
+    "/llms.txt",
     "/portal/sign-in/once/{token}",
     "/portal/sign-in/provider",
     "/portal/sign-in/provider/back",

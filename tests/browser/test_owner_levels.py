@@ -161,9 +161,10 @@ def test_a_level_is_given_withdrawn_and_a_request_answered_with_another_level(
     assert visitor.page.locator("main i").count() == 0
     visitor.check_accessible()
     visitor.page.get_by_role("link", name="research · 40").click()
+    visitor.page.get_by_text("Offer other terms").click()
     visitor.page.get_by_label("Level of Commuting").select_option("open")
     visitor.page.locator("#instead-until").fill("2099-12-31")
-    visitor.page.get_by_role("button", name="Offer it").click()
+    visitor.page.get_by_role("button", name="Make this offer").click()
     visitor.page.get_by_role("status").get_by_text("Done").wait_for()
     with ana.client(live.url) as client:
         now = client.get(f"/v1/agreements/{asked}").json()
@@ -190,7 +191,7 @@ def test_an_owner_offers_an_agreement(
     visitor.page.get_by_label("Purpose").fill("a study")
     visitor.page.get_by_label("Traceable").check()
     visitor.page.get_by_role("button", name="Offer it").click()
-    visitor.page.get_by_text("The offer is made").wait_for()
+    visitor.page.get_by_text("Offer made").wait_for()
     with ben.client(live.url) as client:
         offered = client.get("/v1/agreements").json()["agreements"]
     assert [one["state"] for one in offered] == ["OFFERED"]

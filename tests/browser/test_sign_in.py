@@ -100,14 +100,6 @@ def test_the_switch_changes_light_to_dark_and_the_choice_stays(visit: Visit) -> 
     assert visitor.page.evaluate(background) == dark
 
 
-def test_an_address_that_leads_nowhere_says_so_in_the_problems_words(visit: Visit) -> None:
-    visitor = visit()
-    visitor.expected = {404}
-    visitor.sign_in()
-    visitor.go("/portal/nowhere")
-    assert visitor.page.get_by_text("Nothing answers at /portal/nowhere.").count() == 1
-
-
 def test_a_page_that_breaks_the_policy_is_noticed(visit: Visit) -> None:
     visitor = visit()
     visitor.go("/portal/sign-in")

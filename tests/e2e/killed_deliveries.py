@@ -27,9 +27,9 @@ from typing import Any
 from sqlalchemy import func, select
 
 from app.service.resources import Resources
-from app.store.database import tables
+from app.store.database import chained_logs, tables
 from app.store.database.engine import reading
-from app.store.database.sharing import agreement_log, agreements
+from app.store.database.sharing import agreements
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import PEOPLE, Parties, parties
 from tests.api.sharing.agreements.receiving import Receiver, add_webhook, receiving
@@ -275,10 +275,12 @@ def _found(
     broken = 0
     with reading(resources.engine) as connection:
         for agreement in agreements.page(connection, after="", limit=10_000):
-            broken += bool(list(agreement_log.broken_links(connection, agreement)))
+            broken += bool(list(chained_logs.agreement_faults(connection, agreement)))
             receipts += [
                 {**entry.facts, "agreement": agreement.id}
-                for entry in agreement_log.page(connection, agreement.id, after=0, limit=1_000_000)
+                for entry in chained_logs.agreement_page(
+                    connection, agreement.id, after=0, limit=1_000_000
+                )
                 if entry.event == "delivery"
             ]
     causes = Counter((one["agreement"], one["cause"]) for one in receipts)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.engine import open_engine, writing
 from tests.e2e.running import ADMIN_KEY, serving
 
@@ -32,7 +32,7 @@ def test_load_beyond_capacity_is_shed_before_readiness_suffers(
             return httpx2.post(url, json=form, headers=headers, timeout=None)
 
         with writing(engine) as connection:
-            audit_log.queue(connection)  # from now on no write can end
+            chained_logs.lock_audit(connection)  # from now on no write can end
             asked: list[Future[httpx2.Response]] = [
                 threads.submit(context, number) for number in range(CLIENTS)
             ]

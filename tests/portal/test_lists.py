@@ -13,7 +13,7 @@ from app.model import ListQuery
 from app.service.sharing import grants
 from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import grants as grants_store
+from app.store.database.sharing import agreements as agreements_store
 from app.store.database.sharing import principals as principals_store
 from tests.api.conftest import Service
 from tests.portal.test_administration import made
@@ -113,7 +113,7 @@ def test_a_withdrawal_is_undone_within_a_minute(
     at, who = f"/portal/owned/{dataset}/people", {"recipient": analyst["id"]}
     client = service.client(analyst["key"])
     with reading(service.app.state.resources.engine) as connection:
-        before = grants_store.of(connection, dataset)
+        before = agreements_store.grants_by_hand(connection, dataset)
 
     def withdraw() -> str:
         page = office.post(
@@ -128,7 +128,7 @@ def test_a_withdrawal_is_undone_within_a_minute(
     assert office.post(f"{at}/restore", data=who, headers=sending(office)).status_code == 200
     assert client.get(f"/v1/datasets/{dataset}").status_code == 200
     with reading(service.app.state.resources.engine) as connection:
-        assert grants_store.of(connection, dataset) == before
+        assert agreements_store.grants_by_hand(connection, dataset) == before
     # Once is enough, and after the minute nothing comes back.
     assert office.post(f"{at}/restore", data=who, headers=sending(office)).status_code == 409
     monkeypatch.setattr(grants, "UNDO_LASTS", timedelta(0))

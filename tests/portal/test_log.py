@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import app
+from app.agreement import Message
 from app.model import LogEntry
 from app.portal.log_sentences import PHRASES, log_lines
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.dataspace.transfer_state import TransferMessage
 from tests.api.conftest import Service
 from tests.portal.test_administration import made, numbers

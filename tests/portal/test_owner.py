@@ -105,6 +105,13 @@ def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     client = service.client(analyst["key"])
     copy = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "partner"}).json()["id"]
     assert client.get(f"/v1/copies/{copy}/content").status_code == 200
+    estimated = {"level": "partner", "kind": "means", "column": "income"}
+    answer = office.get(f"/portal/datasets/{dataset}/analyse", params=estimated)
+    assert (answer.status_code, answer.text.count('<th scope="row">')) == (200, 1)
+    refused = office.get(
+        f"/portal/datasets/{dataset}/analyse", params=estimated | {"kind": "shares"}
+    )
+    assert (refused.status_code, "notice bad" in refused.text) == (200, True)
     history = office.get(f"{at}/history").text
     for action in ("dataset.register", "level.put", "grant.put", "copy.issue", "copy.release"):
         assert history.count(f"<code>{action}</code>") == 1, action
@@ -230,6 +237,26 @@ def test_agreements_are_listed_with_the_data_set_that_they_are_about(
     office.post(f"/portal/owned/{dataset}/offers", data=offer, headers=sending(office))
     assert "a study of rents" in office.get(f"/portal/owned/{dataset}/people").text
     assert "a study of rents" not in office.get(f"/portal/owned/{other}/people").text
+
+
+def test_a_request_is_answered_with_other_terms(service: Service) -> None:
+    owner, analyst = made(service, "owner", "owner"), made(service, "analyst", "recipient")
+    office = signed_in(service, owner["key"])
+    dataset = registered(office, "one", 7)
+    at = f"/portal/owned/{dataset}"
+    for name, percent in (("open", "80"), ("research", "40")):
+        level = {"name": name, "percent": percent, "offered": "true"}
+        office.post(f"{at}/levels", data=level, headers=sending(office))
+    office.post(f"{at}/description", data={"listed": "true"}, headers=sending(office))
+    terms = {"items": [{"dataset": dataset, "level": "research"}], "purpose": "rents"}
+    asked = service.client(analyst["key"]).post("/v1/agreements", json=terms).json()
+    other = {"version": str(asked["version"]), "level-0": "open", "until": "2099-12-31"}
+    address = f"/portal/agreements/{asked['id']}"
+    answer = office.post(f"{address}/offer", data=other, headers=sending(office))
+    assert answer.status_code == 200, answer.text
+    offered = service.client(analyst["key"]).get(f"/v1/agreements/{asked['id']}").json()
+    assert (offered["state"], offered["items"][0]["level"]) == ("OFFERED", "open")
+    assert offered["ends_at"].startswith("2099-12-31")
 
 
 def test_a_request_for_a_data_set_that_is_gone_can_still_be_looked_at_and_declined(

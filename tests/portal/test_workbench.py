@@ -6,6 +6,7 @@ import json
 import time
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
@@ -29,7 +30,7 @@ def begun(client: TestClient, tool: str, options: dict[str, object], table: byte
     answer = client.post(
         f"/portal/workbench/{tool}",
         files={"table": ("t.csv", table, "text/csv")},
-        data={"options": json.dumps(options)},
+        params={"options": json.dumps(options)},
         headers=OWN | {"X-Form-Token": token_of(client), "Accept": "application/json"},
     )
     assert answer.status_code == 200, answer.text
@@ -92,11 +93,36 @@ def test_a_work_is_its_principals_alone_and_what_was_sent_goes(
             assert other.get(path).status_code == 404
         form = {"form_token": token_of(other)}
         assert other.post(f"{work}/cancel", data=form, headers=OWN).status_code == 404
-    # The API lists the work and has no result for it to give.
+    # To the API it is a request like any other: its answer is the table as Arrow.
     job = work.rpartition("/")[2]
     seen = service.client().get(f"/v1/jobs/{job}").json()
-    assert seen["state"] == "done"
-    assert seen["result"] is None
+    assert (seen["kind"], seen["state"]) == ("request", "done")
+    answer = service.client().get(seen["result"])
+    assert pa.ipc.open_stream(answer.content).read_all().num_rows == 60
+
+
+def test_work_whose_principal_was_revoked_is_not_done(service: Service) -> None:
+    principal, client = service.principal("recipient")
+    analyst = signed_in(service, client.headers["authorization"].removeprefix("Bearer "))
+    work = begun(analyst, "swap", {"confidential": ["c"]})
+    assert service.client().delete(f"/v1/principals/{principal}").is_success
+    runner = Runner(service.app.state.resources, 1)
+    runner.start()
+    job = f"/v1/jobs/{work.rpartition('/')[2]}"
+    try:
+        while (seen := service.client().get(job).json())["finished_at"] is None:
+            time.sleep(0.05)
+    finally:
+        runner.stop(0.0)
+    assert seen["state"] == "failed"
+    assert "revoked" in seen["problem"]["detail"]
+
+
+def test_what_a_job_runs_needs_a_session_and_its_token_from_outside(service: Service) -> None:
+    files = {"table": ("t.csv", TABLE, "text/csv")}
+    path = "/portal/workbench/swap/run"
+    assert service.client().post(path, files=files, headers=OWN).status_code == 401
+    assert someone(service).post(path, files=files, headers=OWN).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -115,7 +141,7 @@ def test_a_wrong_choice_is_named_before_anything_is_kept(
     answer = client.post(
         f"/portal/workbench/{tool}",
         files={"table": ("t.csv", TABLE, "text/csv")},
-        data={"options": json.dumps(options)},
+        params={"options": json.dumps(options)},
         headers=OWN | {"X-Form-Token": token_of(client), "Accept": "application/json"},
     )
     assert answer.status_code == 422
@@ -139,7 +165,7 @@ def test_each_file_is_read_as_its_page_said(service: Service) -> None:
     answer = client.post(
         "/portal/workbench/swap",
         files={"table": ("t.csv", table, "text/csv")},
-        data={
+        params={
             "options": json.dumps({"confidential": ["city"], "seed": 1}),
             "readings": json.dumps(readings),
         },
@@ -163,7 +189,7 @@ def test_how_a_file_is_read_is_said_in_words_that_are_known(said: str, service: 
     answer = client.post(
         "/portal/workbench/synthesise",
         files={"table": ("t.csv", TABLE, "text/csv")},
-        data={"readings": said},
+        params={"readings": said},
         headers=OWN | {"X-Form-Token": token_of(client), "Accept": "application/json"},
     )
     assert answer.status_code == 422

@@ -17,7 +17,7 @@ from app.errors import ClusterUnavailable
 from app.service import dask_executor
 from app.service.copies.compilation import compile_now
 from app.service.copies.files import copy_files as released
-from app.service.copies.files import file_plan
+from app.service.copies.files import file_writer
 from app.service.copies.files.file_writer import FileTask
 from app.service.dask_executor import Cluster
 from app.service.datasets.protection import row_sample
@@ -188,7 +188,7 @@ def forget_files(service: Service) -> None:
 def test_files_of_a_worker_that_is_killed_are_written_by_another_with_the_same_bytes(
     service: Service, many_parts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_writer, "FILE_ROWS", 300)
     here = listed(service.client(), many_parts)
     assert len(here) == 8
     kept = released._keep
@@ -275,7 +275,7 @@ class Watching(Threads):
 def test_a_worker_is_told_the_keys_of_its_task_and_no_others(
     service: Service, many_parts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_writer, "FILE_ROWS", 300)
     resources = service.app.state.resources
     watching = Watching()
     with executed_by(service, watching):

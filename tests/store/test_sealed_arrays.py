@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as np_st
 from numpy.typing import NDArray
 
-from app.store.sealed_arrays import TYPES, pack, unpack
+from app.store.vault import TYPES, pack_arrays, unpack_arrays
 
 ARRAYS = st.dictionaries(
     st.text(max_size=20),
@@ -25,7 +25,7 @@ SAMPLE = {"factor": np.arange(6.0).reshape(2, 3), "said": np.frombuffer(b"{}", n
 def test_arrays_come_back_with_their_names_types_shapes_and_bits(
     arrays: dict[str, NDArray[Any]],
 ) -> None:
-    found = unpack(pack(arrays))
+    found = unpack_arrays(pack_arrays(arrays))
     assert list(found) == list(arrays)
     for name, array in arrays.items():
         assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
@@ -35,7 +35,7 @@ def test_arrays_come_back_with_their_names_types_shapes_and_bits(
 
 
 def test_the_layout_of_version_1_is_fixed() -> None:
-    assert pack({"a": np.array([1, 2], np.int64)}).hex() == (
+    assert pack_arrays({"a": np.array([1, 2], np.int64)}).hex() == (
         b"CWARRAYS".hex() + "0100" + "0100"  # version, number of arrays
         "0100" + "09" + "01" + "0200000000000000" + b"a".hex()  # name's length, <i8, dimensions
         + "0100000000000000" + "0200000000000000"
@@ -44,27 +44,30 @@ def test_the_layout_of_version_1_is_fixed() -> None:
 
 def test_order_in_memory_and_of_bytes_does_not_matter() -> None:
     wide = np.arange(6.0).reshape(2, 3)
-    plain = pack({"a": wide})
-    assert pack({"a": np.asfortranarray(wide)}) == plain
-    assert pack({"a": wide.astype(">f8")}) == plain
+    plain = pack_arrays({"a": wide})
+    assert pack_arrays({"a": np.asfortranarray(wide)}) == plain
+    assert pack_arrays({"a": wide.astype(">f8")}) == plain
 
 
-@given(st.binary() | st.integers(0, len(pack(SAMPLE)) - 1).map(lambda n: pack(SAMPLE)[:n]))
+@given(
+    st.binary()
+    | st.integers(0, len(pack_arrays(SAMPLE)) - 1).map(lambda n: pack_arrays(SAMPLE)[:n])
+)
 def test_bytes_cut_short_or_of_another_kind_are_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="not sealed arrays"):
-        unpack(content)
+        unpack_arrays(content)
 
 
 def test_trailing_bytes_another_version_and_absurd_lengths_are_refused() -> None:
-    whole = pack(SAMPLE)
+    whole = pack_arrays(SAMPLE)
     absurd = whole[:16] + b"\xff" * 16 + whole[32:]
     for content in (whole + b"\0", whole[:8] + b"\2" + whole[9:], absurd):
         with pytest.raises(ValueError, match="not sealed arrays"):
-            unpack(content)
+            unpack_arrays(content)
 
 
 def test_objects_and_text_are_not_kept() -> None:
     refused: tuple[Any, ...] = (["text"], [object()])
     for values in refused:
         with pytest.raises(ValueError, match="not kept"):
-            pack({"a": values})
+            pack_arrays({"a": values})

@@ -1,4 +1,4 @@
-"""Copies: issue them, show them, download them; the history behind them, and whose copies a found table was made of."""
+"""Routes of copies: issue, show, download, noise law, history, tracing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.api.copies.schemas import (
     IssuedView,
     selection,
 )
-from app.api.transport.dependencies import ContextDep, ResourcesDep, key_of
+from app.api.transport.dependencies import ContextDep, ResourcesDep, key_id_of
 from app.api.transport.endpoints import downloads
 from app.api.transport.endpoints.answers import accepted_table
 from app.api.transport.endpoints.downloads import RANGED, Ranges, wants_range
@@ -26,12 +26,11 @@ from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableDep
 from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.model import Role
-from app.service.authentication import holder_of_key
-from app.service.copies import issue, noise_law, tracing
+from app.service.authentication import principal_by_id
+from app.service.copies import history, issue, noise_law, tracing
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.generation import checksum
 from app.service.copies.generation.release import open_release, record_release
-from app.service.copies.history import lookup
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
 from app.tables.writer import write_batches
@@ -96,7 +95,9 @@ def read_history(
     dataset_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> HistoryView:
     """Read which variances were drawn, in order; each entry's hash covers the one before it."""
-    entries, cursor = page.of(lookup.read_history, resources, context, dataset_id, place="sequence")
+    entries, cursor = page.of(
+        history.read_history, resources, context, dataset_id, place="sequence"
+    )
     views = [HistoryEntryView.of(entry) for entry in entries]
     return HistoryView(entries=views, next_cursor=cursor)
 
@@ -107,7 +108,7 @@ def show_copy(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Cop
 
     An auditor, who cannot download, sees no checksum.
     """
-    view = CopyView.of(lookup.show_copy(resources, context, copy_id))
+    view = CopyView.of(history.show_copy(resources, context, copy_id))
     if context.principal.role is not Role.AUDITOR:
         view.checksum = checksum.copy_checksum(resources, context, copy_id)
     return view
@@ -115,7 +116,7 @@ def show_copy(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Cop
 
 @router.get("/v1/copies/{copy_id}/noise")
 def show_noise_law(copy_id: str, resources: ResourcesDep, context: ContextDep) -> NoiseLaw:
-    """Show the noise law of a copy: all about its noise but the draws.
+    """Show the noise law of a copy: its distribution, without the draws.
 
     Analysts correct their estimates with it. The law of a traceable copy is that of its level, within 1 %.
     """
@@ -157,7 +158,7 @@ def download_copy(
         require_still_permitted,
         resources,
         context,
-        holder_of_key(key_of(request)),
+        principal_by_id(context.principal.id, key_id_of(request)),
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

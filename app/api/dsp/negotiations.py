@@ -1,9 +1,10 @@
-"""Contract negotiations, as a consumer speaks to their provider."""
+"""Contract negotiation endpoints of the Dataspace Protocol, provider side."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from app.agreement import Message
 from app.api.dsp.answers import answer
 from app.api.dsp.schemas import (
     AgreementVerification,
@@ -17,7 +18,6 @@ from app.api.transport.endpoints.route import Route
 from app.errors import InvalidParameter, InvalidState
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.dataspace import negotiations
 from app.service.sharing.dataspace.negotiations import ContractNegotiation
 from app.service.sharing.dataspace.vocabulary import PATH, message
@@ -42,7 +42,7 @@ def request_negotiation(
 
 @router.get("/{provider_pid}")
 def show_negotiation(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a negotiation is."""
+    """Show the state of a negotiation."""
     return _now(resources, context, provider_pid)
 
 

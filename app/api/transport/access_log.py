@@ -1,4 +1,4 @@
-"""Around every request: an id, one log line, the metrics, and the answer when the service failed.
+"""Access log middleware: request id, one log line, metrics, and 500 for unhandled exceptions.
 
 The log line and the metrics name the route's pattern, never the query; an exception is logged by its
 type and the places it passed, never by its message, because messages can carry data values.

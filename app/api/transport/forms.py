@@ -1,4 +1,4 @@
-"""What every capability takes and gives: a JSON body, a seed, and values of ours as JSON."""
+"""Base classes of request and response bodies; the parameter `seed`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KeepDep = Annotated[
 
 
 class DataForm(Form):
-    """A JSON body that carries data, and may therefore be longer (`incoming/json_bodies.py`).
+    """A JSON body that carries data, and may therefore be longer (`incoming/bodies.py`).
 
     Its long lists are `FailFast`: a million wrong values are one error, not a million.
     """

@@ -19,7 +19,7 @@ from app.errors import IdempotencyConflict, InvalidParameter
 from app.model import Receipt
 from app.service import idempotency as receipts
 from app.service.context import IdempotentRequest, RequestContext
-from app.service.sharing.agreements.access_hash import right_to
+from app.service.sharing.agreements.lookup import right_to
 
 LONGEST_KEY = 200
 REPEATED_HEADERS = ("location", "preference-applied")

@@ -131,16 +131,7 @@ class ResourceCollector:
         cached.add_metric(["noise"], self._resources.noise.bytes_held)
         cached.add_metric(["copies"], self._resources.copies.bytes_held)
         yield cached
-        yield self._overlaps()
         yield from self._jobs()
-
-    def _overlaps(self) -> Metric:
-        found = CounterMetricFamily(
-            "cornerwave_overlaps_across_owners",
-            "Data sets that came to share rows with another owner's",
-        )
-        found.add_metric([], self._resources.overlaps_across_owners.value)
-        return found
 
     def _jobs(self) -> Iterator[Metric]:
         tally = self._resources.jobs.tally

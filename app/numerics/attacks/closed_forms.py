@@ -1,4 +1,4 @@
-"""What formulas say of attacks before one is made: expected errors, and how unlike the data the noise is shaped [huang2005, li2012].
+"""Expected errors of attacks in closed form, and dissimilarity of noise and data [huang2005, li2012].
 
 | here | li2012 | huang2005 | meaning |
 | --- | --- | --- | --- |
@@ -35,7 +35,7 @@ def independent_copies_error(noise_variances: FloatArray, covariance: FloatArray
 
 
 def cornerwave_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
-    """That of the least perturbed copy alone, whatever else was issued [li2012, theorem 4]."""
+    """Error from corner-wave copies: that of the least perturbed one alone [li2012, theorem 4]."""
     return single_copy_error(float(np.min(noise_variances)), covariance)
 
 

@@ -150,7 +150,7 @@ def show_cells(
 def latest_donors(
     key: bytes, block: int, first: int, n: int, c: int, donors: int, applied_variance: float
 ) -> Codes:
-    """Donors' places of the latest events of n rows of a block, (n, 2 + c): of the record, of each column, and one unused.
+    """Donors' places of the latest events of n rows of a block, (n, 2 + c): of the record, of each column, and no event.
 
     Events of a column before the latest record event are not looked for.
     """
@@ -171,6 +171,9 @@ def latest_donors(
         rows = rows[
             : using.earlier_events(words, epoch, *bounds, donors, rows, products, columns, places)
         ]
+    places[:, -1] = (
+        NO_EVENT  # steps may write there; a record without column events has its one column there
+    )
     return places
 
 
@@ -180,8 +183,11 @@ def _power(x: float, quarters: int) -> float:
 
 
 def _pairs(stream: Keystream, block: int, columns: IntArray, first: int, rows: Places) -> Words:
-    """The pairs of words of some rows, each in its column, (m, 2); those of all rows are in one column, the first time."""
-    if len(rows) < len(columns):
+    """The pairs of words of some rows, each in its column, (m, 2); those of all rows are in one column, the first time.
+
+    Of few rows none may have met its record event, and yet some be in an earlier epoch than others.
+    """
+    if len(rows) < len(columns) or (columns != columns[0]).any():
         return stream.pairs(block, columns[rows], first + rows)
     words = np.empty((len(rows), 2), dtype=np.uint64)
     stream.fill(words.reshape(-1), block, int(columns[0]), first=2 * first)

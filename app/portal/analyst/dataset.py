@@ -1,4 +1,4 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+"""Data set page for analysts: first rows, distributions, associations, code, downloads.
 
 What scripts draw of a copy is told them as JSON. A copy as a file is the very bytes that the API sends, with an
 estimate of how many there will be.
@@ -6,11 +6,9 @@ estimate of how many there will be.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -20,16 +18,15 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
 from app.api.transport.endpoints import downloads
 from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
-from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
 from app.portal.route import SESSION_COOKIE, PortalRoute, VisitDep, cookie_of
+from app.portal.workbench.results import figures, matrix
 from app.service.context import RequestContext
-from app.service.copies import issue, levels
+from app.service.copies import history, issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.files.signed_urls import sign_files
 from app.service.copies.generation.release import Selection, open_release, record_release
-from app.service.copies.history import lookup
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
 from app.service.distributions.copy_summary import (
@@ -41,7 +38,7 @@ from app.service.distributions.copy_summary import (
 )
 from app.service.resources import Resources
 from app.service.sharing.delta.shares import own_table
-from app.service.sharing.sessions import holder_of_session
+from app.service.sharing.sessions import principal_of_session
 from app.tables.media import MediaType
 from app.tables.writer import write_batches, write_table
 
@@ -56,8 +53,8 @@ def summary_document(summary: CopySummary) -> Response:
         "columns": [_column(one) for one in summary.columns],
         "associations": {
             "names": told.names,
-            "released": _matrix(told.released),
-            "corrected": None if told.corrected is None else _matrix(told.corrected),
+            "released": matrix(told.released),
+            "corrected": None if told.corrected is None else matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
@@ -69,27 +66,19 @@ def _column(one: Numbers | Categories) -> dict[str, Any]:
         return said | {
             "form": "categories",
             "names": one.names,
-            "shares": _figures(one.shares),
-            "low": _figures(one.low),
-            "high": _figures(one.high),
+            "shares": figures(one.shares),
+            "low": figures(one.low),
+            "high": figures(one.high),
             "others": round(one.others, 5),
         }
     return said | {
         "form": "dates" if one.column.kind is Kind.DATE else "numbers",
         "edges": [float(f"{edge:.9g}") for edge in one.edges],
-        "released": _figures(one.released),
-        "estimated": None if one.estimated is None else _figures(one.estimated),
-        "low": _figures(one.low),
-        "high": _figures(one.high),
+        "released": figures(one.released),
+        "estimated": None if one.estimated is None else figures(one.estimated),
+        "low": figures(one.low),
+        "high": figures(one.high),
     }
-
-
-def _figures(values: FloatArray) -> list[float]:
-    return [float(value) for value in np.round(values, 6)]
-
-
-def _matrix(values: FloatArray) -> list[list[float | None]]:
-    return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]
 
 
 router = APIRouter(prefix="/portal/datasets", route_class=PortalRoute, include_in_schema=False)
@@ -138,7 +127,7 @@ def make_copy(
     context: ContextDep,
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
-    """Have the copy of a level made."""
+    """Issue the copy of a level."""
     issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
@@ -168,7 +157,7 @@ def make_link(
 
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
 def show_summary(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """What the pictures of the page are drawn from."""
+    """Return the data of the page's charts."""
     return summary_document(summarise_copy(resources, context, copy_id))
 
 
@@ -184,7 +173,7 @@ def _copy(
 ) -> Copy | None:
     if level is None or context.principal.role is Role.AUDITOR:
         return None
-    return lookup.copy_at_level(resources, context, dataset_id, level.name)
+    return history.copy_at_level(resources, context, dataset_id, level.name)
 
 
 def _cells(
@@ -234,13 +223,13 @@ def download_copy(
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, context, release, media_type.value)
-    holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
+    find_principal = principal_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
         context,
-        holder,
+        find_principal,
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

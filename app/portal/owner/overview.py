@@ -46,7 +46,7 @@ def list_owned(
 def show_owned(
     request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """What a data set is, and what to do next."""
+    """Show a data set and the next steps."""
     return page(
         request,
         "owner/overview.html",
@@ -80,7 +80,7 @@ def describe(
 def correct_columns(
     dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """Say what columns are, until the first copy exists."""
+    """Set kinds and options of columns, until the first copy exists."""
     overrides = changed_columns(dataset.columns, fields)
     if overrides:
         saying.put_columns(resources, context, dataset.id, overrides)
@@ -102,7 +102,7 @@ def withhold_column(
 
 @router.post(f"{ONE}/remove")
 def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Forget a data set for good."""
+    """Remove a data set for good."""
     removal.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 

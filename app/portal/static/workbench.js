@@ -148,8 +148,7 @@ function chosen() {
 function send() {
   const body = new FormData();
   for (const input of form.querySelectorAll("[data-file]")) for (const file of input.files) body.append(input.name, file);
-  body.append("options", JSON.stringify(chosen()));
-  body.append("readings", JSON.stringify(readings));
+  const query = new URLSearchParams({ options: JSON.stringify(chosen()), readings: JSON.stringify(readings) });
   // Not by fetch: only this tells how much was sent.
   const request = new XMLHttpRequest();
   const over = (act) => () => {
@@ -166,7 +165,7 @@ function send() {
   request.addEventListener("error", over(() => complain("No answer", "The service did not answer. Look at your connection, and try again.")));
   request.addEventListener("abort", over(() => complain("Stopped", "Nothing was begun.")));
   stop.onclick = () => request.abort();
-  request.open("POST", form.action);
+  request.open("POST", `${form.action}?${query}`);
   request.setRequestHeader("Accept", "application/json");
   request.setRequestHeader("X-Form-Token", token());
   sending.hidden = stop.hidden = false;

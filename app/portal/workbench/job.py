@@ -1,59 +1,45 @@
-"""A tool at work, as a job: what was sent waits sealed, and what came of it stays sealed as long as a job is kept.
+"""Job of a tool: a request answered by the job runner; its result is one Arrow stream.
 
-Both are one file of several parts, whose places are kept with the job.
+The stream has the table; beside it, in the metadata of its schema, the report and what the page shows.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import chain, repeat
 from typing import Any
 
 import orjson
 import pyarrow as pa
+from fastapi import Response
+from fastapi.responses import StreamingResponse
 from pydantic import TypeAdapter, ValidationError
-from starlette.datastructures import UploadFile
 
-from app.api.transport.incoming.tables import NAMED_DELIMITERS, TableForm, content_type_of
-from app.errors import InvalidParameter, NotFound, Unauthenticated
-from app.job import Job, JobState
+from app.api.transport.incoming.tables import NAMED_DELIMITERS
+from app.errors import InvalidParameter
 from app.portal.workbench.results import ToolResult
-from app.portal.workbench.tools import Tool, tool_named
-from app.service.context import RequestContext, new_id
-from app.service.jobs.enqueue import enqueue, payload_of
-from app.service.jobs.job_types import JobType, Outcome
-from app.service.jobs.retention import WORKBENCH, answer_file, files_of, request_file
+from app.service.jobs.request_body import opened_answer
 from app.service.jobs.status import JobStatus
-from app.service.progress import SCALE, Progress
 from app.service.resources import Resources
-from app.service.unit_of_work import unit_of_work
-from app.store.blobs.sealed_bytes import SealingWriter
-from app.store.database.engine import reading
-from app.store.database.sharing import principals
 from app.tables.media import MediaType
-from app.tables.pipeline import TableSource, read_table
-from app.tables.stream import AUTOMATIC, ReadOptions
+from app.tables.stream import ReadOptions
 from app.tables.writer import write_batches
-
-CHUNK_BYTES = 2**20
 
 Readings = Mapping[str, Sequence[ReadOptions]]
 """How files are read, by their part of the form, in the order of the files."""
 
+READINGS = TypeAdapter(dict[str, list[dict[str, Any]]])
 READ_OPTIONS = TypeAdapter(ReadOptions)
-READING = 150
-"""Of SCALE of the work, what reading takes."""
+REPORT, PAGE = b"report", b"page"
 
 
-def told_readings(form: TableForm) -> Readings:
-    """How each file of a form is read, as its page says."""
-    told = form.value("readings", dict[str, list[dict[str, Any]]]) or {}
+def read_options_of_form(said: str) -> Readings:
+    """How each file of a form is read, as its page says in JSON."""
     try:
         return {
             part: [READ_OPTIONS.validate_python(_spelt_out(one)) for one in files]
-            for part, files in told.items()
+            for part, files in READINGS.validate_json(said).items()
         }
     except ValidationError:
         raise InvalidParameter(
@@ -68,131 +54,22 @@ def _spelt_out(said: dict[str, Any]) -> dict[str, Any]:
     return said | {"delimiter": sign}
 
 
-def begin(
-    resources: Resources,
-    context: RequestContext,
-    tool: Tool,
-    form: TableForm,
-    options: Any,
-    readings: Readings,
-) -> str:
-    """Seal what was sent and keep the job; its id. Without the row, the file goes."""
-    job_id = new_id("job")
-    name = request_file(job_id)
-    try:
-        parts: list[dict[str, Any]] = []
-        end = 0
-        with resources.jobs.files.writer(name) as sink:
-            for part, files in form.files.items():
-                told = chain(readings.get(part, ()), repeat(AUTOMATIC))
-                for file, reading_of in zip(files, told, strict=False):
-                    start, end = _written(sink, _read(file), end)
-                    kind = content_type_of(file)
-                    place = {"part": part, "type": kind, "start": start, "end": end}
-                    parts.append(place | {"reading": asdict(reading_of)})
-        said = {"tool": tool.name, "options": options, "parts": parts}
-        with unit_of_work(resources, context) as uow:
-            enqueue(
-                uow.connection,
-                resources,
-                kind=WORKBENCH,
-                subject=tool.title,
-                payload=said,
-                principal=context.principal,
-                request_id=context.request_id,
-                job_id=job_id,
-                stored_bytes=end,
-            )
-            uow.record("workbench.begin", job_id, tool=tool.name)
-    except BaseException:
-        resources.jobs.files.remove(name)
-        raise
-    return job_id
-
-
-def _read(file: UploadFile) -> Iterator[bytes]:
-    file.file.seek(0)
-    while chunk := file.file.read(CHUNK_BYTES):
-        yield chunk
-
-
-def _work(resources: Resources, job: Job, progress: Progress) -> Outcome:
-    given = payload_of(resources, job)
-    _require_principal(resources, job)
-    tool = tool_named(given["tool"])
-    options = tool.options(given["options"])
-    tables: dict[str, list[pa.Table]] = {}
-    files = resources.jobs.files
-    try:
-        with files.opened(request_file(job.id)) as body:
-            for number, part in enumerate(given["parts"]):
-                progress.report("reading", READING * number // len(given["parts"]), SCALE)
-                sent = io.BytesIO(body.read(part["start"], part["end"] - part["start"]))
-                limits, spool = resources.limits, resources.spool_dir
-                params = READ_OPTIONS.validate_python(part.get("reading", {}))
-                table = read_table(TableSource(sent, part["type"]), params, limits, spool)
-                tables.setdefault(part["part"], []).append(table)
-    except FileNotFoundError:
-        raise NotFound("What was sent is not there any more.") from None
-    found = tool.run(tables, options, resources.limits, progress.subrange(READING, 950))
-    progress.report("keeping the result", 950, SCALE)
-    name = answer_file(job.id, job.attempts)
-    return Outcome({"workbench_file": name, "parts": _kept(resources, name, found)})
-
-
-def _require_principal(resources: Resources, job: Job) -> None:
-    with reading(resources.engine) as connection:
-        record = principals.one(connection, job.principal or "")
-    if record is None or record.revoked_at is not None:
-        raise Unauthenticated("Who asked for this was revoked before it was done.")
-
-
-def _kept(resources: Resources, name: str, found: ToolResult) -> dict[str, tuple[int, int]]:
-    """Write the table as an Arrow stream, then the report, then what the page shows; where each lies."""
+def answer_with(found: ToolResult) -> Response:
+    """The answer of a tool."""
     batches = found.batches()
-    stream = write_batches(lambda then: map(then, batches), found.table.schema, MediaType.ARROW)
-    with resources.jobs.files.writer(name) as sink:
-        table = _written(sink, stream, 0)
-        report = _written(sink, [found.report], table[1])
-        shown = _written(sink, [orjson.dumps(asdict(found.shown))], report[1])
-    return {"table": table, "report": report, "shown": shown}
+    beside = {REPORT: found.report, PAGE: orjson.dumps(asdict(found.shown))}
+    schema = found.table.schema.with_metadata(beside)
+    written = write_batches(lambda then: map(then, batches), schema, MediaType.ARROW)
+    return StreamingResponse(written, media_type=MediaType.ARROW.value)
 
 
-def _written(
-    sink: SealingWriter, chunks: Iterable[bytes | memoryview], start: int
-) -> tuple[int, int]:
-    """Write chunks; where they begin and end."""
-    end = start
-    for chunk in chunks:
-        sink.write(chunk)
-        end += len(chunk)
-    return start, end
-
-
-def shown_of(resources: Resources, job_status: JobStatus) -> dict[str, Any]:
-    """What the page shows of a job that is done."""
-    shown: dict[str, Any] = orjson.loads(part_of(resources, job_status, "shown"))
-    return shown
-
-
-def part_of(resources: Resources, job_status: JobStatus, part: str) -> bytes:
-    """A part of what came of a job; NotFound where there is nothing any more."""
-    kept = job_status.outcome.get("value") or {}
-    if job_status.job.state is not JobState.DONE or "parts" not in kept:
-        raise NotFound("This has no result to read.")
-    start, end = kept["parts"][part]
-    try:
-        with resources.jobs.files.opened(kept["workbench_file"]) as file:
-            return file.read(start, end - start)
-    except FileNotFoundError:
-        raise NotFound("The result is not there any more.") from None
-
-
-def _clean_up(resources: Resources, job: Job) -> None:
-    """What was sent goes with the job's end, and so does what attempts that were lost had written."""
-    for name in files_of(job):
-        if name != answer_file(job.id, job.attempts):
-            resources.jobs.files.remove(name)
-
-
-WORKBENCH_JOB = JobType(_work, cleanup=_clean_up)
+@contextmanager
+def opened_result(
+    resources: Resources, job_status: JobStatus
+) -> Iterator[tuple[pa.RecordBatchReader, dict[bytes, bytes]]]:
+    """The table that came of a job, and what is beside it; NotFound where there is nothing any more."""
+    with (
+        opened_answer(resources, job_status) as answer,
+        pa.ipc.open_stream(pa.PythonFile(answer, mode="r")) as stream,
+    ):
+        yield stream, stream.schema.metadata

@@ -1,30 +1,39 @@
-"""The pages of the workbench: choose a tool, drop a file, watch, look, download."""
+"""Pages of the workbench: choose a tool, upload a file, watch the job, see and download the result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
 
 import orjson
 import pyarrow as pa
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 
-from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.endpoints.downloads import EXTENSION
+from app.api.transport.incoming.async_requests import keep_request
 from app.api.transport.incoming.tables import FormDep, form_body
-from app.api.transport.problems import kept_problem, problem_types
+from app.api.transport.problems import problem_types, stored_problem
 from app.errors import InvalidParameter, NotFound
 from app.job import JobState
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.portal.workbench import job as tool_job
 from app.portal.workbench import swapping, synthesis
+from app.portal.workbench.job import (
+    PAGE,
+    REPORT,
+    Readings,
+    answer_with,
+    opened_result,
+    read_options_of_form,
+)
 from app.portal.workbench.tools import TOOLS, Tool, tool_named
 from app.service.context import RequestContext
 from app.service.jobs.enqueue import payload_of
-from app.service.jobs.retention import WORKBENCH
+from app.service.jobs.retention import REQUEST
 from app.service.jobs.status import JobStatus, cancel_job, list_jobs, show_job
 from app.service.resources import Resources
 from app.tables.media import MediaType
@@ -42,9 +51,33 @@ FORMATS = {
 RECENT = 50
 PARTS = form_body(
     [],
-    {"options": "What was chosen.", "readings": "How each file is read, by part, in order."},
+    {},
     dict.fromkeys(("table", "original", "disguised"), "A table."),
 )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A tool, what was chosen, and how each file is read."""
+
+    tool: Tool
+    options: Any
+    readings: Readings
+
+
+def get_asked(
+    tool: str,
+    options: Annotated[str, Query(description="What was chosen, as JSON.")] = "{}",
+    readings: Annotated[
+        str, Query(description="How each file is read, by part, in order, as JSON.")
+    ] = "{}",
+) -> Asked:
+    """What a form of the workbench asks for; InvalidParameter names the choice that is wrong."""
+    chosen = tool_named(tool)
+    return Asked(chosen, chosen.options(options), read_options_of_form(readings))
+
+
+AskedDep = Annotated[Asked, Depends(get_asked)]
 CHOICES = {"methods": synthesis.METHODS, "swaps": swapping.METHODS}
 
 
@@ -52,7 +85,7 @@ CHOICES = {"methods": synthesis.METHODS, "swaps": swapping.METHODS}
 def show_tools(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
     """The tools, and what one did lately."""
     found = list_jobs(resources, context, None, after="", limit=RECENT)
-    mine = [one for one in found if _is_mine(one, context)]
+    mine = [one for one in found if _is_mine(resources, one, context)]
     return page(
         request,
         "workbench/tools.html",
@@ -67,20 +100,23 @@ def show_tools(request: Request, resources: ResourcesDep, context: ContextDep) -
 def show_work(
     job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """How far a work is, or what came of it."""
+    """Show the progress or the result of a run."""
     job_status = _mine(resources, context, job_id)
-    job, problem, tool = job_status.job, None, _tool_of(resources, job_status)
-    done = job.state is JobState.DONE
+    job, problem, shown = job_status.job, None, None
+    tool = _tool_of(resources, job_status)
+    if job.state is JobState.DONE:
+        with opened_result(resources, job_status) as (_, beside):
+            shown = orjson.loads(beside[PAGE])
     if job.state is JobState.FAILED:
-        problem = kept_problem(job_status.outcome, job.request_id)
+        problem = stored_problem(job_status.outcome, job.request_id)
     return page(
         request,
         "workbench/job.html",
-        title=job.subject,
+        title=tool.title,
         job=job,
         tool=tool.name,
         download_says=tool.gives,
-        shown=tool_job.shown_of(resources, job_status) if done else None,
+        shown=shown,
         problem=problem,
         remedy=problem_types()[job_status.outcome["slug"]][3] if problem else None,
         expires=(job.finished_at or job.created_at) + timedelta(days=resources.jobs.keep_days),
@@ -89,7 +125,7 @@ def show_work(
 
 @router.get("/work/{job_id}/state")
 def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a work is, for the script that watches it."""
+    """Return the progress of a run, for the page's script."""
     job_status = _mine(resources, context, job_id)
     job = job_status.job
     said = {
@@ -97,7 +133,7 @@ def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Res
         "step": job.step,
         "done": job.done,
         "total": job.total,
-        "cancelling": job.cancel_asked,
+        "cancelling": job.cancel_requested,
         "remaining_seconds": job_status.remaining_seconds,
     }
     return _json(said)
@@ -118,20 +154,20 @@ def download(
     context: ContextDep,
     name: Annotated[str, Query(alias="format")] = "csv",
 ) -> Response:
-    """What came of a work: its table in any format, or its report."""
+    """Download the result: its table in any format, or its report."""
     job_status = _mine(resources, context, job_id)
     tool = _tool_of(resources, job_status)
-    if name == "report":
-        report = tool_job.part_of(resources, job_status, "report")
-        return _file(iter([report]), "application/json", f"{tool.name}.json", len(report))
     kind = FORMATS.get(name)
-    if kind is None:
+    if kind is None and name != "report":
         raise InvalidParameter(f"format is one of {', '.join(FORMATS)}", parameter="format")
-    stored = tool_job.part_of(resources, job_status, "table")
-    with pa.ipc.open_stream(stored) as stream:
-        schema, batches = stream.schema, iter(list(stream))
+    with opened_result(resources, job_status) as (stream, beside):
+        schema, batches = stream.schema.remove_metadata(), () if kind is None else list(stream)
+    if kind is None:
+        report = beside[REPORT]
+        return _file(iter([report]), "application/json", f"{tool.name}.json", len(report))
     written = write_batches(lambda then: map(then, batches), schema, kind)
-    return _file(written, kind.value, f"{tool.name}.{EXTENSION[kind]}", len(stored))
+    size = sum(batch.nbytes for batch in batches)
+    return _file(written, kind.value, f"{tool.name}.{EXTENSION[kind]}", size)
 
 
 @router.post("/look", openapi_extra=PARTS)
@@ -163,35 +199,45 @@ def show_tool(tool: str, request: Request, resources: ResourcesDep) -> Response:
 
 
 @router.post("/{tool}", openapi_extra=PARTS)
-def begin(tool: str, form: FormDep, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Begin a work; where it can be job_status."""
-    chosen = tool_named(tool)
-    options = form.value("options", dict[str, Any], {})
-    chosen.options(options or {})
-    for part, several in chosen.tables.items():
-        if not form.files.get(part):
-            raise InvalidParameter(f"Choose a file for “{part}” first.", parameter=part)
-        if len(form.files[part]) > 1 and not several:
-            raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
-    readings = tool_job.told_readings(form)
-    job_id = tool_job.begin(resources, context, chosen, form, options, readings)
+async def begin(tool: str, request: Request, context: ContextDep, asked: AskedDep) -> Response:
+    """Have a job run the tool; where it can be watched."""
+    path = f"/portal/workbench/{tool}/run"
+    route = request.scope["route"]
+    job_id = await keep_request(request, route, context, path, subject=asked.tool.title)
     return _json({"work": f"/portal/workbench/work/{job_id}"})
+
+
+@router.post("/{tool}/run", openapi_extra=PARTS)
+def run(asked: AskedDep, form: FormDep, resources: ResourcesDep, progress: ProgressDep) -> Response:
+    """Run the tool: jobs come here."""
+    tables = {}
+    for part, several in asked.tool.tables.items():
+        tables[part] = form.tables(part, asked.readings.get(part, ()))
+        if len(tables[part]) > 1 and not several:
+            raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
+    return answer_with(asked.tool.run(tables, asked.options, resources.limits, progress))
 
 
 def _mine(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
     """A work of the principal's own: what others brought is nobody else's, administrators included."""
     job_status = show_job(resources, context, job_id)
-    if not _is_mine(job_status, context):
+    if not _is_mine(resources, job_status, context):
         raise NotFound("There is no such work of yours.")
     return job_status
 
 
-def _is_mine(job_status: JobStatus, context: RequestContext) -> bool:
-    return job_status.job.kind == WORKBENCH and job_status.job.principal == context.principal.id
+def _is_mine(resources: Resources, job_status: JobStatus, context: RequestContext) -> bool:
+    job = job_status.job
+    return (
+        job.kind == REQUEST
+        and job.principal == context.principal.id
+        and payload_of(resources, job)["path"].startswith(f"{router.prefix}/")
+    )
 
 
 def _tool_of(resources: Resources, job_status: JobStatus) -> Tool:
-    return tool_named(payload_of(resources, job_status.job)["tool"])
+    path = payload_of(resources, job_status.job)["path"]
+    return tool_named(path.removeprefix(f"{router.prefix}/").removesuffix("/run"))
 
 
 def _json(said: dict[str, Any]) -> Response:

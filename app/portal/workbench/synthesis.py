@@ -1,4 +1,4 @@
-"""Synthesise a table by one method, and compare all methods on it."""
+"""Tools: synthesise a table by one method, or compare all methods on it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ADVICE = "Compare the methods on your table before you release rows: which is be
 
 
 class ComparisonForm(Form):
-    """What every synthesis takes."""
+    """Options common to all methods."""
 
     rows: int | None = Field(None, ge=1, le=2_000_000)
     components: int | None = None

@@ -1,4 +1,4 @@
-"""The tools of the workbench: what each needs, what it is asked by, and what does it."""
+"""Registry of the workbench's tools: title, form, files and function of each."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Tool:
     run: Callable[[Tables, Any, Limits, Progress], ToolResult]
     tables: Mapping[str, bool]
 
-    def options(self, given: Mapping[str, Any]) -> BaseModel:
-        """The options as this tool takes them; InvalidParameter names the first that is wrong."""
+    def options(self, given: str) -> BaseModel:
+        """The options as this tool takes them, from JSON; InvalidParameter names the first that is wrong."""
         try:
-            return self.form.model_validate(given)
+            return self.form.model_validate_json(given)
         except ValidationError as wrong:
             first = wrong.errors(include_input=False, include_context=False, include_url=False)[0]
             name = str(first["loc"][0]) if first["loc"] else "options"

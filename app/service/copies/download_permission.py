@@ -1,4 +1,4 @@
-"""Permission of a download in progress: checked again and again until its last byte."""
+"""Permission of a download in progress, checked again until the last byte."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection
 
 from app.errors import Refusal, Unauthenticated
 from app.service import logs
-from app.service.authentication import NOT_RUNNING, Holder, is_running
+from app.service.authentication import NOT_RUNNING, FindPrincipal, is_running
 from app.service.context import RequestContext, released_columns
-from app.service.copies.history import lookup
+from app.service.copies import history
 from app.service.resources import Resources
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.engine import reading
 
 LOOK_SECONDS = 1.0
@@ -21,7 +21,7 @@ LOOK_SECONDS = 1.0
 def require_still_permitted(
     resources: Resources,
     context: RequestContext,
-    holder: Holder,
+    find_principal: FindPrincipal,
     copy_id: str,
     subject: str,
     *,
@@ -36,11 +36,11 @@ def require_still_permitted(
     """
     try:
         with reading(resources.engine) as connection:
-            if holder(connection) != context.principal:
+            if find_principal(connection) != context.principal:
                 raise Unauthenticated("The key was revoked, or the session has ended.")
             if not is_running(connection, context.principal):
                 raise Refusal(NOT_RUNNING)
-            _, dataset, grant = lookup.downloadable(connection, context, copy_id)
+            _, dataset, grant = history.downloadable(connection, context, copy_id)
         if grant is not None:
             allowed = {column.name for column in released_columns(dataset, grant)}
             if not allowed.issuperset(columns) or first_row < grant.first_row:
@@ -74,7 +74,7 @@ class StillPermitted:
     def __call__(self) -> None:
         # The log first: what comes between is then seen by this look, and again by the next.
         with reading(self._resources.engine) as connection:
-            newest = audit_log.head(connection)
+            newest = chained_logs.audit_head(connection)
         now = self._clock()
         if newest == self._seen and now - self._looked_at < LOOK_SECONDS:
             return

@@ -26,7 +26,7 @@ from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.datasets import levels
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreements, grants
+from app.store.database.sharing import agreements
 
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-9, 1e9
 
@@ -142,7 +142,7 @@ def _changeable(
 
 
 def remove_level(resources: Resources, context: RequestContext, dataset_id: str, name: str) -> None:
-    """Forget a level while nobody has its copy and no grant names it."""
+    """Remove a level while nobody has its copy and no grant names it."""
     with unit_of_work(resources, context) as uow:
         connection = uow.connection
         owned_and_locked(connection, context, dataset_id)
@@ -153,7 +153,7 @@ def remove_level(resources: Resources, context: RequestContext, dataset_id: str,
             raise LevelIssued(
                 f"A copy of level {name!r} was issued, so the level stays.", level=name
             )
-        if any(grant.level == name for grant in grants.of(connection, dataset_id)):
+        if any(grant.level == name for grant in agreements.grants_by_hand(connection, dataset_id)):
             raise Conflict(
                 f"A grant names level {name!r}; revoke it or give it another level first.",
                 level=name,

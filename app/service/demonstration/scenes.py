@@ -58,18 +58,18 @@ def show_scenes(resources: Resources, context: RequestContext) -> tuple[LinkScen
     with reading(resources.engine) as connection:
         rows = sampled_rows(resources, connection, shown.dataset, MOST_ROWS)
     links = []
-    for one in shown.holders:
+    for one in shown.copies:
         copy = rows.issued(resources, context, one.entry)
         found = linkage(copy, one.level.privacy, rows.rng())
         links.append(next(each for each in found if each.risk is Risk.SINGLING_OUT))
-    best = shown.holders[0]
+    best = shown.copies[0]
     (protection,) = rows.protections.values()
     noise = protection.applied(best.entry.noise_variance)
     first, measured = _drift(rows.matrix, rows.numbers, protection.matrix, noise)
     with unit_of_work(resources, context) as uow:
-        uow.record("demonstration.attack", shown.dataset.id, copies=len(shown.holders))
+        uow.record("demonstration.attack", shown.dataset.id, copies=len(shown.copies))
     return (
-        LinkScene(shown.holders, tuple(one.success or 0.0 for one in links)),
+        LinkScene(shown.copies, tuple(one.success or 0.0 for one in links)),
         DriftScene(GROWING[0], best.level.privacy, GROWTH, first, measured),
     )
 

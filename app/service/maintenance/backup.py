@@ -1,4 +1,4 @@
-"""A backup: all tables and all blobs as of one moment, in a folder, while the service runs.
+"""Backup of all tables and blobs as of one moment, while the service runs.
 
 The tables are read in one view of the database. Blobs never change once they are written, so those
 which the tables refer to can be copied afterwards. Where one was removed meanwhile, the tables are
@@ -31,7 +31,7 @@ from app.job import JobState
 from app.service.jobs.retention import answer_file, jobs_with_files, request_file
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
-from app.store.database import audit_log, installation, tables
+from app.store.database import chained_logs, installation, tables
 from app.store.database.datasets import datasets
 from app.store.database.engine import snapshot
 from app.store.database.migrations import current_revision
@@ -120,7 +120,7 @@ def _write_tables(
         known = installation.find(connection)
         if known is None:
             raise CannotStart("The database is of no installation yet; there is nothing to keep.")
-        entries, newest = audit_log.head(connection)
+        entries, newest = chained_logs.audit_head(connection)
         said = {
             "format": FORMAT,
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -192,7 +192,7 @@ def _copy(
 
 
 def _keep(path: Path) -> None:
-    """Have a file, or the names in a folder, on disk."""
+    """Flush a file or a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

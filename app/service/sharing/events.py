@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.agreement import Agreement, Party
-from app.store.database.audit_log import Fact
+from app.store.database.chained_logs import Fact
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from sqlalchemy import Connection
 
 from app.errors import Conflict, InvalidParameter, NotFound
 from app.model import Dataset, Grant, Kind, LogEntry, LogFilter
-from app.service.context import RequestContext, overseen, owned_and_locked
+from app.service.context import RequestContext, auditable_dataset, owned_and_locked
 from app.service.resources import Resources
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import unit_of_work
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.datasets import levels
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreements, grants
+from app.store.database.sharing import agreements
 
 UNDO_LASTS = timedelta(minutes=1)
 MOST_WITHDRAWALS = 100
@@ -39,7 +39,7 @@ def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Gr
                 f"the data set has no level {grant.level!r}; PUT it first", parameter="level"
             )
         check_columns(dataset, grant.columns)
-        grants.put(uow.connection, grant)
+        agreements.put_grant(uow.connection, grant)
         uow.record("grant.put", grant.dataset, recipient=grant.recipient, level=grant.level)
     return grant
 
@@ -50,10 +50,10 @@ def withdraw_grant(
     """Take a grant back; what the recipient has downloaded it has."""
     with unit_of_work(resources, context) as uow:
         owned_and_locked(uow.connection, context, dataset_id)
-        grant = grants.one(uow.connection, dataset_id, recipient)
+        grant = agreements.grant_by_hand(uow.connection, dataset_id, recipient)
         if grant is None:
             raise NotFound(f"recipient {recipient!r} has no grant on this data set")
-        grants.remove(uow.connection, dataset_id, recipient)
+        agreements.remove_grant(uow.connection, dataset_id, recipient)
         ends = grant.expires_at.isoformat() if grant.expires_at else None
         columns = None if grant.columns is None else json.dumps(grant.columns)
         uow.record(
@@ -74,7 +74,10 @@ def restore_grant(
     with unit_of_work(resources, context) as uow:
         owned_and_locked(uow.connection, context, dataset_id)
         entry = last_withdrawal(uow.connection, dataset_id, recipient, uow.now)
-        if entry is None or grants.one(uow.connection, dataset_id, recipient) is not None:
+        if (
+            entry is None
+            or agreements.grant_by_hand(uow.connection, dataset_id, recipient) is not None
+        ):
             raise Conflict("A withdrawal can be undone for a minute. Grant the level anew.")
         columns, ends = entry.facts["columns"], entry.facts["expires_at"]
         grant = Grant(
@@ -87,7 +90,7 @@ def restore_grant(
         )
         if levels.one(uow.connection, dataset_id, grant.level) is None:
             raise Conflict(f"The level {grant.level!r} was removed meanwhile.")
-        grants.put(uow.connection, grant)
+        agreements.put_grant(uow.connection, grant)
         uow.record("grant.restore", dataset_id, recipient=recipient, level=grant.level)
     return grant
 
@@ -97,7 +100,7 @@ def may_restore(
 ) -> bool:
     """Whether a withdrawal can still be undone."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         now = moment(connection)
         return last_withdrawal(connection, dataset_id, recipient, now) is not None
 
@@ -107,15 +110,15 @@ def last_withdrawal(
 ) -> LogEntry | None:
     """The log entry of a recipient's withdrawn grant, for a minute."""
     wanted = LogFilter(actions=("grant.withdraw",), subjects=(dataset_id,), since=now - UNDO_LASTS)
-    found = audit_log.search(connection, wanted, before=None, limit=MOST_WITHDRAWALS)
+    found = chained_logs.search_audit(connection, wanted, before=None, limit=MOST_WITHDRAWALS)
     return next((one for one in found if one.facts["recipient"] == recipient), None)
 
 
 def list_grants(resources: Resources, context: RequestContext, dataset_id: str) -> list[Grant]:
     """All grants on a data set, for its owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
-        return grants.of(connection, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
+        return agreements.grants_by_hand(connection, dataset_id)
 
 
 def count_recipients(resources: Resources, dataset_ids: Iterable[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Installation identity: database, blob store and master key belong together.
+"""Installation identity: database, blob store and master key belong together; key rotation, first administrator.
 
 A database has an id and a random key, wrapped by the master key; the blob store carries both as
 its mark. A start on a pair that does not match is refused before anything is touched: a second
@@ -21,7 +21,7 @@ from app.service.context import new_id
 from app.service.logs import record_upkeep
 from app.service.resources import Resources
 from app.store.blobs.store import Place
-from app.store.database import audit_log, installation
+from app.store.database import chained_logs, installation
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading, writing
 from app.store.database.installation import Installation
@@ -36,7 +36,7 @@ def known_installation(engine: Engine, master_key: bytes) -> Installation:
     if known is not None:
         return known
     with writing(engine) as connection:
-        audit_log.queue(connection)  # of two first starts one finds what the other made
+        chained_logs.lock_audit(connection)  # of two first starts one finds what the other made
         known = installation.find(connection)
         if known is not None:
             return known
@@ -85,7 +85,7 @@ def change_master_key(engine: Engine, place: Place, master_key: bytes, old: byte
     database is what a start opens.
     """
     with writing(engine) as connection:
-        audit_log.queue(connection)
+        chained_logs.lock_audit(connection)
         known = installation.find(connection)
         if known is None:
             raise CannotStart("The database is of no installation yet; start the service first.")
@@ -130,18 +130,18 @@ def _unwrapped(known: Installation, master_keys: Sequence[bytes]) -> bytes:
 
 
 def has_administrator(resources: Resources) -> bool:
-    """Whether anybody could call the service yet."""
+    """Return whether anybody could call the service yet."""
     with reading(resources.engine) as connection:
         return bool(principals.with_role(connection, Role.ADMIN))
 
 
 def ensure_administrator(resources: Resources, admin_key: str | None) -> str | None:
-    """Make sure that somebody can call the service.
+    """Make sure that an administrator exists.
 
     Returns a new key when one had to be made: it is shown once and kept nowhere.
     """
     with writing(resources.engine) as connection:
-        audit_log.queue(connection)  # of two starts at once, one finds what the other made
+        chained_logs.lock_audit(connection)  # of two starts at once, one finds what the other made
         now = datetime.now(UTC)
         known = principals.with_role(connection, Role.ADMIN)
         if known and admin_key is None:

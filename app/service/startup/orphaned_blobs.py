@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from app.service.copies.files.eviction import sweep_released
+from app.service.copies.files.copy_files import sweep_released
 from app.service.logs import record_upkeep
 from app.service.resources import Resources
 from app.store.database.datasets import datasets, orphaned_blobs

@@ -27,8 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 
 from app.agreement import Channel, DeliveryState, Party, State, TransferState
-from app.store.database.column_types import Deliveries, Enumeration, Strings
-from app.store.database.engine import Instant
+from app.store.database.engine import Deliveries, Enumeration, Instant, Strings
 
 metadata = MetaData(
     naming_convention={
@@ -374,7 +373,7 @@ jobs = _table(
     Column("step", String(200), nullable=False),
     Column("done", BigInteger, nullable=False),
     Column("total", BigInteger, nullable=False),
-    Column("cancel_asked", Boolean, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
     Column("lease", String(40)),
     Column("lease_until", Instant),
     Column("concurrency_key", String(200), nullable=False),

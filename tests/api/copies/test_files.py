@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.transport.endpoints import downloads
-from app.service.copies.files import file_plan, signed_urls
+from app.service.copies.files import file_writer, signed_urls
 from app.store.database.copies import released_files
 from app.store.database.engine import reading
 from tests.api.conftest import Service
@@ -24,7 +24,7 @@ from tests.api.copies.copy_tables import append, issue, mixed_table, register, r
 
 @pytest.fixture(autouse=True)
 def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_writer, "FILE_ROWS", 300)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.service.copies.files import eviction, file_plan
+from app.service.copies.files import copy_files, file_writer
 from app.settings import WrongSetting, settings_from
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import append, issue, mixed_table, register
@@ -73,7 +73,7 @@ def test_the_service_hands_out_sealed_files_where_the_operator_says_so(
 def test_what_a_url_promises_is_not_removed_for_room(
     start: Callable[..., Service], s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_writer, "FILE_ROWS", 300)
     service = start(RELEASE_CACHE_BYTES="10000")
     client = service.client()
     dataset = register(client, mixed_table(250))
@@ -84,7 +84,7 @@ def test_what_a_url_promises_is_not_removed_for_room(
     assert (refused.status_code, refused.json()["type"]) == (507, "/problems/storage-full")
     assert len(s3.objects("store/released/")) == 1
     assert httpx2.get(first["url"], timeout=60).status_code == 200
-    monkeypatch.setattr(eviction, "_promised", lambda *_: False)  # as when its time is over
+    monkeypatch.setattr(copy_files, "_promised", lambda *_: False)  # as when its time is over
     assert client.post(f"/v1/copies/{copy}/files", json={"rows": "250:"}).status_code == 200
     assert httpx2.get(first["url"], timeout=60).status_code == 404
 

@@ -61,6 +61,38 @@ def test_it_is_the_law_of_the_released_rows_of_every_part(service: Service) -> N
             assert own.mean() == pytest.approx(expected, abs=4 * np.sqrt(0.25 / ROWS))
 
 
+def test_who_knows_all_other_rows_of_a_part_does_not_learn_the_last_from_its_law(
+    service: Service,
+) -> None:
+    """Two colleagues whose rows were closed as a part, and the last of thirty."""
+    owner = service.client()
+    recipient_id, recipient = service.principal("recipient")
+    rng = np.random.default_rng(5)
+    staff = rng.normal(3_000, 500, (500, 2))
+    own = rng.normal(3_000, 2_000, (29, 2))
+
+    def law_with(last: float, rows: int) -> list[object]:
+        salaries = np.vstack([own[: rows - 1], [last, 3_100.0]])
+        name = f"{rows} rows, {last}"
+        dataset = register(owner, _salaries(staff), name=name, columns=None)
+        copy = issue(owner, dataset, level="c")["id"]
+        owner.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json={"level": "c"})
+        append(owner, dataset, _salaries(salaries))
+        owner.post(f"/v1/datasets/{dataset}/rows/close")
+        shown = recipient.get(f"/v1/copies/{copy}").json()["applied_variance"]
+        return [recipient.get(f"/v1/copies/{copy}/noise").json()["parts"], shown]
+
+    for rows, candidates in ((2, (20_000.0, 22_000.0)), (30, (6_000.0, 6_100.0))):
+        one, other = (law_with(last, rows) for last in candidates)
+        assert one == other
+        # The control: a row far from these is told, as all noise of its part is larger for it.
+        assert law_with(500_000.0, rows) != one
+
+
+def _salaries(values: np.ndarray) -> pa.Table:
+    return pa.table({"salary": values[:, 0], "paid": values[:, 1]})
+
+
 def test_a_recipient_sees_the_columns_of_its_grant_unless_the_owner_keeps_the_law_back(
     service: Service,
 ) -> None:

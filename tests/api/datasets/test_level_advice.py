@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,27 @@ def test_a_skewed_column_is_named_and_normal_ones_are_not(admin: TestClient) -> 
     assert found.keys() == {"sales"}
     assert found["sales"]["left"] < 0.4
     assert "sales" in found["sales"]["remedy"]
+
+
+def test_a_number_that_passthrough_columns_tell_of_is_named(admin: TestClient) -> None:
+    rng = np.random.default_rng(3)
+    net, size = rng.normal(2_000, 300, ROWS), rng.normal(size=ROWS)
+    team = rng.integers(0, 8, ROWS)
+    table = pa.table(
+        {
+            "gross": 1.6 * net + rng.normal(0, 20, ROWS),
+            "net": net,
+            "size": size,
+            "wage": team + rng.normal(0, 0.1, ROWS),
+            "team": [f"team {one}" for one in team],
+        }
+    )
+    for passthrough, named in ((("net", "team"), {"gross", "wage"}), (("size",), set())):
+        columns = json.dumps(dict.fromkeys(passthrough, "passthrough"))
+        dataset = register(admin, table, name=passthrough[0], columns=columns, levels=False)
+        found = advised(admin, dataset, privacy=0.5)["weakly_protected"]
+        assert {one["target"] for one in found if one["attacker"] == "passthrough columns"} == named
+        assert all(one["left"] < 0.05 for one in found if one["target"] in named)
 
 
 def test_an_answer_of_nought_or_one_kept_as_a_number_is_named(admin: TestClient) -> None:

@@ -316,17 +316,28 @@ def test_rows_of_another_owner_are_told_to_the_operator_alone(
     (entry,) = [one for one in caplog.records if one.name == "cornerwave.overlap"]
     said = vars(entry)
     assert (said["dataset"], said["other"], said["share"]) == (copied["id"], theirs, 1.0)
-    metrics = service.client().get("/metrics").text
-    assert "cornerwave_overlaps_across_owners_total 1.0" in metrics
-    # No probe of twenty known people and a target is answered, whoever the target is.
-    known = people(0, 20)
-    for number, target in enumerate((people(20, 21), people(5_000, 5_001))):
-        probe = pa.concat_tables([known, target])
+    # A probe that only its target brings over the threshold is answered by nothing that anybody can read, whoever it is.
+    logged, counted = [], []
+    for number, target in enumerate((people(5, 6), people(5_000, 5_001))):
+        probe = pa.concat_tables([people(0, 5), target, people(6_000, 6_020)])
+        caplog.clear()
+        before = _counts(service)
         answer = send(curious, "/v1/datasets", probe, name=f"probe {number}", allow_overlap="true")
-        own = [one["dataset"] for one in answer.json()["warnings"]]
         assert answer.status_code == 201
         assert theirs not in answer.text
-        assert theirs not in own
+        logged.append(len(caplog.records))
+        after = _counts(service)
+        counted.append({name: after[name] - before.get(name, 0) for name in after})
+    assert counted[0] == counted[1]
+    assert logged[0] > logged[1]  # the control: the operator's log tells the one from the other
+
+
+def _counts(service: Service) -> dict[str, float]:
+    """Public counts that are no measures of the requests themselves."""
+    lines = service.client().get("/metrics").text.splitlines()
+    samples = (line.rsplit(" ", 1) for line in lines if line.startswith("cornerwave_"))
+    requests = ("cornerwave_request", "cornerwave_answer", "cornerwave_cache")
+    return {name: float(value) for name, value in samples if not name.startswith(requests)}
 
 
 CSV = "number,when,amount,town\n" + "".join(

@@ -18,7 +18,7 @@ from app.api.transport.incoming import async_requests
 from app.main import ROUTERS
 from app.numerics.copies.shapes.gaps.runs import compile_runs
 from app.service.context import RequestContext
-from app.service.copies.files import file_plan
+from app.service.copies.files import file_writer
 from app.service.jobs.status import JobStatus
 from app.service.progress import Progress
 from app.service.resources import Resources
@@ -168,7 +168,7 @@ def test_registering_appending_and_auditing_later_is_the_same(running: TestClien
 def test_previews_and_files_later_are_the_same(
     running: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_plan, "FILE_ROWS", 300)
+    monkeypatch.setattr(file_writer, "FILE_ROWS", 300)
     compile_runs()  # not in between: compiled moments may differ in their last bit
     dataset = register(running, mixed_table(250))
     for seed in (1, 2):

@@ -10,7 +10,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.serving.load_shedding import LoadSheddingMiddleware
+from app.api.serving.admission import LoadSheddingMiddleware
 
 NEVER = 1e9
 

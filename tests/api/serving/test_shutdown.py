@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
-from app.api.serving.shutdown import Shutdown, ShutdownMiddleware
+from app.api.serving.admission import Shutdown, ShutdownMiddleware
 
 START: Message = {"type": "http.response.start", "status": 200, "headers": []}
 

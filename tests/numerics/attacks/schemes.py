@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
-from app.numerics.attacks.releases.released_rows import ReleasedRows
+from app.numerics.attacks.releases.released_rows import PassthroughColumns, ReleasedRows
 from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import covariance_shape
 
@@ -89,6 +89,7 @@ def released(
         shown=shown,
         own=own,
         runs=np.zeros(n, np.intp),
+        passthrough=PassthroughColumns((), np.empty((n, 0)), np.empty((n, 0), np.int32)),
     )
 
 

@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import event, text
 
 from app.numerics.copies.path import bridges
+from app.service.copies import history as service_history
 from app.service.copies import issue as issuing
-from app.service.copies.history import lookup
-from app.service.copies.history.chain import Chain
-from app.store.database import audit_log
+from app.service.copies.history import Chain
+from app.store.database import chained_logs
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.engine import open_engine, reading, writing
@@ -148,12 +148,12 @@ def test_a_batch_is_described_when_others_can_write(
     client = service.client()
     dataset = register(client, mixed_table(50))
     other = open_engine(database_url, timeout_seconds=0.5)
-    true = lookup.copy_of
+    true = service_history.copy_of
     described = []
 
     def while_others_write(*arguments: Any) -> Any:
         with writing(other) as connection:
-            audit_log.queue(connection)
+            chained_logs.lock_audit(connection)
         described.append(1)
         return true(*arguments)
 

@@ -6,12 +6,13 @@ from itertools import product
 
 import pytest
 
-from app.agreement import Party, State
-from app.service.sharing.agreements.states import (
+from app.agreement import (
     TRANSITIONS,
     Message,
-    after,
-    open_to,
+    Party,
+    State,
+    messages_open_to,
+    state_after,
 )
 
 DIAGRAM = """
@@ -46,14 +47,14 @@ STATES = [None, *State]
 def test_every_state_and_message(state: State | None, party: Party, message: Message) -> None:
     arrow = ("-" if state is None else state.value, party.value[0].upper(), message.value)
     expected = ARROWS.get(arrow)
-    found = after(state, party, message)
+    found = state_after(state, party, message)
     assert (None if found is None else found.value) == expected
-    assert (message in open_to(state, party)) == (expected is not None)
+    assert (message in messages_open_to(state, party)) == (expected is not None)
 
 
 def test_nothing_leads_out_of_the_end_and_every_state_can_be_reached() -> None:
     assert len(TRANSITIONS) == len(ARROWS) == 18
-    assert all(open_to(State.TERMINATED, party) == () for party in Party)
+    assert all(messages_open_to(State.TERMINATED, party) == () for party in Party)
     assert set(TRANSITIONS.values()) == set(State)
 
 

@@ -16,7 +16,7 @@ from app.service.resources import Resources
 from app.service.startup.installation import ensure_administrator
 from app.service.startup.orphaned_blobs import BEGINNING, QUARANTINE, quarantine_orphaned_blobs
 from app.settings import settings_from
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.datasets import orphaned_blobs
 from app.store.database.datasets.orphaned_blobs import Reason
 from app.store.database.engine import reading, writing
@@ -57,7 +57,7 @@ def files(service: Service) -> dict[str, bytes]:
 
 def actions(resources: Resources) -> list[tuple[str, str]]:
     with reading(resources.engine) as connection:
-        entries = audit_log.page(connection, after=0, limit=1_000)
+        entries = chained_logs.audit_page(connection, after=0, limit=1_000)
     return [(e.action, e.subject) for e in entries if e.action.startswith("blob.")]
 
 

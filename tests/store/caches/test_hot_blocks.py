@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.store.caches.hot_blocks import HotBlocks
+from app.store.caches.block_cache import HotBlocks
 
 BYTES = 800
 

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from redis import Redis
 
+from app.store.caches.block_cache import BESIDE_VALUES, BlockName, NoiseCache, cache_key
 from app.store.caches.circuit_breaker import CircuitBreaker
-from app.store.caches.noise_cache import BESIDE_VALUES, BlockName, NoiseCache, cache_key
 
 KEY = cache_key(bytes(32))
 NAME = BlockName("ab" * 32, 3)

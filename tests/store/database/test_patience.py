@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.engine import open_engine, reading, writing
 from app.store.database.migrations import migrate
 from tests.silent import way_to
@@ -19,7 +19,7 @@ from tests.silent import way_to
 
 def say(engine: Engine, subject: str) -> None:
     with writing(engine) as connection:
-        audit_log.append(
+        chained_logs.append_audit(
             connection,
             principal="rc_1",
             action="test",
@@ -57,7 +57,7 @@ def test_a_process_stuck_with_the_head_of_the_log_stops_nobody_for_good(
 
     def hold() -> None:
         with suppress(DBAPIError), writing(stuck) as connection:
-            audit_log.queue(connection)
+            chained_logs.lock_audit(connection)
             holding.set()
             done.wait()
 
@@ -70,7 +70,7 @@ def test_a_process_stuck_with_the_head_of_the_log_stops_nobody_for_good(
         done.set()
         holder.join()
     with reading(healthy) as connection:
-        assert list(audit_log.broken_links(connection)) == []
+        assert list(chained_logs.audit_faults(connection)) == []
     stuck.dispose()
     healthy.dispose()
 
@@ -82,7 +82,7 @@ def test_a_lock_and_a_statement_are_waited_for_in_vain_only_so_long(
     with pytest.raises(OperationalError, match="statement timeout"), reading(engine) as connection:
         connection.execute(text("SELECT pg_sleep(60)"))
     with writing(engine) as first:
-        audit_log.queue(first)
+        chained_logs.lock_audit(first)
         # Not idle, so that it is not ended before the other gives up.
         waiting = threading.Thread(target=lambda: first.execute(text("SELECT pg_sleep(0.9)")))
         waiting.start()
@@ -120,7 +120,7 @@ def test_a_migration_is_not_hurried_and_leaves_its_connection_patient(
             assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "7s"
             assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "4666ms"
             raw = connection.connection.dbapi_connection
-            assert getattr(raw, "patience_seconds", None) == 12
+            assert getattr(raw, "timeout_seconds", None) == 12
     engine.dispose()
 
 

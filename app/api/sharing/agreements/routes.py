@@ -1,4 +1,4 @@
-"""/v1/agreements, and /.well-known/cornerwave-keys.json with the public keys that verify signed agreements."""
+"""/v1/agreements: negotiate, deliver, read log and record; and the public keys that verify records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
-from app.agreement import State
+from app.agreement import Message, State
 from app.api.delta.protocol import PREFIX
 from app.api.sharing.agreements.schemas import (
     AgreementForm,
@@ -26,9 +26,8 @@ from app.api.transport.endpoints.route import Route
 from app.api.transport.paging import PageDep
 from app.service.context import RequestContext
 from app.service.resources import Resources
-from app.service.sharing.agreements import lookup, negotiation, record, signatures
-from app.service.sharing.agreements.states import Message
-from app.service.sharing.delta import profiles
+from app.service.sharing.agreements import lookup, negotiation, record
+from app.service.sharing.delta import shares
 
 RECORD: dict[int | str, dict[str, Any]] = {
     200: {
@@ -135,7 +134,7 @@ def give_profile(
     context: ContextDep,
 ) -> ProfileView:
     """Make a Delta Sharing profile with a new key for this agreement alone; the key before it ends."""
-    profile = profiles.give_profile(resources, context, agreement_id)
+    profile = shares.give_profile(resources, context, agreement_id)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Content-Disposition"] = f'attachment; filename="{agreement_id}.share"'
     return ProfileView(
@@ -238,4 +237,4 @@ class KeySetView(BaseModel):
 def read_signing_keys(response: Response, resources: ResourcesDep) -> KeySetView:
     """Read the public keys of the service; no key is needed for that."""
     response.headers["Cache-Control"] = "public, max-age=300"
-    return KeySetView.model_validate(signatures.public_keys(resources))
+    return KeySetView.model_validate(record.public_keys(resources))

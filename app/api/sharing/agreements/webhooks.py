@@ -1,4 +1,4 @@
-"""/v1/webhooks: webhooks of principals, and their messages."""
+"""/v1/webhooks: subscribe addresses, list messages, send a message again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.endpoints.route import Route
 from app.api.transport.forms import Form, View
 from app.api.transport.paging import PageDep
-from app.service.sharing.webhooks import subscriptions
-from app.service.sharing.webhooks.events import Event
+from app.service.sharing import webhooks
+from app.service.sharing.webhooks import Event
 
 router = APIRouter(prefix="/v1/webhooks", tags=["agreements"], route_class=Route)
 
@@ -74,21 +74,21 @@ def add_webhook(
     """Add a webhook. The answer alone shows the secret that signs its messages."""
     response.headers["Cache-Control"] = "no-store"
     events = None if form.events is None else tuple(form.events)
-    made = subscriptions.add_webhook(resources, context, form.url, events)
+    made = webhooks.add_webhook(resources, context, form.url, events)
     return NewWebhookView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
 
 
 @router.get("")
 def list_webhooks(resources: ResourcesDep, context: ContextDep) -> WebhookList:
     """List the principal's webhooks."""
-    found = subscriptions.list_webhooks(resources, context)
+    found = webhooks.list_webhooks(resources, context)
     return WebhookList(webhooks=[WebhookView.of(one) for one in found])
 
 
 @router.delete("/{webhook_id}", status_code=204)
 def remove_webhook(webhook_id: str, resources: ResourcesDep, context: ContextDep) -> None:
     """Remove a webhook with its messages."""
-    subscriptions.remove_webhook(resources, context, webhook_id)
+    webhooks.remove_webhook(resources, context, webhook_id)
 
 
 @router.get("/{webhook_id}/messages")
@@ -96,7 +96,7 @@ def list_messages(
     webhook_id: str, resources: ResourcesDep, context: ContextDep, page: PageDep
 ) -> MessageList:
     """List the messages of a webhook with their attempts and last answer."""
-    found, cursor = page.of(subscriptions.list_messages, resources, context, webhook_id)
+    found, cursor = page.of(webhooks.list_messages, resources, context, webhook_id)
     return MessageList(messages=[MessageView.of(one) for one in found], next_cursor=cursor)
 
 
@@ -105,4 +105,4 @@ def send_again(
     webhook_id: str, message_id: str, resources: ResourcesDep, context: ContextDep
 ) -> MessageView:
     """Send a message again, with the same id."""
-    return MessageView.of(subscriptions.send_again(resources, context, webhook_id, message_id))
+    return MessageView.of(webhooks.send_again(resources, context, webhook_id, message_id))

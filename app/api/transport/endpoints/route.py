@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from anyio.lowlevel import current_token
@@ -27,10 +28,10 @@ from app.api.transport.idempotency import (
     upload_limit,
 )
 from app.api.transport.incoming.async_requests import accept
-from app.api.transport.incoming.json_bodies import read_json
+from app.api.transport.incoming.bodies import read_json
 from app.api.transport.request_body import incoming_body_of
 from app.errors import Conflict, InvalidParameter
-from app.model import Binding
+from app.model import Binding, Principal
 from app.service.context import RequestContext
 from app.service.idempotency import wait_for_receipt
 
@@ -42,10 +43,12 @@ class Route(APIRoute):
     where:
         bindings       the kinds of keys, good for one agreement only, that open it too
         takes_unknown  whether parameters that it does not know are let be
+        identify       finds out whose request it is
     """
 
     bindings: ClassVar[frozenset[Binding]] = frozenset()
     takes_unknown: ClassVar[bool] = False
+    identify: ClassVar[Callable[..., Principal]] = staticmethod(known_principal)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -61,9 +64,7 @@ class Route(APIRoute):
         async def handle_once(request: Request) -> Response:
             replay = replay_of(request)
             if replay is None:
-                principal = await run_in_threadpool(
-                    known_principal, request, bindings=self.bindings
-                )
+                principal = await run_in_threadpool(self.identify, request, bindings=self.bindings)
                 _refuse_unknown(request, None if self.takes_unknown else known)
                 idempotency = idempotent_request(request, current_token())
                 context = RequestContext(principal, request_id_of(request), idempotency)
@@ -71,6 +72,7 @@ class Route(APIRoute):
                 context, idempotency = replay.context, replay.context.idempotency
                 replay.reading = READING if reading is None else reading
                 request.state.principal = context.principal.id
+            context = replace(context, if_match=known_revisions(request))
             request.state.context = context
             if idempotency is not None:
                 receipt = await run_in_threadpool(wait_for_receipt, get_resources(request), context)
@@ -80,8 +82,8 @@ class Route(APIRoute):
             preference = None
             # A key that is bound to an agreement opens copies and no jobs: it waits for its answer.
             if replay is None and reading is not None and context.principal.agreement is None:
-                preference = async_preference(request, get_resources(request).jobs.patience)
-            if self.body_field is not None and not _is_form(request):
+                preference = async_preference(request, get_resources(request).jobs.max_wait_seconds)
+            if self.body_field is not None:
                 await read_json(request, self.body_field)
             try:
                 if preference is not None:
@@ -110,6 +112,14 @@ class CopyRoute(Route):
     bindings = frozenset({Binding.TRANSFER})
 
 
+def known_revisions(request: Request) -> frozenset[str] | None:
+    """The revisions that a change names (`If-Match`), weak or strong; None where it names none."""
+    named = request.headers.get("if-match")
+    if named is None or request.method == "GET":
+        return None
+    return frozenset(tag.strip().removeprefix("W/").strip('"') for tag in named.split(","))
+
+
 def _refuse_unknown(request: Request, known: set[str] | None) -> None:
     """A misspelt parameter would be as good as none, and nobody would notice."""
     for name in request.query_params:
@@ -118,7 +128,3 @@ def _refuse_unknown(request: Request, known: set[str] | None) -> None:
             raise InvalidParameter(
                 f"There is no parameter {name[:100]!r} here; {takes}.", parameter=name[:100]
             )
-
-
-def _is_form(request: Request) -> bool:
-    return request.headers.get("content-type", "").lower().startswith("multipart/")

@@ -1,4 +1,4 @@
-"""A request that its principal would rather have answered later: it becomes a job.
+"""Asynchronous requests: `Prefer: respond-async` turns a request into a job.
 
 Its body is sealed at rest first; then the row is committed, and the principal gets 202 and an address, or
 the answer itself where it waits for a while and the job is done in time.
@@ -16,16 +16,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import AsyncPreference, key_of
+from app.api.transport.dependencies import AsyncPreference, key_id_of
 from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
-from app.api.transport.incoming.body_spool import received_body
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.incoming.tables import FORM, require_form
 from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
 from app.job import JobState
-from app.service.authentication import public_key_id
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.retention import REQUEST, request_file
@@ -42,25 +40,41 @@ async def accept(
     request: Request, route: APIRoute, context: RequestContext, preference: AsyncPreference
 ) -> Response:
     """Keep the request as a job; 202 and the job, or the answer where it is there in time."""
-    _check_parameters(request, route)
     resources: Resources = request.app.state.resources
-    uploads: FairSemaphore = request.app.state.uploads
-    async with received_body(request, resources.limits.upload_bytes) as body:
-        beginning = await run_in_threadpool(body.read, CHUNK_BYTES)
-        if not beginning:
-            _refuse_missing(request, route)
-        async with uploads.acquire(context.principal.id):
-            job_id = await run_in_threadpool(_kept, request, resources, context, beginning, body)
+    job_id = await keep_request(request, route, context)
     job_status = await _waited(resources, context, job_id, preference.seconds)
-    # Who does not wait is told of a job, also of one that was quicker than this look at it.
+    # Without `wait` the answer is always 202, even where the job has already ended.
     answer = _answer if preference.seconds > 0 else _accepted
     response = await run_in_threadpool(answer, resources, job_status)
     response.headers["Preference-Applied"] = preference.applied
     return response
 
 
+async def keep_request(
+    request: Request,
+    route: APIRoute,
+    context: RequestContext,
+    path: str | None = None,
+    subject: str | None = None,
+) -> str:
+    """Keep the request as a job, and return its id; `path` is where the job sends it, if not to the route it came to."""
+    _check_parameters(request, route)
+    resources: Resources = request.app.state.resources
+    uploads: FairSemaphore = request.app.state.uploads
+    path = path or request.url.path
+    subject = subject or f"{request.method} {path}"[:500]
+    async with received_body(request, resources.limits.upload_bytes) as body:
+        beginning = await run_in_threadpool(body.read, CHUNK_BYTES)
+        if not beginning:
+            _refuse_missing(request, route)
+        async with uploads.acquire(context.principal.id):
+            return await run_in_threadpool(
+                _kept, request, resources, context, beginning, body, path, subject
+            )
+
+
 def _check_parameters(request: Request, route: APIRoute) -> None:
-    """Say at once what is wrong with the address; what is wrong with the body, the job says."""
+    """Validate the query at once; the job validates the body."""
     wrong = []
     for place, given in ((params.Path, request.path_params), (params.Query, request.query_params)):
         fields = [
@@ -92,6 +106,8 @@ def _kept(
     context: RequestContext,
     beginning: bytes,
     body: ByteStream,
+    path: str,
+    subject: str,
 ) -> str:
     """Seal the body and keep the job. Without the row, the file goes."""
     job_id = new_id("job")
@@ -103,7 +119,7 @@ def _kept(
                 sink.write(data)
                 stored_bytes += len(data)
                 data = body.read(CHUNK_BYTES)
-        _enqueue(request, resources, context, job_id, stored_bytes)
+        _enqueue(request, resources, context, job_id, stored_bytes, path, subject)
     except BaseException:
         resources.jobs.files.remove(name)
         raise
@@ -111,26 +127,32 @@ def _kept(
 
 
 def _enqueue(
-    request: Request, resources: Resources, context: RequestContext, job_id: str, stored_bytes: int
+    request: Request,
+    resources: Resources,
+    context: RequestContext,
+    job_id: str,
+    stored_bytes: int,
+    path: str,
+    subject: str,
 ) -> None:
     said = {
         "method": request.method,
         "scheme": request.url.scheme,
-        "path": request.url.path,
+        "path": path,
         "query": request.url.query,
         "headers": [
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in request.headers.raw
             if name.lower() in KEPT_HEADERS
         ],
-        "key": public_key_id(key_of(request) or ""),
+        "key": key_id_of(request),
     }
     with unit_of_work(resources, context) as uow:
         enqueue(
             uow.connection,
             resources,
             kind=REQUEST,
-            subject=f"{request.method} {request.url.path}"[:500],
+            subject=subject,
             payload=said,
             principal=context.principal,
             request_id=context.request_id,

@@ -1,4 +1,4 @@
-"""Tables of a request: how they are to be read, and the body itself, or the parts of a multipart form.
+"""Tables in requests: read options, and the table from the body, a multipart form or a server file.
 
 A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
 stateless method never lies on the disk in clear.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
@@ -25,8 +26,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep, replay_of
 from app.api.transport.error_places import message_of, place_of
-from app.api.transport.incoming.body_spool import received_body
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.request_body import incoming_body_of
 from app.errors import InvalidParameter, UnsupportedMediaType
 from app.service.context import RequestContext
@@ -111,7 +111,7 @@ def read_options(
         ),
     ] = None,
 ) -> ReadOptions:
-    """What the principal says of the table's text."""
+    """Return the read options of the query."""
     return ReadOptions(
         delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
         decimal=decimal,
@@ -199,22 +199,23 @@ class TableForm:
             raise InvalidParameter(f"give one table in the part {name!r}", parameter=name)
         return tables[0]
 
-    def tables(self, name: str) -> list[pa.Table]:
-        """The tables in the parts `name`, in order; at least one."""
+    def tables(self, name: str, options: Sequence[ReadOptions] = ()) -> list[pa.Table]:
+        """The tables in the parts `name`, in order; at least one. `options` are those of the first ones."""
         if not self.files.get(name):
             raise InvalidParameter(
                 f"the form needs a table in a part named {name!r}, sent as a file", parameter=name
             )
         limits, spool = self.resources.limits, self.resources.spool_dir
+        told = chain(options, repeat(self.options))
         return [
             read_table(
                 TableSource(part.file, content_type_of(part)),
-                self.options,
+                read_as,
                 limits,
                 spool,
                 self.progress.raise_if_cancelled,
             )
-            for part in self.files[name]
+            for part, read_as in zip(self.files[name], told, strict=False)
         ]
 
     def values(self, name: str, kind: type[T]) -> list[T]:
@@ -249,7 +250,7 @@ async def get_form(
     options: ReadingDep,
     progress: ProgressDep,
 ) -> AsyncGenerator[TableForm, None]:
-    """The request's multipart form; its parts are let go of when the request is over."""
+    """The request's multipart form; its parts are closed after the request."""
     require_form(request)
     limit = min(FORM_BYTES, resources.limits.upload_bytes)
     async with received_body(request, limit) as body, _slot(request, context):
@@ -299,7 +300,7 @@ async def _pieces(body: ByteStream) -> AsyncGenerator[bytes, None]:
 
 
 def content_type_of(part: UploadFile) -> str | None:
-    """What the part says it is, or what its file name says where the client did not know."""
+    """Return the content type of a part, or that of its file name."""
     if part.content_type and part.content_type != "application/octet-stream":
         return part.content_type
     return EXTENSIONS.get(PurePath(part.filename or "").suffix.lower())

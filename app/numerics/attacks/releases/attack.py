@@ -1,4 +1,4 @@
-"""Every attacker on the same rows of the same copy: what advice, previews and audits send."""
+"""Run every attacker on the same rows of a copy, for advice, previews and audits."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from app.numerics.attacks.releases.findings import (
 from app.numerics.attacks.releases.linear import best_linear
 from app.numerics.attacks.releases.linkage import linkage
 from app.numerics.attacks.releases.neighbours import neighbours
+from app.numerics.attacks.releases.passthrough import passthrough
 from app.numerics.attacks.releases.posterior_mean import RecordChannel, posterior_mean
 from app.numerics.attacks.releases.released_rows import AttackTarget, ReleasedRows, targets
 
@@ -41,6 +42,7 @@ def attacked_release(
             *best_linear(rows, wanted, promised, rng),
             *posterior_means(rows, wanted, promised, rng, most_rows),
             *neighbours(rows, wanted, promised),
+            *passthrough(rows, wanted, promised),
             *linkage(rows, promised, rng),
         ]
     )
@@ -53,7 +55,7 @@ def posterior_means(
     rng: np.random.Generator,
     most_rows: int = MOST_ROWS,
 ) -> tuple[Finding, ...]:
-    """What the posterior mean leaves of each target, by the columns that tell most of it.
+    """Variance that the posterior mean leaves of each target, from the most informative columns.
 
     Of many columns together few rows are near, so that each number is also guessed by itself, strongly
     correlated ones by these, and categories by the record alone.

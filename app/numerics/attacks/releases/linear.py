@@ -1,4 +1,4 @@
-"""The best linear attacker: it knows every mean and covariance of originals and copy, and so has a closed form.
+"""Best linear attacker in closed form: it knows all means and covariances of originals and copy.
 
 Measured, it is least squares on the rows themselves, the residual variance being Σ error²/(n - p - 1) [unbiased in
 expectation for p coefficients]. It knows nothing of how noise is made, and so is as good against a scheme that leaks.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.numerics.arrays import FloatArray, Places
+from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.attacks.releases.findings import (
     Attacker,
     Finding,
@@ -45,8 +45,8 @@ DEFECT = "Do not issue this level, and report the defect: the copy has less nois
 def best_linear(
     rows: ReleasedRows, wanted: Sequence[AttackTarget], promised: float, rng: np.random.Generator
 ) -> list[Finding]:
-    """What the best linear guess from all that is released leaves of every target, and of each part's worst combination."""
-    features = np.hstack([number_features(rows.released), category_features(rows)])
+    """Variance that the best linear guess leaves of every target, and of each part's worst combination."""
+    features = np.hstack([number_features(rows.released), category_features(rows.shown)])
     lefts = [
         (target.name, target.columns, left)
         for target, left in zip(wanted, measured(rows, features, wanted), strict=True)
@@ -96,7 +96,7 @@ def worst_combination(N: FloatArray, K: FloatArray) -> FloatArray:
 def measured(
     rows: ReleasedRows, features: FloatArray, wanted: Sequence[AttackTarget]
 ) -> list[RemainingVariance]:
-    """What least squares on features (m, p) leaves of each target, parts with many rows each by itself."""
+    """Variance that least squares on features (m, p) leaves of each target; parts with many rows alone."""
     parts = rows.parts[rows.own]
     together: dict[
         bytes, list[int]
@@ -128,7 +128,7 @@ def pooled_left(copies: Sequence[ReleasedRows]) -> float:
     first = np.arange(min(len(copies[0].numbers), MOST_POOLED))
     copies = [copy.some(first).in_units() for copy in copies]
     rows = copies[0]
-    features = [number_features(copy.released) for copy in copies] + [category_features(rows)]
+    features = [number_features(copy.released) for copy in copies] + [category_features(rows.shown)]
     wanted = targets(rows, np.random.default_rng(0))
     numbers = [target for target in wanted if len(target.numbers) == 1] or wanted
     left = measured(rows, np.hstack(features), numbers)
@@ -183,10 +183,10 @@ def number_features(released: FloatArray) -> FloatArray:
     return np.hstack([np.where(gaps, 0.0, released - mean), marks])
 
 
-def category_features(rows: ReleasedRows) -> FloatArray:
-    """Indicators of the categories shown, all but one of each column, (m, p)."""
-    columns = [np.empty((len(rows.released), 0))]
-    for shown in rows.shown.T:
-        frequent = np.argsort(-np.bincount(shown), kind="stable")[:MOST_CATEGORIES]
-        columns.append((shown[:, None] == frequent[1:]).astype(np.float64))
+def category_features(codes: Codes) -> FloatArray:
+    """Indicators of the most frequent categories, all but one of each column, (m, p)."""
+    columns = [np.empty((len(codes), 0))]
+    for column in codes.T:
+        frequent = np.argsort(-np.bincount(column), kind="stable")[:MOST_CATEGORIES]
+        columns.append((column[:, None] == frequent[1:]).astype(np.float64))
     return np.hstack(columns)

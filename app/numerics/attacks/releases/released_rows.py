@@ -1,4 +1,4 @@
-"""Rows of a copy beside the originals, and what attackers try to find in them."""
+"""Released rows beside their originals, and the values that attackers estimate."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ STRONGLY_CORRELATED = 0.9
 MOST_PAIRS = 50
 SLOPES = 2_000
 """Pairs of rows whose slopes are looked at."""
+
+
+@dataclass(frozen=True, repr=False)
+class PassthroughColumns:
+    """Columns that leave as they are, of the originals: numbers (n, k) with NaN where missing, and codes of texts (n, m)."""
+
+    names: tuple[str, ...]
+    numbers: FloatArray
+    codes: Codes
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +57,7 @@ class ReleasedRows:
     shown: Codes
     own: Places
     runs: Places
+    passthrough: PassthroughColumns
 
     def some(self, chosen: Places) -> ReleasedRows:
         """The rows of these originals, ascending; a run ends where one is left out."""
@@ -64,30 +74,44 @@ class ReleasedRows:
             shown=self.shown[here],
             own=places[self.own[here]],
             runs=np.cumsum(np.append(0, apart))[: len(chosen)],
+            passthrough=replace(
+                self.passthrough,
+                numbers=self.passthrough.numbers[chosen],
+                codes=self.passthrough.codes[chosen],
+            ),
         )
 
     def in_units(self) -> ReleasedRows:
         """The same with each number in units of its largest magnitude, so that squares are doubles."""
-        known = np.abs(np.nan_to_num(self.numbers)).max(axis=0, initial=0.0)
-        units = np.where(known > 0, known, 1.0)
+        units, known = _units(self.numbers), self.passthrough.numbers
         laws = {
             part: replace(law, shape=law.shape / units / units[:, None])
             for part, law in self.laws.items()
         }
         return replace(
-            self, numbers=self.numbers / units, released=self.released / units, laws=laws
+            self,
+            numbers=self.numbers / units,
+            released=self.released / units,
+            laws=laws,
+            passthrough=replace(self.passthrough, numbers=known / _units(known)),
         )
 
     def each_part(self) -> Iterator[tuple[PartNoiseLaw, Places, Places]]:
-        """Of each part its noise, its originals, and the released rows of these."""
+        """Noise law, originals and released rows of each part."""
         for part in np.unique(self.parts).tolist():
             there = self.parts == part
             yield self.laws[part], np.flatnonzero(there), np.flatnonzero(there[self.own])
 
 
+def _units(numbers: FloatArray) -> FloatArray:
+    """The largest magnitude of each column, 1 where it is 0, (d,)."""
+    largest = np.abs(np.nan_to_num(numbers)).max(axis=0, initial=0.0)
+    return np.where(largest > 0, largest, 1.0)
+
+
 @dataclass(frozen=True, repr=False)
 class AttackTarget:
-    """Something to find in each original, (n,), NaN where there is none.
+    """Values to be inferred, (n,), NaN where there are none.
 
     where:
         columns  names of the columns that it is about

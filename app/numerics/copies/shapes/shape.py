@@ -1,4 +1,4 @@
-"""The shape of the noise: a matrix that dominates the data in every direction [li2012, section 3.1].
+"""Shape of the noise: a matrix that dominates the data's covariance in every direction [li2012, section 3.1].
 
 Departs from [li2012, eq. 4], where noise has the covariance K of the data: an estimate of K is
 singular or wrong where rows are few, cells are missing or columns nearly equal, and in such a
@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from app.numerics.arrays import FloatArray, Places
+from app.numerics.arrays import FloatArray, IntArray, Places
 from app.numerics.copies.shapes.gaps.patterns import Columns
 from app.numerics.copies.shapes.row_moments import RowMoments
 
@@ -87,7 +87,7 @@ def _cover(S: FloatArray, columns: Columns, K: FloatArray) -> None:
 
 
 def _dominates(A: FloatArray, B: FloatArray) -> bool:
-    """Whether A - B is positive definite; A is."""
+    """Return whether A - B is positive definite; A is."""
     unit = np.sqrt(np.diag(A))
     try:
         np.linalg.cholesky(_scaled(A - B, unit))
@@ -134,6 +134,17 @@ def shape_factor(S: FloatArray) -> FloatArray:
         return np.ascontiguousarray(unit[:, None] * np.linalg.cholesky(_scaled(S, unit)))
     except np.linalg.LinAlgError:
         raise ValueError("a shape is positive definite and finite") from None
+
+
+def at_sampling_precision(estimates: FloatArray, sizes: FloatArray, counts: IntArray) -> FloatArray:
+    """Estimates from n values each, rounded to multiples of the power of two next above size/√(2(n-1)).
+
+    That is the standard error of a standard deviation. To every digit, an estimate would tell whoever knows all of its
+    values but one that one value.
+    """
+    share, exponent = np.frexp(sizes / np.sqrt(2 * np.maximum(counts - 1, 1)))
+    step = np.ldexp(1.0, exponent - (share == 0.5))
+    return np.asarray(np.rint(estimates / step) * step)
 
 
 def relative_spectrum(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,6 +1,10 @@
-"""The files of a copy: written when they are first asked for, known ever after.
+"""Files of a copy: written at the first request, then kept.
 
 A file that had to make room is remade when it is wanted, to the bit: its hash is compared.
+
+Eviction removes the least recently used first. It has two steps, and a crash between them loses nothing: a commit
+deletes the reference to the object; then the object is removed, and its name deleted. What lies between is removed
+by the next start.
 """
 
 from __future__ import annotations
@@ -8,20 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from app.errors import NotFound
+from app.errors import NotFound, StorageFull
 from app.service.context import RequestContext, new_id
-from app.service.copies.files.eviction import make_room, sweep_released
-from app.service.copies.files.file_plan import FilePlan, first_plans, planned_files
 from app.service.copies.files.file_writer import (
     CopyFileStatistics,
+    FilePlan,
     FileTask,
     Statistics,
+    first_plans,
+    planned_files,
     write_file,
 )
 from app.service.copies.generation.release import Release, Selection
@@ -32,6 +37,100 @@ from app.store.blobs.sealed_bytes import PlainFile, SealedFile
 from app.store.database.copies import released_files as kept_files
 from app.store.database.copies.released_files import ReleasedFile, WrittenFileFacts
 from app.store.database.engine import reading, writing
+
+LOOKED_AT = 100
+FORGOTTEN_AFTER = timedelta(days=30)
+"""How long it is known of a file that is not there what its size and hash were."""
+
+
+def make_room(resources: Resources, *, keep: str) -> None:
+    """Remove files until the rest is within the budget; `keep` was just written and stays.
+
+    StorageFull, with the reference removed again, where objects behind valid presigned URLs fill the budget.
+    """
+    budget = resources.limits.release_cache_bytes
+    while True:
+        with reading(resources.engine) as connection:
+            over = kept_files.held_bytes(connection) - budget
+            oldest = kept_files.longest_unused(connection, LOOKED_AT) if over > 0 else []
+        if over <= 0:
+            return
+        removable = [file for file in oldest if file.id != keep and not _promised(resources, file)]
+        if not removable:
+            if resources.released.presigner is None:
+                return  # one file is larger than all the room: it is served, and goes next
+            _release_new(resources, keep)
+            raise StorageFull(
+                "The files asked for, and those whose URLs still hold, take more than"
+                " CORNERWAVE_RELEASE_CACHE_BYTES. Ask for fewer rows or columns, or later.",
+                seconds=resources.limits.signed_url_seconds,
+            )
+        for file in removable:
+            if over <= 0:
+                break
+            over -= file.size or 0
+            _remove(resources, file)
+
+
+def sweep_released(resources: Resources, now: datetime) -> int:
+    """Remove what no file names as its own and nobody is writing; how many objects that were."""
+    with writing(resources.engine) as connection:
+        kept_files.forget_unused(connection, now - FORGOTTEN_AFTER)
+    with reading(resources.engine) as connection:
+        strays = kept_files.stray_objects(connection)
+    removed = 0
+    for stray in strays:
+        with resources.released.unattended(stray.object, stray.since) as free:
+            if not free:
+                continue
+            with reading(resources.engine) as connection:
+                # Looked at again: it may have become a file's meanwhile.
+                still = {one.object for one in kept_files.stray_objects(connection)}
+            if stray.object in still:
+                _remove_object(resources, stray.object)
+                removed += 1
+    return removed
+
+
+def remove_objects(resources: Resources, dataset_id: str) -> None:
+    """Remove the files of a data set that is gone; what cannot be removed now is removed by the next start."""
+    with suppress(SQLAlchemyError, OSError):
+        with reading(resources.engine) as connection:
+            gone = [
+                stray
+                for stray in kept_files.stray_objects(connection)
+                if stray.dataset == dataset_id
+            ]
+        for stray in gone:
+            _remove_object(resources, stray.object)
+
+
+def _promised(resources: Resources, file: ReleasedFile) -> bool:
+    """Return whether a URL of the bucket's own may be in use: what the service serves it can remake."""
+    if resources.released.presigner is None or file.promised_until is None:
+        return False
+    return file.promised_until > datetime.now(UTC)
+
+
+def _remove(resources: Resources, file: ReleasedFile) -> None:
+    assert file.object is not None
+    with writing(resources.engine) as connection:
+        let_go = kept_files.let_go(connection, file.id, file.object)
+    if let_go:
+        _remove_object(resources, file.object)
+
+
+def _remove_object(resources: Resources, object_name: str) -> None:
+    resources.released.remove(object_name)
+    with writing(resources.engine) as connection:
+        kept_files.forget_object(connection, object_name)
+
+
+def _release_new(resources: Resources, file_id: str) -> None:
+    with reading(resources.engine) as connection:
+        file = kept_files.find(connection, [file_id]).get(file_id)
+    if file is not None and file.object is not None:
+        _remove(resources, file)
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +253,7 @@ def _tasks(resources: Resources, plans: Sequence[FilePlan]) -> Iterator[FileTask
 def _known(
     resources: Resources, release: Release, plans: Sequence[FilePlan], now: datetime
 ) -> dict[str, ReleasedFile]:
-    """What is known of the files, those that are new among them."""
+    """Return the known files, new ones among them."""
     ids = [plan.id for plan in plans]
     columns = tuple(column.name for column in release.columns)
     while True:

@@ -1,4 +1,4 @@
-"""All that a copy is made of but the original rows, and how a block of rows becomes part of it.
+"""Recipe of a copy: everything but the original rows, and the function that perturbs a block.
 
 A recipe is a plain value: no connection, no store, no lock. It can be sent to another process or
 machine together with originals, and `block` gives the same rows there.
@@ -6,6 +6,9 @@ machine together with originals, and `block` gives the same rows there.
 The noise of a part is bound to its rows, to its protection, and to how many earlier parts have the same rows. Other rows
 under the same ordinals, which a restore may bring about, meet fresh noise; the same path is never shown under two
 shapes, whose difference would give it away; and rows that come again have noise of their own.
+
+A path comes from the cache where that pays. Drawing a block costs less than fetching it from another machine, and hardly
+more than copying it. A path that hangs from several others is another matter: each of them is a draw of its own.
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ from numpy.typing import NDArray
 from app.model import BLOCK_ROWS, Column, Dataset, HistoryEntry, Kind, Part, Storage
 from app.numerics.copies.grid import largest_magnitude
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import PathDraws, RowRange
+from app.numerics.copies.path import PathDraws, RowRange, draws_needed
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
-from app.service.copies.history.chain import Chain
+from app.service.copies.history import Chain
 from app.service.datasets.output_columns import (
     numbers_shown,
     output_type,
@@ -36,15 +39,61 @@ from app.service.datasets.output_columns import (
 from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import CategoryPool, DeclaredPool, DonorPool
 from app.service.datasets.protection.part_protection import PartProtection, refuse_lost_noise
+from app.store.caches.block_cache import BlockName, NoiseCache
 from app.store.database.copies.history import HistoryNotWhole
 from app.tables.stream import category_text
 
 FloatArray = NDArray[np.float64]
 
+LEAST_DRAWS = 3
+"""Draws from which on a path is looked for in the cache, and kept there."""
+
+
+@dataclass(frozen=True, repr=False)
+class PathCache:
+    """Blocks of the paths of one data set; `key` protects them outside this process."""
+
+    cache: NoiseCache
+    key: bytes
+
+    def at_hand(self, draws: PathDraws, rows: RowRange) -> dict[int, FloatArray]:
+        """Return the cached path of the target or, without one, those it depends on."""
+        known: dict[int, FloatArray] = {}
+        asked: set[int] = set()
+        waiting = [draws.target]
+        while waiting:
+            position = waiting.pop()
+            if position in asked or not worth_keeping(draws, position):
+                continue
+            asked.add(position)
+            held = self.cache.get(
+                _name(draws, position, rows), columns=draws.columns, rows=rows.last, key=self.key
+            )
+            if held is not None:
+                known[position] = held[:, rows.first : rows.last]
+                continue
+            bridge = draws.history[position]
+            waiting += [end for end in (bridge.lower, bridge.upper) if end is not None]
+        return known
+
+    def keep(self, draws: PathDraws, rows: RowRange, path: FloatArray) -> None:
+        """Keep the target's path of a whole block."""
+        self.cache.put(_name(draws, draws.target, rows), path, self.key)
+
+
+def worth_keeping(draws: PathDraws, position: int) -> bool:
+    """Return whether drawing the path at a position anew costs more than keeping it."""
+    return len(draws_needed(draws.history, position, {})) >= LEAST_DRAWS
+
+
+def _name(draws: PathDraws, position: int, rows: RowRange) -> BlockName:
+    """By what the block is drawn with, which says entry, part and shape, and tells nobody the key."""
+    return BlockName(hashlib.sha256(b"path\0" + draws.keys[position]).hexdigest(), rows.block)
+
 
 @dataclass(frozen=True, repr=False)
 class PartRecipe:
-    """What is particular to the rows of one part.
+    """Recipe of one part's rows.
 
     where:
         binding           the rows and their protection, keyed: what the draws are bound to

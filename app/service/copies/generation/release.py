@@ -1,4 +1,4 @@
-"""The rows of a copy on their way out, batch by batch, the same whatever is asked for at once.
+"""Release of a copy batch by batch: selected columns and rows, equal values for every selection.
 
 Originals are read a row group at a time, perturbed (`recipe.py`), and handed on as Arrow batches, while
 other threads make the next. Everything but the originals is looked up before the first row leaves, in
@@ -25,10 +25,16 @@ from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import RowRange
 from app.service.context import RequestContext, released_columns
-from app.service.copies.generation.path_cache import PathCache, worth_keeping
-from app.service.copies.generation.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
+from app.service.copies.generation.recipe import (
+    CopyRecipe,
+    PathCache,
+    ProtectedPart,
+    block,
+    copy_recipe,
+    worth_keeping,
+)
 from app.service.copies.generation.row_ranges import Batch, RowGroupRange, batches, cut, within
-from app.service.copies.history.lookup import (
+from app.service.copies.history import (
     downloadable,
     level_names,
     may_know_noise,
@@ -42,8 +48,7 @@ from app.service.download_scheduler import Downloads
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.blobs.store import BlobStore
-from app.store.caches.hot_blocks import HotBlocks
-from app.store.caches.noise_cache import cache_key
+from app.store.caches.block_cache import HotBlocks, cache_key
 from app.store.database.datasets import datasets
 from app.store.database.engine import reading
 
@@ -56,7 +61,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a copy: columns by name, rows [first, last) by ordinal; None is all."""
+    """Selection of a copy: columns by name, rows [first, last) by ordinal; None is all."""
 
     columns: tuple[str, ...] | None = None
     first: int = 0
@@ -135,7 +140,7 @@ class Release:
         return self.each_block(lambda batch: batch)
 
     def each_block(self, then: Callable[[pa.RecordBatch], T]) -> Iterator[T]:
-        """What `then` makes of each batch of rows, in order.
+        """Yield the result of `then` for each batch of rows, in order.
 
         Batches are made, and `then` is called, by several threads, when there is room for them.
         """
@@ -240,7 +245,7 @@ class Release:
         return found[0]
 
     def _named(self, batch: Batch) -> tuple[tuple[str, int, int, int], ...]:
-        """What the rows of a batch are: after a restore, others may have their ordinals."""
+        """Return the cache key of a batch: after a restore, other rows may have its ordinals."""
         return tuple(
             (
                 self.recipe.parts[piece.part.number].binding.hex(),
@@ -285,7 +290,7 @@ def open_release(
             entry=entry,
             levels=level_names(connection, grant, entry),
             noise_variances=_noise_variances(parts.values(), known, promised) if law else {},
-            applied=protection.applied(promised) if law else None,
+            applied=protection.published.applied(promised) if law else None,
             columns=columns,
             first=first,
             last=last,
@@ -314,7 +319,7 @@ def _noise_variances(
     found: Counter[str] = Counter()
     rows = 0
     for part in parts:
-        protection = protections[part.number]
+        protection = protections[part.number].published
         own = protection.applied(noise_variance) * protection.variances * part.rows
         found.update(dict(zip(protection.numeric, own.tolist(), strict=True)))
         rows += part.rows

@@ -1,4 +1,4 @@
-"""Rows of a data set beside what a copy shows of them, for advice, previews and audits.
+"""Sampled original rows beside their perturbed values, for advice, previews and audits.
 
 An issued copy is read as its recipients have it. One that was never issued is simulated from the same law under
 draws that are thrown away: seeded from the data set's secret, so that a verdict does not change between calls, and the
@@ -19,13 +19,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy import Connection
 
 from app.errors import Conflict, NotReleasable
-from app.model import Column, Dataset, HistoryEntry, Kind, Part
+from app.model import Column, Dataset, HistoryEntry, Kind, Part, Storage
 from app.numerics.arrays import Codes, FloatArray, Places
 from app.numerics.attacks.releases.attack import MOST_ROWS as ATTACKED_ROWS
 from app.numerics.attacks.releases.attack import attacked_release
 from app.numerics.attacks.releases.findings import Finding, averaged, worst_first
 from app.numerics.attacks.releases.posterior_mean import PartNoiseLaw
-from app.numerics.attacks.releases.released_rows import ReleasedRows
+from app.numerics.attacks.releases.released_rows import PassthroughColumns, ReleasedRows
 from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.donors import donor_pool
 from app.numerics.copies.records import UNLISTED, show_records
@@ -84,6 +84,7 @@ class SampledRows:
         parts        (n,), the first of the parts that share a protection
         pieces       (n,), the same for rows that follow each other and came together
         pools        part → donors in these codes, (m, c)
+        passthrough  the columns that leave as they are
         versions     how often the most repeated key occurs; None without a key column
     """
 
@@ -97,6 +98,7 @@ class SampledRows:
     pieces: Places
     protections: Mapping[int, PartProtection]
     pools: Mapping[int, Codes]
+    passthrough: PassthroughColumns
     versions: int | None
     seed: bytes
 
@@ -124,7 +126,7 @@ class SampledRows:
         )
 
     def rng(self) -> np.random.Generator:
-        """The same draws whoever asks."""
+        """Random generator, seeded by the data set."""
         return np.random.default_rng(int.from_bytes(self.seed, "big"))
 
     def simulated(self, noise_variances: Sequence[float]) -> Iterator[ReleasedRows]:
@@ -224,12 +226,13 @@ class SampledRows:
             shown=shown,
             own=own,
             runs=self.pieces,
+            passthrough=self.passthrough,
         )
 
     def attacked(
         self, copy: ReleasedRows, noise_variance: float, most_rows: int = ATTACKED_ROWS
     ) -> tuple[Finding, ...]:
-        """What every attacker finds in a copy of this level, the worst first."""
+        """Return the findings of every attacker in a copy of this level, worst first."""
         promised = noise_variance / (1 + noise_variance)
         chosen = [np.arange(*run) for run in spread_runs(len(self.matrix), MOST_ATTACKED)]
         found = attacked_release(copy.some(np.concatenate(chosen)), promised, self.rng(), most_rows)
@@ -250,9 +253,13 @@ def sampled_rows(
     columns, records = sampled_columns(dataset.columns)
     numbers = tuple(column.name for column in columns)
     names = (*numbers, *records)
+    if not names:
+        raise NotReleasable("A copy needs a numeric or a categorical column; there is neither.")
+    known = [column for column in dataset.columns if column.kind is Kind.PASSTHROUGH]
+    read = (*names, *(column.name for column in known))
     every = datasets.parts(connection, dataset.id)
-    runs = spread_runs(dataset.rows, max(2, min(most_rows, MOST_CELLS // max(len(names), 1))))
-    found = list(_pieces(resources, connection, dataset, every, names, runs))
+    runs = spread_runs(dataset.rows, max(2, min(most_rows, MOST_CELLS // len(read))))
+    found = list(_pieces(resources, connection, dataset, every, read, runs))
     table = _texts(pa.Table.from_batches([one for _, batches in found for one in batches]), records)
     if table.num_rows < 2:
         raise NotReleasable("There is nothing to attack: a copy needs two rows.")
@@ -289,6 +296,7 @@ def sampled_rows(
             number: _pool(one, values, secret if dataset.frozen else None, seed)
             for number, one in protections.items()
         },
+        passthrough=_passthrough(table, known),
         versions=None if book is None else max(1, book.most_versions),
         seed=seed,
     )
@@ -303,8 +311,6 @@ def _pieces(
     runs: Sequence[tuple[int, int]],
 ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
     """Rows that follow each other and came together: the place of their part, and these columns of them."""
-    if not names:
-        raise NotReleasable("A copy needs a numeric or a categorical column; there is neither.")
     for first, last in runs:
         retired = np.array(datasets.retired(connection, dataset.id, first, last), np.int64)
         for place, part in enumerate(parts):
@@ -317,7 +323,7 @@ def _pieces(
 def _measured(
     sample: Sample, columns: tuple[Column, ...], parts: Sequence[Part]
 ) -> PartMeasurement:
-    """What a first copy would be measured by, as these rows tell it."""
+    """Return the measurement of a first copy, estimated from these rows."""
     records = sample if sample.values else None
     return PartMeasurement(
         of=FreezeInput(columns, tuple(parts), ()),
@@ -352,6 +358,17 @@ def _coded(table: pa.Table, values: Mapping[str, pa.Array]) -> Codes:
     for place, (name, listed) in enumerate(values.items()):
         found[:, place] = pc.index_in(table.column(name), value_set=listed).to_numpy()
     return found
+
+
+def _passthrough(table: pa.Table, columns: Sequence[Column]) -> PassthroughColumns:
+    numbers = [column for column in columns if column.storage is Storage.NUMBER]
+    codes = np.empty((table.num_rows, len(columns) - len(numbers)), np.int32)
+    texts = (column.name for column in columns if column.storage is Storage.TEXT)
+    for place, name in enumerate(texts):
+        column = table.column(name).combine_chunks()
+        codes[:, place] = column.dictionary_encode("encode").indices.to_numpy()
+    names = tuple(column.name for column in columns)
+    return PassthroughColumns(names, number_rows(table, numbers), codes)
 
 
 def _pool(

@@ -1,11 +1,12 @@
-"""What new rows share with what was there before: rows of other data sets, told and above one half refused, and keys that
-have a row already.
+"""Comparison of new rows with stored ones: rows shared with other data sets, repeated rows, duplicate keys.
+
+An overlap is reported; above one half it is refused.
 
 Two data sets with the same people have independent noise, so their copies average it away. Sketches
 tell the share of rows in common, by key where both have a key column and by all values.
 
-An owner is told of its own data sets only. An answer about another owner's rows would be a membership
-test; the operator finds those in the log and in the metrics.
+An owner sees its own data sets only. An answer about another owner's rows would be a membership
+test, and so would a count in the metrics, which have no key: the operator finds those in the log alone.
 
 A key that comes again is a version of its row. Every row has noise of its own, so the mean of k versions of one person
 has a k-th of its variance: of a level's v there is v/k left (invariant 6). A key counts however its rows came and
@@ -32,7 +33,7 @@ from app.service.resources import Resources
 from app.store.database.copies import history
 from app.store.database.datasets import key_books, levels, sketches
 from app.store.database.datasets.key_books import KeyBook
-from app.store.sealed_arrays import pack, unpack
+from app.store.vault import pack_arrays, unpack_arrays
 
 log = logging.getLogger("cornerwave.overlap")
 
@@ -163,7 +164,7 @@ def _again(
 
 
 def forget_sketches(connection: Connection, dataset_id: str) -> None:
-    """Forget the sketches of a data set that is removed, unless copies of it were issued."""
+    """Delete the sketches of a removed data set, unless copies of it were issued."""
     if not history.of(connection, dataset_id):
         sketches.remove(connection, dataset_id)
 
@@ -186,7 +187,6 @@ def _compared(
         if new <= TOLD or (old > TOLD and not new > REFUSED >= old):
             continue
         if other_owner != owner:
-            resources.overlaps_across_owners.add()
             said = {"dataset": dataset_id, "other": other, "share": round(new, 1)}
             log.warning("overlap across owners", extra=said)
             continue
@@ -245,11 +245,11 @@ def _sealed(resources: Resources, dataset_id: str, found: Sketches) -> bytes:
             arrays[f"{name}_fingerprints"] = sketch.fingerprints
             arrays[f"{name}_counts"] = sketch.counts
             arrays[f"{name}_whole"] = np.array(sketch.whole)
-    return resources.vault.seal(pack(arrays), _context(dataset_id))
+    return resources.vault.seal(pack_arrays(arrays), _context(dataset_id))
 
 
 def _opened(resources: Resources, dataset_id: str, sealed: bytes) -> Sketches:
-    kept = unpack(resources.vault.open(sealed, _context(dataset_id)))
+    kept = unpack_arrays(resources.vault.open(sealed, _context(dataset_id)))
     found = {
         name: Sketch(
             kept[f"{name}_fingerprints"], kept[f"{name}_counts"], bool(kept[f"{name}_whole"])
@@ -345,7 +345,7 @@ def remove_keys(connection: Connection, dataset_id: str, fingerprints: Words) ->
 
 
 def privacy_left(level: Level, versions: int) -> float:
-    """What is left of a level's privacy for a key of so many versions: that of v/k."""
+    """Return the privacy of a level for a key with k versions: that of v/k."""
     return level.noise_variance / (level.noise_variance + versions)
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints of rows and keys, taken while a table passes by on its way in.
+"""Fingerprints of rows and keys, computed while a table is ingested.
 
 Cells are fingerprinted as the file has them, before kinds are decided: `1.50` is one cell whether its column
 is read as numbers, categories or a key, and a date is its text.
@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from app.numerics.arrays import Words
 from app.numerics.fingerprints import KEY_BYTES, Sketch, fingerprints, with_rows
 from app.service.resources import Resources
-from app.store.database import audit_log
+from app.store.database import chained_logs
 from app.store.database.datasets import sketches
 from app.store.database.engine import reading, writing
 from app.tables.dialect.number_syntax import MISSING_NUMBERS, matches_number, without_marks
@@ -42,7 +42,7 @@ class KeyRuns:
     """Gathers fingerprints in any order, and gives them back page by page."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` lets go of it
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by `close`
         self._held: list[Words] = []
         self._held_keys = 0
         self._written: list[int] = []
@@ -71,7 +71,7 @@ class KeyRuns:
             yield number, np.sort(np.concatenate(pieces))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _runs(self) -> list[Words]:
@@ -114,7 +114,9 @@ def fingerprint_keys(resources: Resources) -> FingerprintKeys:
         sealed = sketches.secret(connection)
     if sealed is None:
         with writing(resources.engine) as connection:
-            audit_log.queue(connection)  # two may need it at once: one finds what the other made
+            chained_logs.lock_audit(
+                connection
+            )  # two may need it at once: one finds what the other made
             sealed = sketches.secret(connection)
             if sealed is None:
                 sealed = resources.vault.seal(os.urandom(SECRET_BYTES), CONTEXT)
@@ -153,7 +155,7 @@ class Fingerprints:
 
     @property
     def sketches(self) -> Sketches:
-        """Of the rows that passed."""
+        """Sketches of the rows that passed."""
         return Sketches(self._rows, None if self._key_column is None else self._key_sketch)
 
     def _passing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

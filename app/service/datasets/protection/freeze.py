@@ -1,4 +1,4 @@
-"""Measuring rows and protecting them: all that are there at the first copy together, and each later part alone.
+"""Freeze of a data set at its first copy: measure its rows, and each later part alone.
 
 Rows are measured before the data set is locked, since that takes as long as reading them, and again under the lock
 only where they changed in between.
@@ -57,7 +57,7 @@ from app.store.database.engine import reading
 
 @dataclass(frozen=True, repr=False)
 class FreezeInput:
-    """Which rows and columns are measured; rows never change."""
+    """Rows and columns to measure; rows never change."""
 
     columns: tuple[Column, ...]
     parts: tuple[Part, ...]
@@ -73,7 +73,7 @@ class RecordModel:
 
     @classmethod
     def of(cls, sample: Sample | None, before: Donors | None = None) -> Self:
-        """Of a sample of rows; `before` are the donors of earlier parts."""
+        """Record model of a sample of rows; `before` are the donors of earlier parts."""
         if sample is None:
             return cls(None, 0.0)
         donors = Donors.of(sample) if before is None else before.with_rows(sample)
@@ -84,7 +84,7 @@ class RecordModel:
 
 @dataclass(frozen=True, repr=False)
 class PartMeasurement:
-    """What rows tell.
+    """Measurement of a part's rows.
 
     where:
         numeric    the columns whose numbers get noise
@@ -172,7 +172,7 @@ class _MomentsBeside:
             before.result()
 
     def result(self) -> RowMoments:
-        """Of all batches; or whatever one of them failed by."""
+        """Return the moments of all batches, or raise the error of one of them."""
         for one in self._asked:
             one.result()
         return self._found
@@ -245,6 +245,7 @@ def declared_protection(dataset: Dataset) -> PartProtection:
         numeric=tuple(column.name for column in numeric),
         scale_units=tuple(column.scale_unit for column in numeric),
         rows=0,
+        counts=np.zeros(len(numeric), dtype=np.int64),
         means=declared.lower + ranges / 2,
         largest=np.maximum(np.abs(declared.lower), np.abs(declared.upper)),
         factor=np.diag(np.sqrt(weights) * ranges),
@@ -261,6 +262,7 @@ def first_part(measurement: PartMeasurement, largest: Mapping[str, float]) -> Pa
         numeric=tuple(column.name for column in measurement.numeric),
         scale_units=tuple(column.scale_unit for column in measurement.numeric),
         rows=measurement.moments.rows,
+        counts=measurement.moments.present.counts,
         means=measurement.moments.present.means,
         largest=_magnitudes(measurement.numeric, largest),
         factor=shape_factor(covariance_shape(measurement.moments)),
@@ -306,6 +308,7 @@ def later_part(
         numeric=first.numeric,
         scale_units=first.scale_units,
         rows=measurement.moments.rows,
+        counts=measurement.moments.present.counts,
         means=measurement.moments.present.means,
         largest=magnitudes,
         factor=shape_factor(S),

@@ -1,4 +1,4 @@
-"""What the noise and the donors of a part follow from: measured on its rows once, sealed, never changed.
+"""Protection of a part: noise shape and donors, measured once, sealed, immutable.
 
 Re-estimating any of it under the same noise would give away the noise, and with it the rows (invariant 5). Parts
 that were there at the first copy share the first protection; each later part has one of its own. The factor itself is
@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotReleasable
 from app.model import Part
-from app.numerics.arrays import FloatArray
+from app.numerics.arrays import FloatArray, IntArray
 from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.grid import (
     FINENESS,
@@ -31,26 +31,28 @@ from app.numerics.copies.grid import (
     carries_noise,
     grid_exponents,
 )
+from app.numerics.copies.shapes.shape import at_sampling_precision
 from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.secrets import open_secret
 from app.service.resources import Resources
-from app.store.database.copies import protections
+from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole
 from app.store.database.datasets import datasets
-from app.store.sealed_arrays import pack, unpack
+from app.store.vault import pack_arrays, unpack_arrays
 
 DONORS = "donors_"
 
 
 @dataclass(frozen=True, repr=False)
 class PartProtection:
-    """What a part is released under.
+    """Protection under which a part is released.
 
     where:
         numeric    names of the columns with noise, d of them
         scale_units  of their log scales, on which all that follows is told; None on the linear scale
         rows       how many rows it was measured on
+        counts     (d,) how many of them have each column
         means      (d,) of these rows, NaN where a column has no value
         largest    (d,) the largest magnitude in each column
         factor     (d, d), L of the noise's shape S = L·Lᵀ
@@ -62,6 +64,7 @@ class PartProtection:
     numeric: tuple[str, ...]
     scale_units: tuple[float | None, ...]
     rows: int
+    counts: IntArray
     means: FloatArray
     largest: FloatArray
     factor: FloatArray
@@ -86,6 +89,26 @@ class PartProtection:
     def variances(self) -> FloatArray:
         """S_jj, (d,)."""
         return np.asarray((self.factor**2).sum(axis=1))
+
+    @cached_property
+    def published(self) -> PartProtection:
+        """This as others may know it: L and R² at the precision at which the released rows themselves tell them.
+
+        A column's row of L is rounded in units of its L_jj, which is what the columns before it leave of its spread.
+        """
+        if self.declared is not None or not self.numeric:
+            return self
+        own, counts = np.diag(self.factor)[:, None], self.counts[:, None]
+        r_squared = at_sampling_precision(
+            np.array(self.r_squared),
+            np.ones(()),
+            self.counts[self.counts > 0].min(initial=self.rows),
+        )
+        return replace(
+            self,
+            factor=at_sampling_precision(self.factor, own, counts),
+            r_squared=min(float(r_squared), 1.0),
+        )
 
     def applied(self, noise_variance: float) -> float:
         """a(v), what is drawn so that the promise of v holds for numbers and categories together."""
@@ -131,7 +154,7 @@ def keep_protection(
     content = _content(protection)
     hash_ = _hash(open_secret(resources, connection, dataset_id), content)
     sealed = resources.vault.seal(content, _context(dataset_id, hash_))
-    protections.add(connection, dataset_id, hash_, sealed)
+    history.add_protection(connection, dataset_id, hash_, sealed)
     return replace(protection, hash=hash_)
 
 
@@ -158,7 +181,7 @@ def _opened(
     resources: Resources, connection: Connection, dataset_id: str, hashes: Iterable[str | None]
 ) -> dict[str, PartProtection]:
     wanted = set(hashes)
-    sealed = protections.of_hashes(
+    sealed = history.protections_of(
         connection, dataset_id, [hash_ for hash_ in wanted if hash_ is not None]
     )
     if sealed.keys() != wanted:
@@ -185,17 +208,18 @@ def _content(protection: PartProtection) -> bytes:
     }
     arrays: dict[str, NDArray[Any]] = {
         "said": np.frombuffer(json.dumps(said).encode(), np.uint8),
+        "counts": protection.counts,
         "means": protection.means,
         "largest": protection.largest,
         "factor": protection.factor,
     }
     if donors is not None:
         arrays |= {DONORS + name: array for name, array in donors.counts.arrays().items()}
-    return pack(arrays)
+    return pack_arrays(arrays)
 
 
 def _read(content: bytes, hash_: str) -> PartProtection:
-    arrays = unpack(content)
+    arrays = unpack_arrays(content)
     said = json.loads(arrays["said"].tobytes())
     donors = None
     if said["values"] is not None:
@@ -209,6 +233,7 @@ def _read(content: bytes, hash_: str) -> PartProtection:
         numeric=tuple(said["numeric"]),
         scale_units=tuple(said["scale_units"]),
         rows=said["rows"],
+        counts=arrays["counts"],
         means=arrays["means"],
         largest=arrays["largest"],
         factor=arrays["factor"],

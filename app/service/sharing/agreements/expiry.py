@@ -8,7 +8,7 @@ from app.agreement import Agreement, State, term_end
 from app.service.events import publish
 from app.service.resources import Resources
 from app.service.sharing.events import AgreementExpiring
-from app.store.database.audit_log import Fact
+from app.store.database.chained_logs import Fact
 from app.store.database.engine import reading, writing
 from app.store.database.sharing import agreements
 

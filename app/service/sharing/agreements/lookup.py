@@ -1,7 +1,8 @@
-"""Lookup of agreements: who may see one, on which side a principal stands, and lists."""
+"""Lookup of agreements: who may see one, on which side a principal stands, lists, and the hash of a right to a subject."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 from sqlalchemy import Connection
@@ -9,11 +10,12 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, AgreementEntry, Party, PlannedDelivery, State
 from app.errors import Hidden, NotFound, Refusal
 from app.model import Role
-from app.service.context import RequestContext, overseen
+from app.service.context import RequestContext, auditable_dataset, live_grants, visible
 from app.service.resources import Resources
-from app.store.database.datasets import datasets
+from app.store.database import chained_logs
+from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.sharing import agreement_log, agreements, deliveries, principals
+from app.store.database.sharing import agreements, deliveries, principals
 
 
 def known_agreement(
@@ -83,7 +85,7 @@ def agreements_about(
 ) -> list[Agreement]:
     """Return agreements about a data set by id, to its owner, administrators and auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return agreements.page(connection, after=after, limit=limit, dataset=dataset_id)
 
 
@@ -93,7 +95,7 @@ def read_agreement_log(
     """Return the entries of an agreement's log, in order."""
     with reading(resources.engine) as connection:
         known_agreement(connection, context, agreement_id)
-        return agreement_log.page(connection, agreement_id, after=after, limit=limit)
+        return chained_logs.agreement_page(connection, agreement_id, after=after, limit=limit)
 
 
 def list_deliveries(
@@ -111,3 +113,31 @@ def names_in(resources: Resources, found: Sequence[Agreement]) -> dict[str, str]
     shared = {item.dataset for one in found for item in one.terms.items}
     with reading(resources.engine) as connection:
         return principals.names(connection, parties) | datasets.names(connection, shared)
+
+
+def right_to(resources: Resources, context: RequestContext, subject: str) -> str:
+    """A hash of why this principal may know of the subject; another when anything of it changed.
+
+    For a data set that is the role, and for a recipient its grants and the granted levels'
+    variances. NotFound, as ever, when the principal may not know of the data set any more.
+    """
+    role = context.principal.role
+    with reading(resources.engine) as connection:
+        if subject.startswith("ds_"):
+            _, grant = visible(connection, context, subject)
+            granted = [] if grant is None else live_grants(connection, context, subject)
+            known = [levels.one(connection, subject, one.level) for one in granted]
+            variances = [level and level.noise_variance for level in known]
+            reason = f"{role} {granted} {variances}"
+        elif subject.startswith("rc_"):
+            record = principals.one(connection, subject)
+            if record is None or record.revoked_at is not None:
+                raise NotFound(f"there is no principal {subject!r}, or it was revoked")
+            own = subject == context.principal.id
+            reason = f"{role} {own if role is Role.RECIPIENT else ''}"
+        elif subject.startswith("ag_"):
+            agreement = known_agreement(connection, context, subject)
+            reason = f"{role} {party_of(context, agreement)}"
+        else:
+            reason = str(role)
+    return hashlib.sha256(reason.encode()).hexdigest()

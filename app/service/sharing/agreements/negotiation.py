@@ -11,14 +11,22 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from app.agreement import Agreement, Party, State, Terms
+from app.agreement import (
+    TRANSITIONS,
+    Agreement,
+    Message,
+    Party,
+    State,
+    Terms,
+    messages_open_to,
+    state_after,
+)
 from app.errors import InvalidParameter, InvalidState, Refusal
 from app.model import Role
 from app.service.context import RequestContext, new_id
 from app.service.datasets.protection.freeze import PartMeasurement, freeze_dataset, measure_ahead
 from app.service.events import publish
 from app.service.resources import Resources
-from app.service.sharing.agreements import states
 from app.service.sharing.agreements.lookup import (
     acting_party,
     known_agreement,
@@ -26,7 +34,6 @@ from app.service.sharing.agreements.lookup import (
 )
 from app.service.sharing.agreements.record import store_record
 from app.service.sharing.agreements.rules import rule_for
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import (
     Draft,
     checked_terms,
@@ -36,10 +43,11 @@ from app.service.sharing.agreements.terms import (
 from app.service.sharing.events import AgreementChanged
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import UnitOfWork, unit_of_work
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs
+from app.store.database.chained_logs import Fact
 from app.store.database.datasets import datasets
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreement_log, agreements, dataspace, rules
+from app.store.database.sharing import agreements, dataspace
 
 LONGEST_REASON = 2_000
 
@@ -70,13 +78,13 @@ def open_agreement(
             id=agreement_id,
             provider=provider,
             consumer=consumer,
-            state=states.TRANSITIONS[None, party, message],
+            state=TRANSITIONS[None, party, message],
             version=0,
             terms=terms,
             rule=None,
             created_at=now,
             changed_at=now,
-            log_hash=agreement_log.first_hash(agreement_id),
+            log_hash=chained_logs.first_hash(agreement_id),
         )
         agreements.add(connection, blank)
         if on_open is not None:
@@ -108,7 +116,7 @@ def send(
         party = acting_party(context, agreement)
         if version is not None and version != agreement.version:
             raise _changed(agreement)
-        state = states.after(agreement.state, party, message)
+        state = state_after(agreement.state, party, message)
         if state is None:
             raise _wrong(agreement, party, message)
         now, terms = moment(connection), agreement.terms
@@ -149,7 +157,7 @@ def accept_request(
         party = acting_party(context, agreement)
         if version != agreement.version:
             raise _changed(agreement)
-        first = next((one for one in _CONCLUSION if states.after(agreement.state, *one)), None)
+        first = next((one for one in _CONCLUSION if state_after(agreement.state, *one)), None)
         if first is None or first[0] is not Party.PROVIDER or party is not Party.PROVIDER:
             raise _wrong(agreement, party, Message.AGREE)
         require_still_possible(connection, agreement.terms, moment(connection))
@@ -164,7 +172,7 @@ def accept_request(
                 agreement.consumer if implied else context.principal.id,
                 sender,
                 message,
-                states.TRANSITIONS[agreement.state, sender, message],
+                TRANSITIONS[agreement.state, sender, message],
                 facts={"implied": True} if implied else None,
             )
             agreement = _apply(resources, connection, agreement, step)
@@ -212,7 +220,7 @@ def _apply(
     facts: dict[str, Fact] = {"terms": terms_digest(agreement.terms), **(step.facts or {})}
     if step.rule is not None:
         facts["rule"] = step.rule
-    entry = agreement_log.append(
+    entry = chained_logs.append_agreement(
         connection,
         agreement.id,
         step.message.value,
@@ -234,10 +242,10 @@ def _conclude(
     connection = uow.connection
     rule, answer = agreement.rule, Message.FINALIZE
     if agreement.state is State.REQUESTED:
-        fitting = rule_for(rules.of(connection, agreement.provider), agreement)
+        fitting = rule_for(agreements.rules_of(connection, agreement.provider), agreement)
         rule = None if fitting is None else fitting.id
         answer = Message.AGREE
-    state = states.after(agreement.state, Party.PROVIDER, answer)
+    state = state_after(agreement.state, Party.PROVIDER, answer)
     if rule is not None and state is not None:
         if answer is Message.FINALIZE:
             require_still_possible(connection, agreement.terms, moment(connection))
@@ -300,7 +308,7 @@ def _changed(agreement: Agreement) -> InvalidState:
 
 
 def _wrong(agreement: Agreement, party: Party, message: Message) -> InvalidState:
-    can = states.open_to(agreement.state, party)
+    can = messages_open_to(agreement.state, party)
     could = f"it may say: {', '.join(can)}" if can else "there is nothing it may say now"
     return InvalidState(
         f"the {party} cannot say {message.value!r} while the agreement is {agreement.state};"

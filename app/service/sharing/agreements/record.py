@@ -1,4 +1,4 @@
-"""The record that both sides can keep: the finalized agreement as a signed document.
+"""Signed record of a finalized agreement, for both parties to keep.
 
     file      = canonical JSON (RFC 8785) of {"agreement": document, "signature": JWS}
     signature = detached JWS (RFC 7515, appendix F), Ed25519, over the canonical JSON of the document
@@ -9,27 +9,99 @@ the agreement's log when it was finalized, and the same as an ODRL policy.
 As an ODRL policy (JSON-LD) an agreement has one permission for each item. ODRL has no words for what a perturbed
 copy promises, so four left operands are ours, under the prefix `cw`: `level` (its name), `noiseVariance` (in units
 of the data's own), `column`, `firstRow`.
+
+The signing keys are the service's: made when first needed, sealed, rotated, published. A key's id is the thumbprint of its
+public half (RFC 7638), so that who has written down the id knows the key again wherever it got it from. A key that was
+rotated out signs nothing more and stays published: what it signed can be checked for ever.
 """
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import rfc8785
+from joserfc import jws
+from joserfc.jwk import OKPKey
 from sqlalchemy import Connection
 
 from app.agreement import Agreement, Item, Terms
 from app.errors import NotFound
 from app.service.context import RequestContext
+from app.service.logs import record_upkeep
 from app.service.resources import Resources
 from app.service.sharing.agreements.lookup import known_agreement
-from app.service.sharing.agreements.signatures import sign
 from app.store.database import installation
 from app.store.database.datasets import datasets
-from app.store.database.engine import reading
+from app.store.database.engine import reading, writing
+from app.store.database.installation import SigningKey
 from app.store.database.sharing import agreements, principals
+
+ALGORITHM = "Ed25519"
+"""By RFC 9864, which names the curve in place of the older `EdDSA`."""
+
+
+def sign(resources: Resources, connection: Connection, content: bytes) -> str:
+    """A detached JWS over the content (RFC 7515, appendix F), by the newest key."""
+    kept = _newest(connection) or _made(resources, connection)
+    private = resources.vault.open(kept.sealed, _context(kept.id))
+    key = OKPKey.import_key(private)
+    compact = jws.serialize_compact(
+        {"alg": ALGORITHM, "kid": kept.id, "typ": "cornerwave-agreement"},
+        content,
+        key,
+        algorithms=[ALGORITHM],
+    )
+    head, _, signature = compact.split(".")
+    return f"{head}..{signature}"
+
+
+def public_keys(resources: Resources) -> dict[str, Any]:
+    """All public keys as a JSON Web Key Set (RFC 7517); the one that signs now stands last."""
+    with reading(resources.engine) as connection:
+        known = installation.signing_keys(connection)
+    return {"keys": [_published(key) for key in known]}
+
+
+def rotate_signing_key(resources: Resources) -> str:
+    """A new key, which signs from now on; its id."""
+    with writing(resources.engine) as connection:
+        made = _made(resources, connection)
+        installation.retire_other_keys(connection, made.id, datetime.now(UTC))
+        record_upkeep(connection, "signing-key.rotate", made.id)
+    return made.id
+
+
+def _newest(connection: Connection) -> SigningKey | None:
+    living = [key for key in installation.signing_keys(connection) if key.retired_at is None]
+    return living[-1] if living else None
+
+
+def _made(resources: Resources, connection: Connection) -> SigningKey:
+    fresh = OKPKey.generate_key("Ed25519")
+    name = fresh.thumbprint()
+    kept = SigningKey(
+        id=name,
+        public=fresh.public_key.public_bytes_raw(),
+        sealed=resources.vault.seal(fresh.as_pem(private=True), _context(name)),
+        created_at=datetime.now(UTC),
+        retired_at=None,
+    )
+    installation.add_signing_key(connection, kept)
+    return kept
+
+
+def _published(key: SigningKey) -> dict[str, Any]:
+    public = urlsafe_b64encode(key.public).rstrip(b"=").decode()
+    named = {"kid": key.id, "use": "sig", "alg": ALGORITHM}
+    return {"kty": "OKP", "crv": "Ed25519", "x": public, **named}
+
+
+def _context(key_id: str) -> str:
+    return f"signing-key:{key_id}"
+
 
 CONTEXT = ["http://www.w3.org/ns/odrl.jsonld", {"cw": "urn:cornerwave:terms#"}]
 
@@ -102,7 +174,7 @@ def store_record(resources: Resources, connection: Connection, agreement: Agreem
 
 
 def document_of(connection: Connection, agreement: Agreement) -> dict[str, Any]:
-    """What is signed."""
+    """Return the document to be signed."""
     terms = agreement.terms
     known = installation.find(connection)
     return {

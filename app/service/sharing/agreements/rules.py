@@ -1,4 +1,4 @@
-"""An owner's rules: requests that they fit are agreed without a person, all others wait for one."""
+"""Agreement rules of an owner: matching requests are agreed automatically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.service.context import RequestContext, new_id, owned, require
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 from app.store.database.engine import reading
-from app.store.database.sharing import principals, rules
+from app.store.database.sharing import agreements, principals
 
 MOST_RULES = 1_000
 
@@ -43,7 +43,7 @@ def add_rule(
                 raise InvalidParameter(
                     f"there is no recipient {recipient!r}", parameter="recipients"
                 )
-        if len(rules.of(connection, owner)) >= MOST_RULES:
+        if len(agreements.rules_of(connection, owner)) >= MOST_RULES:
             raise InvalidParameter(f"an owner has up to {MOST_RULES} rules", parameter="rules")
         rule = Rule(
             id=new_id("ar"),
@@ -55,7 +55,7 @@ def add_rule(
             longest_days=longest_days,
             created_at=uow.now,
         )
-        rules.add(connection, rule)
+        agreements.add_rule(connection, rule)
         uow.record(
             "agreement-rule.add",
             rule.id,
@@ -69,14 +69,14 @@ def list_rules(resources: Resources, context: RequestContext) -> list[Rule]:
     """The principal's own rules."""
     require(context, Role.OWNER)
     with reading(resources.engine) as connection:
-        return rules.of(connection, context.principal.id)
+        return agreements.rules_of(connection, context.principal.id)
 
 
 def remove_rule(resources: Resources, context: RequestContext, rule_id: str) -> None:
-    """Take a rule back; what was agreed by it stays agreed."""
+    """Remove a rule; agreements made by it remain in force."""
     require(context, Role.OWNER)
     with unit_of_work(resources, context) as uow:
-        rule = rules.one(uow.connection, rule_id)
+        rule = agreements.rule(uow.connection, rule_id)
         absent = f"there is no rule {rule_id!r} for this principal"
         if context.principal.role is not Role.ADMIN and (
             rule is None or rule.owner != context.principal.id
@@ -84,7 +84,7 @@ def remove_rule(resources: Resources, context: RequestContext, rule_id: str) -> 
             raise Hidden(absent)
         if rule is None:
             raise NotFound(absent)
-        rules.remove(uow.connection, rule_id)
+        agreements.remove_rule(uow.connection, rule_id)
         uow.record("agreement-rule.remove", rule_id)
 
 
@@ -97,7 +97,7 @@ def rule_for(known: Sequence[Rule], agreement: Agreement) -> Rule | None:
 
 
 def fits(rule: Rule, agreement: Agreement) -> bool:
-    """Whether a rule agrees to everything that an agreement's terms say."""
+    """Return whether a rule agrees to everything that an agreement's terms say."""
     terms = agreement.terms
     lasts = length(terms)
     return (

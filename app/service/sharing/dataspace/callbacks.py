@@ -19,7 +19,8 @@ from app.service.resources import Resources
 from app.service.sharing.outbox import outbox
 from app.service.sharing.outbox.http_post import check_url
 from app.service.sharing.outbox.outbox import MessageFormat, PostRequest
-from app.store.database.sharing import agreement_log, agreements
+from app.store.database import chained_logs
+from app.store.database.sharing import agreements
 from app.store.database.sharing.outbox import OutboxMessage
 
 DELAY = timedelta(seconds=0.5)
@@ -84,7 +85,7 @@ def _request(
 def _record_refusal(connection: Connection, message: OutboxMessage, answer: str) -> None:
     agreements.lock(connection, message.agreement)
     facts = {"message": message.event, "answer": answer}
-    agreement_log.append(connection, message.agreement, "callback-refused", facts)
+    chained_logs.append_agreement(connection, message.agreement, "callback-refused", facts)
 
 
 FORMAT = MessageFormat(

@@ -18,7 +18,7 @@ from app.service.sharing.dataspace.vocabulary import OFFER, PATH, dataset_of, da
 from app.store.database import installation
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import reading
-from app.store.database.sharing import rules
+from app.store.database.sharing import agreements
 from app.tables.media import MediaType
 
 PULL, SHARE, PUSH = "HttpData-PULL", "DeltaSharing-PULL", "Storage-PUSH"
@@ -73,7 +73,7 @@ def known_offer(connection: Connection, context: RequestContext, offer_id: str) 
     dataset_id = offer_id.removeprefix(OFFER).partition(":")[0] if OFFER in offer_id else ""
     dataset = datasets.one(connection, dataset_id)
     if dataset is not None and dataset.listed:
-        known = rules.of(connection, dataset.owner)
+        known = agreements.rules_of(connection, dataset.owner)
         for level in levels.of(connection, dataset.id):
             if not level.offered:
                 continue
@@ -113,7 +113,7 @@ def _dataset(
         level.name,
         level.noise_variance,
         context.principal.id,
-        rules.of(connection, listing.owner),
+        agreements.rules_of(connection, listing.owner),
     )
     distributions = [
         {

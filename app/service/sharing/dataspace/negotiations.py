@@ -9,13 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from app.agreement import Agreement, State
+from app.agreement import Agreement, Message, State
 from app.errors import Conflict, Hidden, InvalidParameter, InvalidState, Refusal
 from app.model import Role
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.agreements import negotiation as contracts
-from app.service.sharing.agreements.states import Message
 from app.service.sharing.agreements.terms import Draft
 from app.service.sharing.dataspace.callbacks import checked_callback
 from app.service.sharing.dataspace.catalog import known_offer

@@ -27,10 +27,10 @@ from app.service.sharing.dataspace.transfer_state import (
 )
 from app.service.sharing.deliveries.channels import Assignment, DeliveryReceipt, offer, push
 from app.service.sharing.deliveries.engine import RightEnded, execute, require_in_force
-from app.store.database import audit_log
+from app.store.database import chained_logs
+from app.store.database.chained_logs import SERVICE
 from app.store.database.engine import moment, reading, writing
 from app.store.database.sharing import agreements, principals, transfers
-from app.store.database.sharing.agreement_log import SERVICE
 
 HTTP = "https://w3id.org/idsa/v4.1/HTTP"
 DELTA = "https://delta.io/sharing"
@@ -107,7 +107,7 @@ class TransferDelivery:
         party = Party.PROVIDER
         changed = change(self.resources, connection, transfer, party, message, **more)
         state = changed.state.value
-        audit_log.append(
+        chained_logs.append_audit(
             connection,
             principal=SERVICE,
             action=f"transfer.{message.value}",

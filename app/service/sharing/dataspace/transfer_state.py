@@ -22,10 +22,10 @@ from app.service.jobs.enqueue import enqueue
 from app.service.resources import Resources
 from app.service.sharing.dataspace.callbacks import Process, call_back
 from app.service.sharing.dataspace.vocabulary import TRANSFER, message
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs
+from app.store.database.chained_logs import SERVICE, Fact
 from app.store.database.engine import moment
-from app.store.database.sharing import agreement_log, principals, transfers
-from app.store.database.sharing.agreement_log import SERVICE
+from app.store.database.sharing import principals, transfers
 
 TRANSFER_JOB_KIND = "dataspace-transfer"
 
@@ -120,7 +120,7 @@ def change(
     if reason is not None:
         entry["reason"] = reason
     event = f"transfer-{kind.value}"
-    agreement_log.append(connection, transfer.agreement, event, entry, principal=principal)
+    chained_logs.append_agreement(connection, transfer.agreement, event, entry, principal=principal)
     if party is Party.PROVIDER:
         body = message(
             MESSAGES[kind],

@@ -20,8 +20,9 @@ from app.service.sharing.dataspace.negotiations import require_participant
 from app.service.sharing.dataspace.transfer_state import TransferMessage, change, enqueue_transfer
 from app.service.sharing.dataspace.vocabulary import AGREEMENT, TRANSFER, own
 from app.service.unit_of_work import unit_of_work
+from app.store.database import chained_logs
 from app.store.database.engine import moment, reading
-from app.store.database.sharing import agreement_log, agreements, dataspace, transfers
+from app.store.database.sharing import agreements, dataspace, transfers
 
 LONGEST_REASON = 2_000
 
@@ -64,7 +65,7 @@ def request_transfer(
                 changed_at=now,
             )
             transfers.add(connection, transfer)
-            agreement_log.append(
+            chained_logs.append_agreement(
                 connection,
                 transfer.agreement,
                 "transfer-request",

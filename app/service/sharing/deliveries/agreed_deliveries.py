@@ -20,9 +20,10 @@ from app.service.sharing.deliveries.engine import (
     require_in_force,
 )
 from app.service.sharing.events import DeliveryEnded
-from app.store.database.audit_log import Fact
+from app.store.database import chained_logs
+from app.store.database.chained_logs import Fact
 from app.store.database.engine import moment
-from app.store.database.sharing import agreement_log, agreements, deliveries
+from app.store.database.sharing import agreements, deliveries
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class AgreedDelivery:
         *,
         is_first: bool = False,
     ) -> None:
-        agreement_log.append(connection, agreement.id, entry, facts)
+        chained_logs.append_agreement(connection, agreement.id, entry, facts)
         failed = entry == "delivery-failed"
         event = DeliveryEnded(agreement, self.id, failed, is_first, facts)
         publish(self.resources, connection, event)

@@ -18,7 +18,7 @@ from app.service.progress import Progress
 from app.service.resources import Resources
 from app.service.sharing.deliveries import targets
 from app.service.sharing.delta.shared_tables import write_table
-from app.store.database.audit_log import Fact
+from app.store.database.chained_logs import Fact
 from app.tables.media import MediaType
 from app.tables.writer import write_batches
 
@@ -28,7 +28,7 @@ CHECKED_BYTES = 8 * 2**20
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is delivered, and where.
+    """Copy to deliver, and its destination.
 
     where:
         recipient  the principal in whose name, with the rights of the agreement alone

@@ -1,4 +1,4 @@
-"""History of a data set: noise variances in the order drawn, hash-chained.
+"""History of a data set: noise variances in the order drawn, hash-chained; protections and slots behind them.
 
 An entry says everything that its draw depends on, and its hash keys the draw: the draw is bound to
 all entries before it (invariant 4). After a backup lost the tail, another request gets another hash
@@ -14,6 +14,9 @@ part of the hash.
 Entries are of noise variances v. What is applied in a part follows from v and the part's protection.
 
 The database refuses to change or remove an entry (migrations/append_only.py).
+
+Protections of parts (noise shape, donors) are sealed, addressed by hash and never changed. A slot is the variance at which
+a recipient of a traceable agreement draws a level.
 """
 
 from __future__ import annotations
@@ -21,14 +24,15 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
 from app.model import HistoryEntry
 from app.store.database import tables
-from app.store.database.hash_chain import broken_links
+from app.store.database.chained_logs import chain_faults
 
 
 class HistoryNotWhole(Exception):
@@ -123,11 +127,11 @@ def at_variance(
 
 
 def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
-    """Whether every entry follows from the one before it and none was altered.
+    """Return whether every entry follows from the one before it and none was altered.
 
     Before them come `count` others, the last of which has the hash `previous`.
     """
-    broken = broken_links(entries, entry_hash, first_hash=previous, first=count + 1)
+    broken = chain_faults(entries, entry_hash, first_hash=previous, first=count + 1)
     return next(broken, None) is None
 
 
@@ -158,3 +162,74 @@ KEPT = (
 
 def _entry(row: Row[tuple[object, ...]]) -> HistoryEntry:
     return HistoryEntry(**{name: row._mapping[name] for name in KEPT})
+
+
+PROTECTIONS = tables.protections
+
+
+def add_protection(connection: Connection, dataset_id: str, hash_: str, sealed: bytes) -> None:
+    """Keep a protection; one that is there already is the same."""
+    if not protections_of(connection, dataset_id, [hash_]):
+        connection.execute(
+            insert(PROTECTIONS).values(dataset=dataset_id, hash=hash_, sealed=sealed)
+        )
+
+
+def protections_of(
+    connection: Connection, dataset_id: str, hashes: Iterable[str]
+) -> dict[str, bytes]:
+    """Hash → the sealed protection, of those that are there."""
+    query = select(PROTECTIONS.c.hash, PROTECTIONS.c.sealed).where(
+        PROTECTIONS.c.dataset == dataset_id, PROTECTIONS.c.hash.in_(set(hashes))
+    )
+    return {row.hash: row.sealed for row in connection.execute(query)}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One recipient's variance, a little above that of a level."""
+
+    dataset: str
+    recipient: str
+    level_variance: float
+    slot: int
+    noise_variance: float
+
+
+def add_slot(connection: Connection, slot: Slot) -> None:
+    """Insert a slot; a recipient has one per level, unique to it."""
+    connection.execute(insert(tables.slots).values(**asdict(slot)))
+
+
+def slots_of(connection: Connection, dataset_id: str) -> list[Slot]:
+    """All slots of a data set, the least perturbed first."""
+    return _slots(connection, dataset_id)
+
+
+def slot_of(
+    connection: Connection, dataset_id: str, recipient: str, level_variance: float
+) -> Slot | None:
+    """The slot that a recipient has for a level, if it has one."""
+    columns = tables.slots.c
+    found = _slots(
+        connection,
+        dataset_id,
+        columns.recipient == recipient,
+        columns.level_variance == level_variance,
+    )
+    return found[0] if found else None
+
+
+def slot_at(connection: Connection, dataset_id: str, noise_variance: float) -> Slot | None:
+    """Return the slot of this exact variance, if it is in use."""
+    found = _slots(connection, dataset_id, tables.slots.c.noise_variance == noise_variance)
+    return found[0] if found else None
+
+
+def _slots(connection: Connection, dataset_id: str, *conditions: ColumnElement[bool]) -> list[Slot]:
+    rows = connection.execute(
+        select(tables.slots)
+        .where(tables.slots.c.dataset == dataset_id, *conditions)
+        .order_by(tables.slots.c.noise_variance)
+    )
+    return [Slot(**row._mapping) for row in rows]

@@ -1,4 +1,4 @@
-"""Agreements with their items."""
+"""Agreements with their items, the rules by which owners agree, and grants: which recipient has which level."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from app.agreement import Agreement, Item, State, Terms
+from app.agreement import Agreement, Item, Rule, State, Terms
 from app.model import Grant
 from app.store.database import tables
 from app.store.database.engine import lock_row
@@ -40,7 +40,7 @@ def add(connection: Connection, agreement: Agreement) -> None:
 def change(connection: Connection, agreement: Agreement) -> bool:
     """Store an agreement in place of the version before it; False when another is stored by now.
 
-    The log keeps its head by itself (`agreement_log.py`).
+    The log keeps its head by itself (`chained_logs.py`).
     """
     values = _values(agreement)
     del values["log_sequence"], values["log_hash"]
@@ -333,3 +333,64 @@ def _agreement(row: Row[tuple[Any, ...]], items: tuple[Item, ...]) -> Agreement:
     names = [field.name for field in fields(Terms) if field.name != "items"]
     terms = Terms(items=items, **{name: values.pop(name) for name in names})
     return Agreement(terms=terms, **values)
+
+
+GRANTS = tables.grants.c
+
+
+def grant_by_hand(connection: Connection, dataset_id: str, recipient: str) -> Grant | None:
+    """Return the grant of a recipient on a data set, expired or not."""
+    wanted = GRANTS.dataset == dataset_id, GRANTS.recipient == recipient
+    return next(iter(_grants(connection, *wanted)), None)
+
+
+def grants_by_hand(connection: Connection, dataset_id: str) -> list[Grant]:
+    """Return all grants on a data set."""
+    return _grants(connection, GRANTS.dataset == dataset_id)
+
+
+def put_grant(connection: Connection, grant: Grant) -> None:
+    """Give a recipient this grant in place of the one it had."""
+    remove_grant(connection, grant.dataset, grant.recipient)
+    values = {name: getattr(grant, name) for name in GRANTS.keys()}  # noqa: SIM118  # a collection of columns
+    connection.execute(insert(tables.grants).values(**values))
+
+
+def remove_grant(connection: Connection, dataset_id: str, recipient: str) -> bool:
+    """Delete a grant; return whether there was one."""
+    wanted = GRANTS.dataset == dataset_id, GRANTS.recipient == recipient
+    return connection.execute(delete(tables.grants).where(*wanted)).rowcount > 0
+
+
+def _grants(connection: Connection, *wanted: ColumnElement[bool]) -> list[Grant]:
+    query = select(tables.grants).where(*wanted).order_by(GRANTS.recipient)
+    return [Grant(**row._mapping) for row in connection.execute(query)]
+
+
+RULES = tables.agreement_rules.c
+
+
+def add_rule(connection: Connection, rule: Rule) -> None:
+    """Insert a rule."""
+    connection.execute(insert(tables.agreement_rules).values(**vars(rule)))
+
+
+def rules_of(connection: Connection, owner: str) -> list[Rule]:
+    """Return an owner's rules, oldest first."""
+    return _rules(connection, RULES.owner == owner)
+
+
+def rule(connection: Connection, rule_id: str) -> Rule | None:
+    """Return a rule by id."""
+    return next(iter(_rules(connection, RULES.id == rule_id)), None)
+
+
+def remove_rule(connection: Connection, rule_id: str) -> None:
+    """Delete a rule; what was agreed by it stays agreed."""
+    connection.execute(delete(tables.agreement_rules).where(RULES.id == rule_id))
+
+
+def _rules(connection: Connection, wanted: ColumnElement[bool]) -> list[Rule]:
+    query = select(tables.agreement_rules).where(wanted)
+    rows = connection.execute(query.order_by(RULES.created_at, RULES.id))
+    return [Rule(**row._mapping) for row in rows]

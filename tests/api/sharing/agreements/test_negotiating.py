@@ -12,12 +12,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy import delete, update
 from sqlalchemy.exc import DatabaseError
 
-from app.agreement import State
+from app.agreement import TRANSITIONS, Message, State
 from app.service.maintenance.verify import verify
-from app.service.sharing.agreements.states import TRANSITIONS, Message
-from app.store.database import tables
+from app.store.database import chained_logs, tables
 from app.store.database.engine import reading, writing
-from app.store.database.sharing import agreement_log, agreements
+from app.store.database.sharing import agreements
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import Parties, parties
 
@@ -213,10 +212,10 @@ def test_the_log_is_a_chain_that_cannot_be_changed(both: Parties) -> None:
     with reading(engine) as connection:
         known = agreements.one(connection, agreement)
         assert known is not None
-        assert list(agreement_log.broken_links(connection, known)) == []
-        entries = agreement_log.page(connection, agreement, after=0, limit=100)
+        assert list(chained_logs.agreement_faults(connection, known)) == []
+        entries = chained_logs.agreement_page(connection, agreement, after=0, limit=100)
     assert [one.sequence for one in entries] == [1, 2, 3, 4]
-    assert entries[0].previous_hash == agreement_log.first_hash(agreement)
+    assert entries[0].previous_hash == chained_logs.first_hash(agreement)
 
 
 def test_an_altered_log_shows(two: Parties) -> None:
@@ -232,7 +231,7 @@ def test_an_altered_log_shows(two: Parties) -> None:
     with reading(engine) as connection:
         known = agreements.one(connection, agreement)
         assert known is not None
-        assert list(agreement_log.broken_links(connection, known)) == ["entry 2 was altered"]
+        assert list(chained_logs.agreement_faults(connection, known)) == ["entry 2 was altered"]
     found = verify(two.service.app.state.resources, lambda *_: None, quick=True).findings
     assert [(one.where, one.problem) for one in found] == [(agreement, "entry 2 was altered")]
 

@@ -13,7 +13,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from app import cli
-from app.service.sharing.agreements import signatures
+from app.service.sharing.agreements import record
 from app.service.sharing.agreements.verification import NotVerified, verified
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import Parties, parties
@@ -123,7 +123,7 @@ def test_a_key_is_rotated_and_what_it_signed_stays_good(
 ) -> None:
     both = parties(service)
     old, _ = record_and_keys(both)
-    fresh = signatures.rotate_signing_key(both.service.app.state.resources)
+    fresh = record.rotate_signing_key(both.service.app.state.resources)
     new, keys = record_and_keys(both)
     assert [key["kid"] for key in json.loads(keys)["keys"]][-1] == fresh
     assert verified(old, keys)["id"] != verified(new, keys)["id"]

@@ -11,7 +11,7 @@ import pytest
 
 from app.service.sharing.outbox import outbox
 from app.service.sharing.outbox.http_post import AddressRefused, destination, is_public
-from app.service.sharing.webhooks.events import Event
+from app.service.sharing.webhooks import Event
 from tests.api.conftest import Service
 from tests.api.sharing.agreements.negotiations import parties
 from tests.api.sharing.agreements.receiving import (

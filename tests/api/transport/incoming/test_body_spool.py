@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
-from app.api.transport.incoming.body_spool import SpoolQuota, received_body
+from app.api.transport.incoming.bodies import SpoolQuota, received_body
 from app.errors import QuotaExceeded, TooLarge
 from app.tables.bodies.streams import ByteStream
 

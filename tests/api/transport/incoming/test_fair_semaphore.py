@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore
 from app.errors import Busy
 
 

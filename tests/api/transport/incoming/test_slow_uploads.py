@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
-from app.api.transport.incoming.fair_semaphore import FairSemaphore
+from app.api.transport.incoming.bodies import FairSemaphore
 from tests.api.conftest import Service
 from tests.api.transport.asgi import Conversation, speak
 

@@ -1,1 +1,0 @@
-"""Webhooks: notifications of agreements to addresses of their parties."""
