@@ -20,6 +20,7 @@ from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from sqlalchemy import Engine
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import Lifespan
 
@@ -30,8 +31,8 @@ from app.api.copies import routes as copies
 from app.api.datasets import routes as datasets
 from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
+from app.api.distributions import copy_estimates, surveys
 from app.api.distributions import routes as distributions
-from app.api.distributions import surveys
 from app.api.dsp import answers as dsp_answers
 from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
@@ -46,8 +47,10 @@ from app.api.swapping import routes as swapping
 from app.api.synthesis import routes as synthesis
 from app.api.transport import problems
 from app.api.transport.access_log import Observing
+from app.api.transport.compression import CompressionMiddleware
 from app.api.transport.endpoints import answers, document
 from app.api.transport.endpoints.downloads import KEPT_BYTES, Ranges
+from app.api.transport.head_requests import HeadMiddleware
 from app.api.transport.incoming.async_worker import request_kind
 from app.api.transport.incoming.bodies import FairSemaphore, SpoolQuota
 from app.api.transport.incoming.tables import UPLOADS_AT_ONCE, UPLOADS_OF_ONE
@@ -115,7 +118,7 @@ KEPT_HISTORY_BYTES = 32 * 2**20
 """Of histories that were checked, about 20,000 entries."""
 
 SUMMARY_BYTES = 8 * 2**20
-"""Of what is told of copies in pages, some hundred copies."""
+"""Cache of copy summaries for pages: about a hundred copies."""
 
 ROUTERS = (
     datasets.router,
@@ -142,10 +145,12 @@ ROUTERS = (
     attacks.audits_router,
     attacks.randomize_router,
     distributions.router,
+    copy_estimates.router,
     surveys.router,
     synthesis.router,
     synthesis.utility_router,
     jobs.router,
+    jobs.events,
     jobs.requests,
     health.router,
     dsp_catalog.version,
@@ -218,6 +223,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings.shown()
     app.state.public_url = settings.public_url
     app.state.identity_provider = _identity_provider(settings)
+    app.state.token_issuers = _token_issuers(settings)
     app.state.metrics = Metrics()
     app.state.metrics.add_resources(resources)
     app.state.ranges = Ranges(resources.spool_dir, HotBlocks(KEPT_BYTES))
@@ -230,11 +236,21 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(SlowClientMiddleware, seconds=settings.body_seconds)
     app.add_middleware(LoadSheddingMiddleware)
     app.add_middleware(ShutdownMiddleware, shutdown=app.state.shutdown)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(
         Observing,
         metrics=app.state.metrics,
         shown={portal_middleware.PREFIX: portal_middleware.shown},
     )
+    app.add_middleware(CompressionMiddleware)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=problems.METHODS,
+            allow_headers=["*"],
+            expose_headers=["*"],
+        )
     return app
 
 
@@ -255,6 +271,7 @@ def _bare_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     """Every endpoint, with the problems it can answer, and nothing opened."""
     app = FastAPI(
         title="Cornerwave",
+        redirect_slashes=False,
         version=VERSION,
         summary="Perturbed copies of data sets at many trust levels, on demand.",
         docs_url=None,
@@ -278,6 +295,7 @@ def _endpoints() -> tuple[BaseRoute, ...]:
     of a start: done once for a process, and now, no two threads do it at once.
     """
     whole = FastAPI(
+        redirect_slashes=False,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -327,7 +345,7 @@ def open_resources(settings: Settings) -> Resources:
         jobs=Jobs(
             JobFiles(place, vault),
             lease_seconds=settings.job_lease_seconds,
-            patience=settings.patience,
+            max_wait_seconds=settings.max_wait_seconds,
             keep_days=settings.job_days,
         ),
         noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
@@ -363,6 +381,19 @@ def _identity_provider(settings: Settings) -> IdentityProvider | None:
     )
 
 
+def _token_issuers(settings: Settings) -> dict[str, IdentityProvider]:
+    """Whose access tokens the API accepts, by issuer. Of a token the audience stands where a client id would."""
+    audience, claim, roles = (
+        settings.token_audience,
+        settings.token_role_claim,
+        settings.token_roles,
+    )
+    return {
+        issuer: IdentityProvider(issuer, audience or "", "", claim, roles)
+        for issuer in settings.token_issuers
+    }
+
+
 def _mail_server(settings: Settings) -> MailServer | None:
     """The mail server, where one is configured."""
     if settings.smtp_url is None or settings.mail_from is None:
@@ -385,7 +416,7 @@ def master_key_of(settings: Settings) -> bytes:
 
 
 def _executor(settings: Settings) -> Executor:
-    """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
+    """Executor of parallel tasks: threads, or a Dask cluster; a cluster that does not answer is logged and retried."""
     if settings.dask_scheduler is None:
         return Threads()
     try:

@@ -16,7 +16,7 @@ BLOCK_ROWS = 65_536
 
 
 class Kind(StrEnum):
-    """What a release does with a column."""
+    """Kind of a column, which decides how it is released."""
 
     NUMERIC = "numeric"
     DATE = "date"
@@ -37,21 +37,21 @@ class Kind(StrEnum):
 
 
 class Scale(StrEnum):
-    """What a column is measured, perturbed and attacked on (app/numerics/copies/scales.py)."""
+    """Scale on which a column is measured, perturbed and attacked (app/numerics/copies/scales.py)."""
 
     LINEAR = "linear"
     LOG = "log"
 
 
 class Storage(StrEnum):
-    """How a column's values are kept: every number is a double, everything else is text."""
+    """Storage of a column: every number is a double, everything else is text."""
 
     NUMBER = "number"
     TEXT = "text"
 
 
 class Protection(StrEnum):
-    """What the noise of a data set follows from: its rows, or the owner's declaration alone (docs/formal.md)."""
+    """Protection of a data set: noise follows from its rows, or from the owner's declaration alone (docs/formal.md)."""
 
     MEASURED = "measured"
     FORMAL = "formal"
@@ -102,7 +102,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnOverrides:
-    """What a principal says about a column instead of letting it be inferred; None leaves it as it is.
+    """Kind and options of a column set by a principal; None leaves one inferred.
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set
@@ -146,7 +146,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Versions:
-    """How often the most repeated key occurs, and what its versions leave of each level's privacy.
+    """Rows of the most repeated key, and the privacy that its versions leave at each level.
 
     where:
         most          rows of the most repeated key, retired ones among them
@@ -159,7 +159,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that an owner should know beside an answer, in a sentence and in figures."""
+    """Notice to an owner beside an answer: a sentence with its figures."""
 
     type: str
     detail: str
@@ -179,7 +179,7 @@ class Dataset:
         missing_tokens  texts that stand for a missing cell, as its owner said
         pending_rows    appended rows that have not yet formed a part
         publish_noise   whether who may have a copy may have its noise law
-        part_rows       rows that the owner wants a part to have at least, 0 for no wish
+        part_rows       rows that the owner wants a part to have at least, 0 for no minimum
         protection      what its noise follows from
         least_variance  no copy has less noise; None without such a cap (formal protection)
         person_rows     rows that one key has at most (formal protection)
@@ -345,7 +345,7 @@ class Copy:
 
 
 class Role(StrEnum):
-    """What a principal is. An admin may do all; an auditor reads the log and histories."""
+    """Role of a principal. An admin may do all; an auditor reads the log and histories."""
 
     ADMIN = "admin"
     OWNER = "owner"
@@ -363,9 +363,9 @@ class Binding(StrEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """Who is asking: the holder of a key.
+    """Principal: the person or program behind a key, with its role.
 
-    `agreement` is the only one that the key is good for; None for a key that stands for its holder.
+    `agreement` is the only one that the key is good for; None for a key with all rights of its principal.
     `transfer` is the only one of a data space that such a key is good for, where it was made for one.
     """
 
@@ -415,7 +415,7 @@ class Grant:
 
     where:
         first_row  the first ordinal that it may have
-        agreement  what the right follows from; None when it was given by hand
+        agreement  agreement that the right follows from; None for a plain grant
     """
 
     dataset: str
@@ -429,7 +429,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask for."""
+    """Limits of one request."""
 
     upload_bytes: int = 4 * 2**30
     columns: int = 2_000
@@ -464,7 +464,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which entries of the log are wanted; None is all. `until` is the moment after the last.
+    """Filter of audit log entries; None matches all. `until` is exclusive.
 
     `subjects` is for those who look for several at once.
     """
@@ -480,7 +480,7 @@ class LogFilter:
 
 @dataclass(frozen=True)
 class ShownSetting:
-    """A setting in force, without anything that lets somebody in."""
+    """A setting in force, secrets left out."""
 
     name: str
     value: str
@@ -515,7 +515,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Receipt:
-    """That a write was done, for which request, and what was answered (if that is known)."""
+    """Idempotency receipt: a write was done, for which request, with which answer if known."""
 
     fingerprint: str
     subject: str

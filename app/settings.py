@@ -55,7 +55,7 @@ SECRETS = (
     "REDIS_URL",
     "SMTP_URL",
 )
-"""What may be read from a file: the value, or a part of it, lets somebody in."""
+"""Secrets: settings that may be read from a mounted file."""
 
 HIDDEN = ("master_key", "old_master_key", "admin_key", "oidc_client_secret")
 """What is shown to nobody, in no form."""
@@ -157,6 +157,19 @@ def _web_url(text: str) -> str:
     return text
 
 
+def _issuers(text: str) -> tuple[str, ...]:
+    return tuple(_web_url(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    named = tuple(part.strip() for part in text.split(",") if part.strip())
+    for one in named:
+        parts = urlsplit(one)
+        if parts.scheme not in ("http", "https") or one != f"{parts.scheme}://{parts.netloc}":
+            raise ValueError("must list origins, as https://a.example,http://localhost:5173")
+    return named
+
+
 def _smtp_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
@@ -196,8 +209,14 @@ def _roots(text: str) -> tuple[str, ...]:
     return named
 
 
+def _require_together(said: Mapping[str, object]) -> None:
+    missing = [PREFIX + name for name, value in said.items() if not value]
+    if 0 < len(missing) < len(said):
+        raise ValueError(f"is needed too, or none of the others: {', '.join(missing)}")
+
+
 class Settings(BaseSettings):
-    """What the service is started with."""
+    """Settings of the service."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -231,7 +250,7 @@ class Settings(BaseSettings):
     """Lease of a job; when it expires, another worker takes the job over."""
     job_days: PositiveInt = 7
     """Retention of finished jobs and their results."""
-    patience: PositiveInt = 30
+    max_wait_seconds: PositiveInt = 30
     """Longest `Prefer: wait` in seconds; after it the answer is a job."""
     master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
     """32 bytes as hexadecimal digits (`openssl rand -hex 32`); by default a file in the home."""
@@ -251,6 +270,10 @@ class Settings(BaseSettings):
         (), validate_default=False
     )
     """Addresses and networks whose `X-Forwarded-For` is trusted, as `10.0.0.7,10.1.0.0/16`."""
+    cors_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_origins)] = Field(
+        (), validate_default=False
+    )
+    """Origins whose pages may call the API from a browser, as `https://a.example`; they send a key, never a cookie."""
     webhook_networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_networks)] = Field(
         (), validate_default=False
     )
@@ -319,6 +342,29 @@ class Settings(BaseSettings):
     )
     """Claim values and their roles, as `data-team=owner,*=recipient`; `*` is everybody the provider authenticates."""
 
+    token_issuers: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_issuers)] = Field(
+        (), validate_default=False
+    )
+    """OpenID Connect issuers whose access tokens (JWT) the API accepts; set with their audience and roles, or none of them."""
+    token_audience: str | None = None
+    """The audience that an access token must be for."""
+    token_role_claim: str = "roles"  # noqa: S105  # the name of a claim
+    """The claim of an access token that gives the role."""
+    token_roles: Annotated[dict[str, Role], NoDecode, BeforeValidator(_roles)] = Field(
+        default_factory=dict, validate_default=False
+    )
+    """Claim values and their roles, as `pipeline=recipient,*=recipient`; `*` is every token of the issuers."""
+
+    @model_validator(mode="after")
+    def _whole_issuers(self) -> Settings:
+        said = {
+            "TOKEN_ISSUERS": self.token_issuers,
+            "TOKEN_AUDIENCE": self.token_audience,
+            "TOKEN_ROLES": self.token_roles,
+        }
+        _require_together(said)
+        return self
+
     @model_validator(mode="after")
     def _whole_provider(self) -> Settings:
         said = {
@@ -327,9 +373,7 @@ class Settings(BaseSettings):
             "OIDC_CLIENT_SECRET": self.oidc_client_secret,
             "OIDC_ROLES": self.oidc_roles,
         }
-        missing = [PREFIX + name for name, value in said.items() if not value]
-        if 0 < len(missing) < len(said):
-            raise ValueError(f"is needed too, or none of the others: {', '.join(missing)}")
+        _require_together(said)
         return self
 
     @model_validator(mode="after")
@@ -398,7 +442,7 @@ class Settings(BaseSettings):
         *_others: PydanticBaseSettingsSource,
         **_named: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What `settings_from` was given, and nothing that the process happens to have."""
+        """Read only what `settings_from` was given."""
         return (init_settings,)
 
 
@@ -420,7 +464,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _without_secrets(address: str) -> str:
-    """Where an address leads, without the user, the password and what a query may hold."""
+    """Return an address without user, password and query."""
     parts = urlsplit(address)
     host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else parts.path
@@ -441,7 +485,8 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         first = wrong.errors(include_input=False, include_context=False)[0]
         reason = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
         # What is wrong with several together is said of the provider's settings as a whole.
-        together = "SMTP_URL" if "SMTP_URL" in reason else "OIDC_…"
+        groups = (group for group in ("SMTP_URL", "TOKEN_") if group in reason)
+        together = {"SMTP_URL": "SMTP_URL", "TOKEN_": "TOKEN_…"}.get(next(groups, ""), "OIDC_…")
         name = str(first["loc"][0]).upper() if first["loc"] else together
         raise WrongSetting(f"{PREFIX}{name} {reason}.") from None
     if settings.workers > 1 and settings.embedded:

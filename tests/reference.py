@@ -273,14 +273,14 @@ def draw_pooled_copies() -> None:
         ensure_demonstration(resources)
         with reading(resources.engine) as connection:
             context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "picture")
-        holders = the_demonstration(resources, context).holders
-        pooled = pool_copies(resources, context, [one.id for one in holders])
+        copies = the_demonstration(resources, context).copies
+        pooled = pool_copies(resources, context, [one.id for one in copies])
         resources.executor.close()
         resources.engine.dispose()
-    copies = range(1, len(holders) + 1)
+    counts = range(1, len(copies) + 1)
     figure, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
-    axes.plot(copies, pooled.independent.left, "o-", color="#b3402a", label="independent noise")
-    axes.plot(copies, pooled.together.left, "o-", color="#0b6274", label="Cornerwave")
+    axes.plot(counts, pooled.independent.left, "o-", color="#b3402a", label="independent noise")
+    axes.plot(counts, pooled.together.left, "o-", color="#0b6274", label="Cornerwave")
     axes.axhline(pooled.alone[0], ls=":", color="#566372", label="the best copy alone")
     axes.set(
         xlabel="copies that recipients pool", ylabel="variance left to an attacker", ylim=(0, None)

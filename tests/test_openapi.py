@@ -80,6 +80,16 @@ def test_every_operation_has_a_short_id_a_title_and_problems(document: dict[str,
         assert len(problems) > 10, name
 
 
+def test_what_a_docstring_says_of_attributes_describes_members(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert not [
+        name for name, schema in schemas.items() if "where:" in schema.get("description", "")
+    ]
+    law = schemas["PartNoise"]["properties"]
+    assert law["covariance"]["description"] == "a·S of the columns, (d, d), on their scales"
+    assert law["kept_share"]["description"].endswith("without having been drawn")
+
+
 def test_every_problem_of_transport_is_documented(document: dict[str, Any]) -> None:
     """A range that is not there is the problem of those that have ranges."""
     everywhere = {str(status) for status in TRANSPORT if status != 416}

@@ -25,17 +25,19 @@ and to any number of recipients.
 
 **Finite precision.** Words of the keystream are finite, and floats are rounded. Per number and draw, beside the ideal noise:
 
-- The table of normals is off by less than 5·10⁻¹⁴ (`normal_table`), and the sum x + z by half an ulp of the largest declared
-  magnitude, which is refused above 2⁻²⁰ of the grid's step. Both move the ends of the interval that is rounded to a point of the grid,
-  by less than η = 2⁻²⁰ steps together, a step being 2⁻⁷ to 2⁻⁶ standard deviations. The density changes by a factor below
-  e^(8.3·2⁻⁶) < 1.14 over a step, so that the mass of a point changes by a share below 2·η·1.14 < 2⁻¹⁸: an additive ε of 2⁻¹⁸.
+- The table of normals is off by less than 5·10⁻¹⁴ (`normal_table`), and the sum x + z by an ulp of the largest declared magnitude,
+  which is refused above 2⁻²¹ of the grid's step. Both move the ends of the interval that is rounded to a point of the grid,
+  by less than η = 2⁻²⁰·⁹ steps together, a step being 2⁻⁷ to 2⁻⁶ standard deviations. The density changes by a factor below
+  e^(8.3·2⁻⁶) < 1.14 over a step, so that the mass of a point changes by a share below 2·η·1.14 < 2⁻¹⁹, and the ratio of two by
+  twice that: an additive ε of 2⁻¹⁸, and of δ the share 2⁻¹⁹.
 - Tails of the normal are odd multiples of 2⁻⁵⁴ with a sign: 2⁵³ equal words. Coupled with a continuous uniform in its word's
   interval, a draw is rounded otherwise only if an end of an interval of the grid lies within its word's: at most 2⁻⁵³ for
   each of the 2·8.3·2⁷ ends that noise reaches, and 2⁻⁵³ beyond: less than 2⁻⁴¹, a distance in total variation.
   (ε, δ) of the ideal then is (ε, δ + (1 + e^ε)·2⁻⁴¹) of what is drawn. No ε above 12 can be had at δ = 10⁻⁶ for it.
 
-- A copy that hangs from r draws adds their displacements with weights C, ΣC² being its variance, so Σ|C| ≤ √r: at most 2·√r times as
-  much. Of copies that are looked at together each adds its own. What is counted here is one copy.
+- A copy that hangs from r draws adds their displacements with weights C, ΣC² being its variance, so Σ|C| ≤ √r, and may be rounded
+  otherwise for each of them: at most r times as much. Of copies that are looked at together each adds its own. What is
+  counted here is one copy.
 
 Categories are counted as they are drawn (`copies.records`). A donor has a chance of ⌊2³⁰/k⌋·2⁻³⁰ at least. Times are products of
 U = (word + ½)·2⁻³². In an epoch of its whole length that leaves a cell with probability ½ exactly; in the copy's own epoch, coupled
@@ -81,7 +83,7 @@ class Unattainable(ValueError):
 
 @dataclass(frozen=True)
 class RowMechanism:
-    """What of a row is perturbed, as declared.
+    """Perturbed columns of a row, as declared.
 
     where:
         weights     w_j of the columns with noise
@@ -114,6 +116,7 @@ class RowMechanism:
         if loss is None:
             return 1.0
         ideal = float(loss.get_delta_for_epsilon(epsilon - numbers * DRAW_EPSILON))
+        ideal *= math.exp(numbers * DRAW_EPSILON / 2)
         return min(1.0, ideal + numbers * DRAW_DELTA * (1 + math.exp(epsilon)))
 
     def epsilon(self, v: float, delta: float = DELTA) -> float:
@@ -123,9 +126,9 @@ class RowMechanism:
         if loss is None:
             return math.inf
         # Finite precision takes its share of δ, which grows with ε: a fixed point, reached from below.
-        epsilon, left = 0.0, delta
+        epsilon, left, rounding = 0.0, delta, math.exp(-numbers * DRAW_EPSILON / 2)
         for _ in range(100):
-            found = float(loss.get_epsilon_for_delta(left)) + numbers * DRAW_EPSILON
+            found = float(loss.get_epsilon_for_delta(left * rounding)) + numbers * DRAW_EPSILON
             if not found < LARGEST_EPSILON:
                 return math.inf
             if found <= epsilon:
@@ -207,7 +210,7 @@ def gaussian_epsilon(mu: float, delta: float = DELTA) -> float:
 
 
 def certainty(mu: float) -> float:
-    """How often the best guess which of two equally likely rows it was is right: Φ(μ/2)."""
+    """Success rate of the best guess which of two equally likely rows it was: Φ(μ/2)."""
     return float(ndtr(mu / 2))
 
 

@@ -1,4 +1,4 @@
-"""The first page, signing in and out, and a principal's own account with its sessions.
+"""Home, sign-in, sign-out, and the account page with keys and sessions.
 
 One signs in with a key, by a link that works once, or by an identity provider: out to it, and back.
 """
@@ -65,7 +65,7 @@ def show_start(
 
 @account_router.get("/account")
 def show_account(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Who one is, one's keys and one's sessions."""
+    """Show the account, its keys and its sessions."""
     return page(
         request,
         "account.html",
@@ -125,7 +125,7 @@ NAMES = {"Edg": "Edge", "OPR": "Opera", "Mac OS": "macOS"}
 
 @router.get("/sign-in")
 def show_sign_in(request: Request, after: Annotated[str, Query(alias="next")] = "") -> Response:
-    """Where a key is typed in."""
+    """Show the sign-in form."""
     return page(
         request,
         "sign_in.html",
@@ -198,7 +198,7 @@ def sign_out(
 
 
 def browser_of(request: Request) -> str:
-    """What the browser says it is, in two words: enough to know one's own sessions."""
+    """Return the browser and system named by User-Agent in two words."""
     said = request.headers.get("user-agent", "")
     browser = next((name for name in BROWSERS if re.search(rf"\b{name}[/;]", said)), "A program")
     system = next((name for name in SYSTEMS if name in said), None)

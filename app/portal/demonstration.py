@@ -1,4 +1,4 @@
-"""The demonstration: made by a button, looked at, removed by a button."""
+"""Demonstration page: create it and remove it by a button."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def show_pooled(
     context: ContextDep,
     recipient: Annotated[list[str], Query(max_length=100)],
 ) -> Response:
-    """What pooling the copies of these recipients gains: what the pictures are drawn from."""
+    """Return the data of the pooling charts for these recipients."""
     found = pool_copies(resources, context, recipient)
     return Response(orjson.dumps(_document(found)), media_type="application/json")
 
@@ -74,8 +74,8 @@ def _document(found: PoolingResult) -> dict[str, Any]:
         return {"left": attacked.left, "guesses": _figures(attacked.guesses[places, column])}
 
     return {
-        "who": [one.who for one in found.holders],
-        "promised": [one.level.privacy for one in found.holders],
+        "who": [one.who for one in found.copies],
+        "promised": [one.level.privacy for one in found.copies],
         "alone": found.alone,
         "column": SHOWN_COLUMN,
         "truth": _figures(found.truth[places, column]),

@@ -1,4 +1,4 @@
-"""Filters of templates: moments, figures, and words for kinds of columns, levels and verdicts."""
+"""Template filters: times, numbers, and labels of column kinds, levels and verdicts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ CHOICES = {
 
 
 def meaning(level: Level) -> str:
-    """What a level promises."""
+    """Return the promise of a level in words."""
     return (
         f"Whoever guesses a value from this copy as well as a straight line can is left with at least"
         f" {percent(level.privacy)} of its variance."
@@ -104,7 +104,7 @@ PLURALS = {
 
 
 def kinds(columns: tuple[Column, ...]) -> list[str]:
-    """How many columns there are of each kind, in the order in which they first come."""
+    """Return how many columns there are of each kind, in the order in which they first come."""
     found: dict[str, int] = {}
     for column in columns:
         found[KINDS[column.kind]] = found.get(KINDS[column.kind], 0) + 1

@@ -23,7 +23,8 @@ from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.api.transport.access_log import policy
+from app.api.transport.content_security import policy
+from app.api.transport.dependencies import base_of
 from app.errors import NotFound
 from app.portal.pages import PAGES, THEME_COOKIE, THEMES
 
@@ -272,7 +273,7 @@ def _parts(name: str) -> Iterator[tuple[str, str]]:
 @router.get("/llms.txt")
 def llms(request: Request) -> PlainTextResponse:
     """The list of pages for language models (llmstxt.org), with whole addresses."""
-    base = str(request.base_url).rstrip("/")
+    base = base_of(request)
     lines = [texts()["index"].partition("\n## ")[0]]
     for group in groups():
         lines += ["", f"## {group.title}"]

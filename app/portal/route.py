@@ -1,4 +1,4 @@
-"""Who looks at a page, known from its session; and that a form was sent from one of our own pages.
+"""Route class of the portal: session authentication and CSRF check.
 
 A write needs three things at once: the session's cookie, which browsers send to this site alone
 (SameSite); an `Origin` that is this site; and a token that only a page of this session can know.
@@ -84,7 +84,7 @@ def _visit(request: Request) -> Visit | None:
 
 
 def get_visit(request: Request) -> Visit:
-    """Who looks, as `PortalRoute` found."""
+    """Return the visit that `PortalRoute` found."""
     visit: Visit = request.state.visit
     return visit
 
@@ -93,7 +93,7 @@ VisitDep = Annotated[Visit, Depends(get_visit)]
 
 
 def form_token(session_token: str) -> str:
-    """What forms of a session carry; it follows from the session's token and tells nothing of it."""
+    """Return the CSRF token of a session, derived from the session's token."""
     return hmac.new(session_token.encode(), b"cornerwave form", hashlib.sha256).hexdigest()
 
 
@@ -119,7 +119,7 @@ async def _require_token(request: Request, visit: Visit) -> None:
 
 
 async def read_form(request: Request) -> None:
-    """Have a form without files read, unless it is longer than any of ours."""
+    """Read a form without files, up to a limit."""
     length = request.headers.get("content-length", "")
     if not length.isdecimal() or int(length) > FORM_BYTES:
         raise TooLarge(f"A form may have {FORM_BYTES} bytes.", limit_bytes=FORM_BYTES)
@@ -183,7 +183,7 @@ def _here(request: Request) -> str:
 
 
 def own_address(text: str) -> str:
-    """Where to go after signing in: a page of ours, whatever was asked for."""
+    """Return the address after sign-in: a page of this portal, whatever was requested."""
     parts = urlsplit(text)
     fits = parts.path == "/portal" or parts.path.startswith("/portal/")
     leads_away = parts.scheme or parts.netloc or "\\" in text or ".." in parts.path

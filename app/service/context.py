@@ -5,15 +5,16 @@ What a principal must not see looks to it as if it did not exist.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import secrets
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from app.errors import Hidden, InvalidParameter, NotFound, Refusal
+from app.errors import Hidden, InvalidParameter, NotFound, PreconditionFailed, Refusal
 from app.model import Column, Dataset, Grant, Kind, Principal, Role
 from app.store.database.datasets import datasets, levels
 from app.store.database.engine import moment
@@ -53,11 +54,10 @@ def checked_name(parameter: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class IdempotentRequest:
-    """A principal's wish that this request be carried out once.
+    """Idempotency-Key of a request, which is then carried out once.
 
-    `fingerprint` hashes the whole request; it reads what is left of the body, so it is asked for
-    before a transaction begins. `job` is the job that carries it out, where one does: once that was asked to
-    end, nothing of it is kept.
+    `fingerprint` hashes the whole request; it reads the rest of the body, so call it before a transaction
+    begins. `job` is the job that carries the request out, if one does; a cancelled job commits nothing.
     """
 
     key: str
@@ -67,11 +67,15 @@ class IdempotentRequest:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """A request as the service sees it: who, under which request id, and whether only once."""
+    """A request as the service sees it: who, under which request id, whether only once, and over which revision.
+
+    `if_match` has the revisions of a data set that the principal changes knowingly; None for whatever is there.
+    """
 
     principal: Principal
     request_id: str
     idempotency: IdempotentRequest | None = None
+    if_match: frozenset[str] | None = None
 
 
 def require(context: RequestContext, *roles: Role) -> None:
@@ -91,12 +95,25 @@ def owned(connection: Connection, context: RequestContext, dataset_id: str) -> D
 
 
 def owned_and_locked(connection: Connection, context: RequestContext, dataset_id: str) -> Dataset:
-    """The same, as the data set's only writer until the transaction ends (invariant 2)."""
+    """The same, as the data set's only writer until the transaction ends (invariant 2).
+
+    PreconditionFailed for another revision than the principal knows.
+    """
     datasets.lock(connection, dataset_id)
-    return owned(connection, context, dataset_id)
+    dataset = owned(connection, context, dataset_id)
+    known = context.if_match
+    if known is not None and not known & {"*", revision_of(connection, dataset)}:
+        raise PreconditionFailed("the data set was changed since you read it", dataset=dataset_id)
+    return dataset
 
 
-def overseen(connection: Connection, context: RequestContext, dataset_id: str) -> Dataset:
+def revision_of(connection: Connection, dataset: Dataset) -> str:
+    """A hash of what its owner sees of a data set: options, columns, counts of rows, levels."""
+    seen = repr((replace(dataset, versions=None), levels.of(connection, dataset.id)))
+    return hashlib.sha256(seen.encode()).hexdigest()[:24]
+
+
+def auditable_dataset(connection: Connection, context: RequestContext, dataset_id: str) -> Dataset:
     """The data set, for those who answer for it: owner, administrator, auditor."""
     dataset, grant = visible(connection, context, dataset_id)
     if grant is not None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from app.errors import Refusal
 from app.model import LogEntry, LogFilter, Role
-from app.service.context import RequestContext, overseen, require
+from app.service.context import RequestContext, auditable_dataset, require
 from app.service.resources import Resources
 from app.store.database import chained_logs
 from app.store.database.chained_logs import Fact
@@ -53,9 +53,9 @@ def dataset_log(
     before: int | None,
     limit: int,
 ) -> list[LogEntry]:
-    """What was done to a data set and its copies, the newest first, for those who answer for it."""
+    """List log entries of a data set and its copies, newest first, for its owner and auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         drawn = (entry.copy for entry in history.of(connection, dataset_id))
         wanted = LogFilter(subjects=(dataset_id, *drawn))
         return chained_logs.search_audit(connection, wanted, before=before, limit=limit)
@@ -70,7 +70,7 @@ def logged_actions(resources: Resources, context: RequestContext) -> list[str]:
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a look at the whole chain found; `broken` is empty when it is whole."""
+    """Result of checking the chain; `broken` is empty when it is whole."""
 
     entries: int
     last_hash: str

@@ -33,6 +33,7 @@ from app.tables.formats.optional import OPTIONAL, parse_statistics, require_extr
 from app.tables.formats.parquet import parse_parquet
 from app.tables.formats.workbook import extract_sheet, with_sheet
 from app.tables.media import (
+    JSON_TEXT,
     SIGNATURE_BYTES,
     FileFormat,
     declared_format,
@@ -132,8 +133,7 @@ def _with_format(
 ) -> tuple[CountedStream, FileFormat]:
     """Return the body with the format that its first bytes show, else the declared one, else that of its text."""
     head = read_fully(body, SIGNATURE_BYTES)
-    # JSON begins with a brace, which no column is likely to be called.
-    text = FileFormat.JSON if head.lstrip()[:1] == b"{" else FileFormat.CSV
+    text = FileFormat.JSON if JSON_TEXT.match(head) else FileFormat.CSV
     return (
         CountedStream(PeekedStream(head, body), limit),
         detected_format(head) or declared or text,

@@ -150,6 +150,7 @@ def told(client: TestClient) -> Teller:
     ask("list_jobs", limit=10)
     ask("show_job", job_id=job)
     ask("cancel_job", job_id=job)
+    ask("issue_event_token", job_id=job)
     ask("follow_job", job_id=job)
     ask("take_back", idempotency_key="1f9c2c5e-2f0e-4f7b-9a52-6a1d2ad0b7c4")
     _told_of_formal_protection(teller)

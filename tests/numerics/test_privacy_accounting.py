@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from app.numerics.arrays import FloatArray
+from app.numerics.copies.grid import FORMAL_FINENESS, FORMAL_ROUNDING
 from app.numerics.privacy_accounting import (
     DRAW_DELTA,
     DRAW_EPSILON,
@@ -22,6 +24,9 @@ from app.numerics.privacy_accounting import (
     pure_rho,
     response_epsilon,
 )
+
+NORMALS_OFF = 5e-14
+"""Of the table of normals, on its unit (`tests/numerics/copies/noise/test_normal_table.py`)."""
 
 ROW = RowMechanism((1.0, 0.5), (2, 5, 5))
 
@@ -110,6 +115,19 @@ def test_the_least_variance_of_a_guarantee_is_found(row: RowMechanism) -> None:
     ]
     for found, loss, wanted in cases:
         assert loss(found) <= wanted < loss(found * (1 - 1e-4))
+
+
+def test_rounding_moves_masses_of_the_grid_by_less_than_is_counted() -> None:
+    """Ends of the intervals of the coarsest grid, moved apart and together as far as sums and normals may be off."""
+    step = 2.0**-FORMAL_FINENESS
+    ends = np.arange(0, 8.3, step)
+
+    def masses(moved: float) -> FloatArray:
+        return np.asarray(norm.sf(ends - moved) - norm.sf(ends + step + moved))
+
+    moved = step * 2.0**-FORMAL_ROUNDING + 2 * NORMALS_OFF
+    most, least = (np.abs(np.log(masses(m) / masses(0.0))).max() for m in (moved, -moved))
+    assert DRAW_EPSILON / 4 < most + least < DRAW_EPSILON
 
 
 def test_rows_of_one_person_add() -> None:

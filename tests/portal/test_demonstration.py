@@ -30,16 +30,16 @@ def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
     resources, context = asking(service)
     setup.make_demonstration(resources, context)
     shown = setup.the_demonstration(resources, context)
-    assert [one.who for one in shown.holders] == list(setup.TRUST)
-    assert len({one.entry.copy for one in shown.holders}) == len(setup.TRUST)
-    found = pooled_copies.pool_copies(resources, context, [one.id for one in shown.holders])
+    assert [one.who for one in shown.copies] == list(setup.TRUST)
+    assert len({one.entry.copy for one in shown.copies}) == len(setup.TRUST)
+    found = pooled_copies.pool_copies(resources, context, [one.id for one in shown.copies])
     # Each copy alone leaves what its level promises, up to what chance moves on 5,000 rows.
     np.testing.assert_allclose(found.alone, list(setup.TRUST.values()), atol=0.04)
     np.testing.assert_allclose(found.together.left, found.alone[0], atol=0.02)
     assert found.independent.left[0] == pytest.approx(found.alone[0], abs=0.05)
     assert np.all(np.diff(found.independent.left) < 0)
     # What theory leaves of m independent copies: 1/(1 + the sum of 1/v).
-    variances = np.array([one.entry.noise_variance for one in shown.holders])
+    variances = np.array([one.entry.noise_variance for one in shown.copies])
     expected = 1 / (1 + np.cumsum(1 / variances))
     np.testing.assert_allclose(found.independent.left, expected, atol=0.03)
 
@@ -49,10 +49,10 @@ def test_the_same_recipients_give_the_same_picture_and_others_are_left_out(
 ) -> None:
     resources, context = asking(service)
     setup.make_demonstration(resources, context)
-    ids = [one.id for one in setup.the_demonstration(resources, context).holders]
+    ids = [one.id for one in setup.the_demonstration(resources, context).copies]
     first, again = (pooled_copies.pool_copies(resources, context, ids[1:3]) for _ in range(2))
     assert first.independent.left == again.independent.left
-    assert [one.who for one in first.holders] == ["University", "Hospital"]
+    assert [one.who for one in first.copies] == ["University", "Hospital"]
     assert min(first.together.left) > 0.5
 
 
@@ -70,7 +70,7 @@ def test_removing_takes_data_set_and_recipients_and_no_others(
     setup.remove_demonstration(resources, context)
     assert client.get(f"/v1/datasets/{shown.dataset.id}").status_code == 404
     with reading(resources.engine) as connection:
-        gone = [principals.one(connection, one.id) for one in shown.holders]
+        gone = [principals.one(connection, one.id) for one in shown.copies]
         stays = principals.one(connection, bystander)
     assert all(one is not None and one.revoked_at is not None for one in gone)
     assert stays is not None

@@ -105,6 +105,13 @@ def test_what_was_done_is_told_to_the_owner_alone(service: Service) -> None:
     client = service.client(analyst["key"])
     copy = client.post(f"/v1/datasets/{dataset}/copies", json={"level": "partner"}).json()["id"]
     assert client.get(f"/v1/copies/{copy}/content").status_code == 200
+    estimated = {"level": "partner", "kind": "means", "column": "income"}
+    answer = office.get(f"/portal/datasets/{dataset}/analyse", params=estimated)
+    assert (answer.status_code, answer.text.count('<th scope="row">')) == (200, 1)
+    refused = office.get(
+        f"/portal/datasets/{dataset}/analyse", params=estimated | {"kind": "shares"}
+    )
+    assert (refused.status_code, "notice bad" in refused.text) == (200, True)
     history = office.get(f"{at}/history").text
     for action in ("dataset.register", "level.put", "grant.put", "copy.issue", "copy.release"):
         assert history.count(f">{action}<") == 1, action

@@ -235,7 +235,8 @@ def test_a_token_counts_for_whom_and_for_what_it_was_signed(issuer: str) -> None
 def test_keys_that_the_provider_rotated_are_fetched_again(issuer: str) -> None:
     provider = IdentityProvider(issuer, CLIENT, SECRET, "groups", ROLES)
     former = RSAKey.generate_key(2048).as_dict(private=False)
-    provider._cache["keys"] = (float("inf"), {"keys": [former]})
+    just_fetched = time.monotonic() + identity.CACHE_SECONDS
+    provider._cache["keys"] = (just_fetched, {"keys": [former]})
     assert identity.verified_claims(provider, id_token(issuer, CLIENT, "n1"), "n1")["sub"] == "ana"
 
 

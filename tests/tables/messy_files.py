@@ -558,7 +558,12 @@ FILES: list[Messy] = [
             "n": [float(one) for one in range(30)],
         },
     ),
-    Messy("JSON lines", lines('{"a": 1, "b": 2}', '{"a": 3, "b": 4}'), remedy="JSON lines"),
+    Messy(
+        "JSON lines",
+        lines('{"a": 1, "b": 2}', '{"a": 3, "b": 4}'),
+        {"a": [1.0, 3.0], "b": [2.0, 4.0]},
+        read_as={"format": "json"},
+    ),
     Messy("rich text", b"{\\rtf1\\ansi a,b\\par 1,2}", remedy="RTF"),
     Messy(
         "formulas that failed",

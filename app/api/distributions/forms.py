@@ -1,4 +1,4 @@
-"""Noise and perturbations as JSON: a `kind` and the parameters that the kind has."""
+"""JSON schemas of noise and perturbations, discriminated by `kind`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ NoiseForm = Annotated[
 
 
 class PerturbationForm(Form):
-    """What all perturbations share: W lives on multiples of gamma."""
+    """Common base of perturbations: W lives on multiples of gamma."""
 
     gamma: float = Field(1.0, description="1/gamma is a positive integer; larger is stronger.")
 

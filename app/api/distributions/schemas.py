@@ -1,4 +1,4 @@
-"""The JSON forms of estimates, perturbation and measures."""
+"""JSON schemas of estimates, perturbations and measures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class HistogramForm(Form):
 
 
 class SupportForm(Form):
-    """Where the unperturbed values can lie."""
+    """Support of the unperturbed values."""
 
     low: float
     high: float
@@ -134,7 +134,7 @@ class EstimateForm(DataForm):
         assert self.histogram is not None
         return Perturbed(self.histogram.histogram(), noise)
 
-    def wish(self, noise: Noise) -> EstimateParams:
+    def params(self, noise: Noise) -> EstimateParams:
         return EstimateParams(
             noise=noise,
             method=self.method,
@@ -158,7 +158,7 @@ class EstimateForm(DataForm):
 
 
 class IterativeView(BaseModel):
-    """How the iterations went; `unexplained_share` of the values fits nowhere on the support."""
+    """Course of the iterations; `unexplained_share` of the values fits nowhere on the support."""
 
     iterations: int
     stopped_by: Literal["most_iterations", "likelihood_gain", "discrepancy"]
@@ -175,7 +175,7 @@ class DampedHarmonicView(View):
 
 
 class DirectView(View):
-    """How the series was made; `negative_mass` was cut off."""
+    """Details of the direct estimate; `negative_mass` was cut off."""
 
     period: float
     amplification_limit: float
@@ -274,7 +274,7 @@ class MeasuredView(View):
 
 
 class MeasuresView(BaseModel):
-    """What one record leaks of its bin, and what the estimate of the shares loses.
+    """Privacy loss of one record and information loss of the estimate.
 
     `privacy_loss` is 1 - 2^(-I) for the mutual information I; `right_without_record` is the best
     guess that needs no record; `information_loss` is null for added noise.

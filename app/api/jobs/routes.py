@@ -1,31 +1,46 @@
-"""/v1/jobs: watch long work, and cancel it."""
+"""/v1/jobs: list, show, cancel, follow by server-sent events, read the result."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.api.transport.endpoints.route import LONGEST_KEY, Route
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_id_of
+from app.api.transport.endpoints.route import Route
+from app.api.transport.idempotency import LONGEST_KEY
 from app.api.transport.incoming.async_worker import answer_of
 from app.api.transport.incoming.tables import TABLE_TYPES
-from app.api.transport.job_schemas import JobList, JobView, TakenBack, events_of
+from app.api.transport.job_events import event_id, events_of, principal_of_token
+from app.api.transport.job_schemas import EventTokenView, JobList, JobView, TakenBack
 from app.api.transport.paging import PageDep
 from app.job import JobState
 from app.pictures import PNG, SVG
-from app.service.jobs import status
+from app.service.jobs import event_tokens, status
+
+
+class EventsRoute(Route):
+    """Route that a token of `issue_event_token` opens too."""
+
+    identify = staticmethod(principal_of_token)
+
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Route)
+
+events = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=EventsRoute)
 
 requests = APIRouter(prefix="/v1/requests", tags=["jobs"], route_class=Route)
 
 EVENT_STREAM = "text/event-stream"
 JOB_EVENT = {
     "type": "object",
-    "required": ["event", "data"],
+    "required": ["id", "event", "data"],
     "properties": {
+        "id": {
+            "type": "string",
+            "description": "For `Last-Event-ID`; the same while nothing changes.",
+        },
         "event": {"type": "string", "enum": ["progress", "end"]},
         "data": {
             "type": "string",
@@ -39,7 +54,7 @@ JOB_EVENT = {
 EVENTS = {
     "type": "string",
     "contentMediaType": EVENT_STREAM,
-    "description": "Server-sent events: lines `event: progress` or `event: end`, and `data:` with the job as JSON (`JobView`); a comment when nothing changes.",
+    "description": "Server-sent events: lines `id:`, `event: progress` or `event: end`, and `data:` with the job as JSON (`JobView`); a comment when nothing changes.",
 }
 
 ANSWERS = TABLE_TYPES | {
@@ -67,23 +82,54 @@ def show_job(job_id: str, resources: ResourcesDep, context: ContextDep) -> JobVi
     return JobView.of(status.show_job(resources, context, job_id))
 
 
-@router.get(
+@router.post("/{job_id}/events", status_code=201)
+def issue_event_token(
+    job_id: str,
+    request: Request,
+    response: Response,
+    resources: ResourcesDep,
+    context: ContextDep,
+) -> EventTokenView:
+    """Return an address of the job's events that needs no key, for a browser's EventSource."""
+    issued = event_tokens.issue_event_token(resources, context, job_id, key_id_of(request))
+    response.headers["Cache-Control"] = "no-store"
+    url = f"{base_of(request)}/v1/jobs/{job_id}/events?token={issued.token}"
+    return EventTokenView(url=url, expires_at=issued.expires_at)
+
+
+@events.get(
     "/{job_id}/events",
     response_class=StreamingResponse,
     responses={
         200: {
             "description": "`progress` events with the job as JSON, then one `end`.",
             "content": {EVENT_STREAM: {"schema": EVENTS, "x-itemSchema": JOB_EVENT}},
-        }
+        },
+        204: {"description": "The job has ended, and `Last-Event-ID` is the id of its last event."},
     },
 )
 def follow_job(
-    job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
+    job_id: str,
+    request: Request,
+    resources: ResourcesDep,
+    context: ContextDep,
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event that arrived.", max_length=100)
+    ] = None,
+    _token: Annotated[
+        str | None,
+        Query(
+            alias="token", description="In place of a key; see `issue_event_token`.", max_length=500
+        ),
+    ] = None,
 ) -> Response:
-    """Follow a job as server-sent events until it ends."""
+    """Follow a job as server-sent events until it ends; go on after `Last-Event-ID`."""
     first = status.show_job(resources, context, job_id)
+    if first.job.state.ended and last_event_id == event_id(first):
+        return Response(status_code=204)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(events_of(request, first), media_type=EVENT_STREAM, headers=headers)
+    told = events_of(request, first, last_event_id)
+    return StreamingResponse(told, media_type=EVENT_STREAM, headers=headers)
 
 
 @router.get(
@@ -120,6 +166,6 @@ def take_back(
         ),
     ],
 ) -> TakenBack:
-    """Take back a request that was not waited for: cancel its job, or never carry it out."""
+    """Take back a request that the client gave up on: cancel its job, or reject it when it arrives."""
     job_status = status.take_back(resources, context, idempotency_key)
     return TakenBack(job=None if job_status is None else JobView.of(job_status))

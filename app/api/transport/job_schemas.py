@@ -1,27 +1,18 @@
-"""The JSON form of jobs, and a job as server-sent events: one whenever something changed, and the last when it ended."""
+"""JSON schema of jobs."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator
 from datetime import datetime
 
-import anyio
-from fastapi import Request
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import key_of
-from app.api.transport.problems import Problem, kept_problem
-from app.errors import DomainError
+from app.api.transport.problems import Problem, stored_problem
 from app.job import JobState
-from app.service.authentication import authenticate
-from app.service.jobs.status import JobStatus, show_job
-from app.service.resources import Resources
+from app.service.jobs.status import JobStatus
 
 
 class JobView(BaseModel):
-    """A job: where it stands, how far it is, and what came of it."""
+    """A job: state, progress, and result or problem."""
 
     id: str
     kind: str
@@ -51,7 +42,7 @@ class JobView(BaseModel):
             principal=job.principal or "",
             subject=(outcome.get("subject") if done else None) or job.subject,
             state=job.state,
-            cancelling=job.cancel_asked and not job.state.ended,
+            cancelling=job.cancel_requested and not job.state.ended,
             step=job.step,
             done=job.done,
             total=job.total,
@@ -62,7 +53,7 @@ class JobView(BaseModel):
             finished_at=job.finished_at,
             result=f"/v1/jobs/{job.id}/result" if answered else None,
             problem=(
-                kept_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
+                stored_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
             ),
         )
 
@@ -82,37 +73,8 @@ class TakenBack(BaseModel):
     )
 
 
-LOOK_SECONDS = 0.5
-SILENT_SECONDS = 15.0
-"""After so long without news a comment is sent: proxies close what says nothing."""
+class EventTokenView(BaseModel):
+    """Where the events of a job are, until then, without a key."""
 
-
-async def events_of(request: Request, first: JobStatus) -> AsyncIterator[bytes]:
-    """Events until the job has ended, the client is gone, its key revoked, or the service stops."""
-    resources: Resources = request.app.state.resources
-    shutdown = request.app.state.shutdown
-
-    def look() -> JobStatus | None:
-        try:
-            principal = authenticate(resources, key_of(request), "-")
-            if principal != request.state.context.principal:
-                return None
-            return show_job(resources, request.state.context, first.job.id)
-        except DomainError:
-            return None
-
-    seen: JobStatus | None = first
-    said, said_at = b"", 0.0
-    while seen is not None:
-        view = JobView.of(seen).model_dump_json().encode()
-        ended = seen.job.state.ended
-        if view != said or ended:
-            yield b"event: %s\ndata: %s\n\n" % (b"end" if ended else b"progress", view)
-            said, said_at = view, time.monotonic()
-        elif time.monotonic() - said_at > SILENT_SECONDS:
-            yield b": still there\n\n"
-            said_at = time.monotonic()
-        if ended or shutdown.begun or await request.is_disconnected():
-            return
-        await anyio.sleep(LOOK_SECONDS)
-        seen = await run_in_threadpool(look)
+    url: str
+    expires_at: datetime

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: the only place that knows HTTP statuses.
+"""Error handler: domain errors as RFC 9457 problems; the only place that knows HTTP statuses.
 
 FastAPI's own 422 repeats the rejected value, its 404 is not a problem document and its 500 is plain
 text; the handlers here replace all of them. Refusals go to the audit log on their way out.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from fastapi import FastAPI, Request, Response
@@ -17,10 +18,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
+from starlette.responses import RedirectResponse
+from starlette.routing import Match, Mount
+from starlette.types import Scope
 
 from app import errors
-from app.api.transport.dependencies import request_id_of
+from app.api.transport.dependencies import base_of, request_id_of
 from app.api.transport.error_places import message_of, place_of
 from app.errors import DomainError, Refusal
 from app.service.health import outage_of
@@ -44,6 +47,7 @@ STATUS: dict[type[DomainError], int] = {
     errors.NotAcceptable: 406,
     errors.TooLarge: 413,
     errors.RequestTimeout: 408,
+    errors.PreconditionFailed: 412,
     errors.Busy: 503,
     errors.Unavailable: 503,
     errors.StorageFull: 507,
@@ -100,15 +104,15 @@ MEANINGS = {
     500: "The service failed; a write was either carried out whole or not at all.",
 }
 
-DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 413, 415, 422, 429, 431, 500, 503, 507)
+DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 422, 429, 431, 500, 503, 507)
 """The statuses that every operation documents beside its success."""
 
 PLACES = 100
-"""Of the places in which a request is wrong, those that are told."""
+"""Validation errors reported at most."""
 
 
 class ErrorPlace(BaseModel):
-    """Where in the request something is wrong, and what; never the value."""
+    """Location and kind of an error in the request, without the value."""
 
     where: str
     problem: str
@@ -178,7 +182,7 @@ def problem_response(
     return Response(orjson.dumps(body), status, headers, PROBLEM_TYPE)
 
 
-def kept_problem(kept: dict[str, Any], request_id: str) -> Problem:
+def stored_problem(kept: dict[str, Any], request_id: str) -> Problem:
     """The problem of something that failed after its request was over."""
     slug = kept["slug"]
     return Problem(
@@ -237,7 +241,7 @@ def problem_of(request: Request, error: DomainError) -> Response:
 
 
 def headers_of(error: DomainError) -> dict[str, str]:
-    """What HTTP wants to be said of an error beside its body."""
+    """Return the HTTP headers of an error."""
     comes_again = errors.RateLimited | errors.QuotaExceeded | errors.Busy | errors.Unavailable
     if isinstance(error, comes_again):
         return {"Retry-After": str(error.fields.get("seconds", 60))}
@@ -274,7 +278,7 @@ def where_wrong(error: RequestValidationError) -> str:
 
 
 def _places(error: RequestValidationError) -> list[dict[str, str]]:
-    """Where the request is wrong and what with it; the forms that one place could have had, together."""
+    """Return locations and messages of validation errors; alternatives of one location are joined."""
     wrong: dict[str, dict[str, None]] = {}
     for found in error.errors()[:PLACES]:
         wrong.setdefault(_where(found, error.body), {}).setdefault(message_of(found))
@@ -293,11 +297,15 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     slug, title, remedy = TRANSPORT.get(error.status_code, TRANSPORT[400])
     headers = dict(error.headers or {})
+    if error.status_code == 404 and (other := _without_slash(request)):
+        return RedirectResponse(other, 308)
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed_methods(request))
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers=headers)
     details = {
         404: f"Nothing answers at {request.url.path}.",
-        405: f"This address takes {headers.get('Allow')}; {request.method} does nothing here.",
+        405: f"This address takes {headers.get('Allow')} and nothing else.",
     }
     return problem_response(
         request,
@@ -311,22 +319,40 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 def _allowed_methods(request: Request) -> list[str]:
     """The methods that an address takes: of all its routes, of which Starlette names the first's."""
-    scopes = {method: {**request.scope, "method": method} for method in METHODS}
-    return [
-        method
-        for method, scope in scopes.items()
-        if any(route.matches(dict(scope))[0] is Match.FULL for route in request.app.routes)
-    ]
+    taken = {method for method in METHODS if _is_routed({**request.scope, "method": method})}
+    taken |= {"OPTIONS", *({"HEAD"} if "GET" in taken else ())}
+    return [method for method in METHODS if method in taken]
+
+
+def _is_routed(scope: Scope) -> bool:
+    """Whether a route takes the method; files are mounted, and are only read."""
+    reads = scope["method"] == "GET"
+    whole = {**scope, "root_path": scope.get("app_root_path", "")}
+    return any(
+        route.matches(dict(whole))[0] is Match.FULL and (reads or not isinstance(route, Mount))
+        for route in scope["app"].routes
+    )
+
+
+def _without_slash(request: Request) -> str | None:
+    """The public address of the same path without a slash at its end, if that is one of ours."""
+    path = request.url.path.rstrip("/")
+    known = path != request.url.path and any(
+        _is_routed({**request.scope, "path": path, "raw_path": path.encode(), "method": method})
+        for method in METHODS
+    )
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{base_of(request)}{quote(path)}{query}" if known else None
 
 
 def failure_of(request: Request) -> Response:
-    """What is answered where the service itself failed."""
+    """Return the answer to an unhandled exception."""
     slug, title, remedy = TRANSPORT[500]
     return problem_response(request, 500, slug, title, remedy)
 
 
 async def _outage(request: Request, error: Exception) -> Response:
-    """A failure of the database or the disk is told as one; any other stays a failure of ours."""
+    """Return the outage behind an exception of the database or the disk, None for any other."""
     outage = outage_of(error)
     if outage is None:
         raise error

@@ -1,4 +1,4 @@
-"""What formulas say of attacks before one is made: expected errors, and how unlike the data the noise is shaped [huang2005, li2012].
+"""Expected errors of attacks in closed form, and dissimilarity of noise and data [huang2005, li2012].
 
 | here | li2012 | huang2005 | meaning |
 | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""The applied variance a(v; R²): the noise at which numbers and categories together keep the promise of v.
+"""Applied variance a(v; R²): noise at which numbers and categories together keep the promise of v.
 
 A copy has two channels: noise of covariance a·S on the numbers, and records that are untouched with
 probability q = 1/(1+a). An attacker who even knew which records are untouched is left, of the variance of

@@ -1,4 +1,4 @@
-"""Noise at many trust levels as one Brownian path in the noise variance, made in blocks of rows [li2012, section 5].
+"""Brownian path in the noise variance across trust levels, in blocks of rows [li2012, section 5].
 
 The corner-wave covariance min(v_i, v_j)·K_X of theorem 4 says that the noise is a Brownian path B
 in v, shaped by a factor of K_X. Given all that was drawn before, a new point of the path depends on
@@ -47,7 +47,7 @@ from app.numerics.copies.noise.steps import Steps, steps
 
 @dataclass(frozen=True)
 class Bridge:
-    """How a point of the path follows from the two points beside it and a fresh normal g:
+    """Brownian bridge: a point of the path from its two neighbours and a fresh normal g:
 
     B(v) = lower_weight·B(lower) + upper_weight·B(upper) + fresh_sd·g.
     """
@@ -182,7 +182,7 @@ def path_block(
 
 
 def standard_normals(key: bytes, rows: RowRange, columns: int) -> FloatArray:
-    """What one key draws for some rows of a block, of shape (columns, last - first)."""
+    """Standard normals of one key for some rows of a block, of shape (columns, last - first)."""
     return path_block(PathDraws(bridges([1.0]), 0, {0: key}, columns), rows)
 
 
@@ -237,7 +237,7 @@ def path_tiles(
 def _slots(
     history: Sequence[Bridge] | Mapping[int, Bridge], needed: Sequence[int]
 ) -> dict[int, int]:
-    """Where each position's tile is kept; a tile that no later one hangs from makes room.
+    """Slots for the tiles of positions; a tile that no later one depends on is overwritten.
 
     The way to a target leads down a search tree, so that three are enough, however long it is.
     """

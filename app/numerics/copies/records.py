@@ -145,7 +145,7 @@ def show_cells(
 def latest_donors(
     key: bytes, block: int, first: int, n: int, c: int, donors: int, applied_variance: float
 ) -> Codes:
-    """Donors' places of the latest events of n rows of a block, (n, 2 + c): of the record, of each column, and one unused.
+    """Donors' places of the latest events of n rows of a block, (n, 2 + c): of the record, of each column, and no event.
 
     Events of a column before the latest record event are not looked for.
     """
@@ -166,6 +166,9 @@ def latest_donors(
         rows = rows[
             : using.earlier_events(words, epoch, *bounds, donors, rows, products, columns, places)
         ]
+    places[:, -1] = (
+        NO_EVENT  # steps may write there; a record without column events has its one column there
+    )
     return places
 
 

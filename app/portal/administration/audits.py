@@ -1,4 +1,4 @@
-"""Audits for those who oversee: which data sets were attacked, with what verdict, and every picture.
+"""Audits of all data sets, for auditors and administrators: verdicts and pictures.
 
 Who oversees reads. To have copies attacked takes the rows, and so the owner or an administrator.
 """
@@ -34,7 +34,7 @@ router = APIRouter(
 
 
 @router.get("")
-def show_overseen(
+def show_all(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
@@ -82,4 +82,4 @@ def show_audit(
     """An audit: its verdict, its pictures, and every attack."""
     dataset = registry.show_dataset(resources, context, dataset_id)
     audit = read_audit(resources, context, dataset_id, audit_id)
-    return audit_page(request, dataset, audit, overseen=True)
+    return audit_page(request, dataset, audit, for_auditor=True)

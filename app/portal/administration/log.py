@@ -1,4 +1,4 @@
-"""The audit log: the newest first, with filters; and whether it is whole."""
+"""Audit log page: newest first, filters, verification of the hash chain."""
 
 from __future__ import annotations
 

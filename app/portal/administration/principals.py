@@ -1,4 +1,4 @@
-"""Principals, their keys and their sessions."""
+"""Principals page: create and revoke principals, keys and sessions."""
 
 from __future__ import annotations
 

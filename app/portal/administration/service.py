@@ -1,4 +1,4 @@
-"""How the service does: what it stands on, its jobs, and the settings in force; nothing there lets anybody in."""
+"""Service page: health, jobs and settings in force, without secrets."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from app.service.resources import Resources
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
-PATIENCE_SECONDS = 4.0
-"""As for /ready: whoever asks does not wait longer."""
+PROBE_TIMEOUT_SECONDS = 4.0
+"""Timeout of the probes in seconds, as for /ready."""
 
 
 @router.get("/health")
 def show_health(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Whether what the service stands on works, and what this process holds."""
+    """Return whether what the service stands on works, and what this process holds."""
     require(context, Role.AUDITOR)
     probes: Probes = request.app.state.probes
     looks = {"Database": probes.database, "Blob store": probes.blobs, "Redis": probes.redis}
@@ -47,7 +47,7 @@ def show_health(request: Request, resources: ResourcesDep, context: ContextDep) 
 
 @router.get("/settings")
 def show_settings(request: Request, context: ContextDep) -> Response:
-    """What the service was started with."""
+    """Show the settings in force."""
     require(context, Role.AUDITOR)
     return page(
         request,
@@ -59,13 +59,13 @@ def show_settings(request: Request, context: ContextDep) -> Response:
 
 def _found(probe: Probe) -> Condition:
     try:
-        return probe.asked().result(PATIENCE_SECONDS)
+        return probe.asked().result(PROBE_TIMEOUT_SECONDS)
     except TooLate:
         return Condition.FAILING
 
 
 def _held(resources: Resources) -> list[tuple[str, int]]:
-    """What is kept in memory, in bytes."""
+    """Return the bytes held in caches."""
     return [
         ("Noise", resources.noise.bytes_held),
         ("Blocks of copies", resources.copies.bytes_held),
@@ -107,6 +107,6 @@ def show_jobs(
 
 @jobs_router.post("/{job_id}/cancel")
 def cancel(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Have a job end."""
+    """Cancel a job."""
     cancel_job(resources, context, job_id)
     return RedirectResponse("/portal/jobs?done=cancelled", 303)

@@ -1,4 +1,4 @@
-"""The catalogue: the data sets that a principal may see."""
+"""Catalogue page: the data sets that a principal may see."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_catalogue(
 
 
 def _known(resources: Resources, context: RequestContext, dataset_id: str) -> bool:
-    """Whether the principal has a right to it already: then it need not ask."""
+    """Return whether the principal has a right to it already: then it need not ask."""
     try:
         registry.show_dataset(resources, context, dataset_id)
     except NotFound:

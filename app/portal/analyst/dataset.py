@@ -1,4 +1,4 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+"""Data set page for analysts: first rows, distributions, associations, code, downloads.
 
 What scripts draw of a copy is told them as JSON. A copy as a file is the very bytes that the API sends, with an
 estimate of how many there will be.
@@ -37,7 +37,7 @@ from app.service.distributions.copy_summary import (
 )
 from app.service.resources import Resources
 from app.service.sharing.delta.shares import own_table
-from app.service.sharing.sessions import holder_of_session
+from app.service.sharing.sessions import principal_of_session
 from app.tables.media import MediaType
 from app.tables.writer import write_batches, write_table
 
@@ -121,14 +121,14 @@ def make_copy(
     context: ContextDep,
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
-    """Have the copy of a level made."""
+    """Issue the copy of a level."""
     issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
 
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
 def show_summary(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """What the pictures of the page are drawn from."""
+    """Return the data of the page's charts."""
     return summary_document(summarise_copy(resources, context, copy_id))
 
 
@@ -191,13 +191,13 @@ def download_copy(
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, context, release, media_type.value)
-    holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
+    find_principal = principal_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
         context,
-        holder,
+        find_principal,
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

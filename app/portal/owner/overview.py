@@ -1,4 +1,4 @@
-"""An owner's data sets in pages, and the first page of one: what it is, what is missing yet, its columns, what was done."""
+"""Owner's list of data sets, and the overview of one: summary, next steps, columns, history."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def list_owned(
 def show_owned(
     request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """What a data set is, and what to do next."""
+    """Show a data set and the next steps."""
     return page(
         request,
         "owner/overview.html",
@@ -102,7 +102,7 @@ def describe(
     description: Annotated[str, Form(max_length=20_000)] = "",
     listed: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Say what a data set is, and whether others find it."""
+    """Set the description, and list the data set in the catalogue or not."""
     registry.describe_dataset(
         resources, context, dataset.id, description=description.strip(), listed=listed
     )
@@ -113,7 +113,7 @@ def describe(
 def correct_columns(
     dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """Say what columns are, until the first copy exists."""
+    """Set kinds and options of columns, until the first copy exists."""
     overrides = changed_columns(dataset.columns, fields)
     if overrides:
         saying.put_columns(resources, context, dataset.id, overrides)
@@ -135,7 +135,7 @@ def withhold_column(
 
 @router.post(f"{ONE}/remove")
 def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Forget a data set for good."""
+    """Remove a data set for good."""
     removal.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 

@@ -1,4 +1,4 @@
-"""Who has what of a data set: rights given by hand, agreements, copies that were drawn; and whose copy a found table is."""
+"""People page of a data set: grants, agreements, issued copies, tracing of a found table."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _waits_for_owner(agreement: Agreement) -> bool:
 
 
 def _recipients(resources: Resources, context: RequestContext) -> list[Principal]:
-    """Who may be given something."""
+    """Return the recipients that may get a grant."""
     found = principals.list_principals(resources, context, after="", limit=MOST)
     able = [one.principal for one in found if not one.revoked_at]
     chosen = [principal for principal in able if principal.role is Role.RECIPIENT]
@@ -109,7 +109,7 @@ traces_router = APIRouter(prefix=f"{ONE}/trace", route_class=PortalRoute, includ
 
 @traces_router.get("")
 def show_form(request: Request, dataset: OwnDep) -> Response:
-    """Where a found table is dropped."""
+    """Show the form for a found table."""
     title = f"Trace a table to copies of {dataset.name}"
     return page(request, "owner/trace.html", title=title, dataset=dataset)
 

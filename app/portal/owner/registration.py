@@ -1,4 +1,4 @@
-"""Registering a table: a file is sent once, looked at, what was found is corrected, and then it is kept.
+"""Registration in three steps: upload, correct what was inferred, store.
 
 Until then it waits sealed (`service/datasets/registration/uploads.py`).
 """
@@ -49,7 +49,7 @@ Key = Annotated[str, Query(max_length=10_000)]
 
 @router.get("")
 def show_form(request: Request, resources: ResourcesDep) -> Response:
-    """Where a file is dropped."""
+    """Show the upload form."""
     limit = resources.limits.upload_bytes
     return page(
         request,
@@ -62,7 +62,7 @@ def show_form(request: Request, resources: ResourcesDep) -> Response:
 
 @router.post("/file")
 def take_file(resources: ResourcesDep, context: ContextDep, body: BodyDep) -> Response:
-    """Have a file wait, sealed, until it was looked at."""
+    """Store an uploaded file, sealed, until it is registered."""
     said = {"file": keep_upload(resources, context, body)}
     return Response(orjson.dumps(said), 201, media_type="application/json")
 
@@ -86,7 +86,7 @@ def look_at_file(
     key_column: Key = "",
     protection: Protection = Protection.MEASURED,
 ) -> Response:
-    """How a file is read and what each column is taken for; it goes on waiting."""
+    """Show how a file is read and the kinds of its columns; it stays stored."""
     overrides = declared_kinds(parse_overrides(columns))
     with (
         opened_upload(resources, context, file_id) as body,

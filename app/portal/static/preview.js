@@ -15,7 +15,7 @@ export async function drawCurve(place, address, levels, here, marks) {
   const frame = layout();
   const traces = [
     { type: "scatter", mode: "lines", x: [0, 100], y: [100, 0], hoverinfo: "skip", line: { color: colour("--line-strong"), width: 1.5, dash: "dot" } },
-    line("found out", (level) => level.risk.recovered, "--bad"),
+    line("recovered", (level) => level.risk.recovered, "--bad"),
   ];
   if (levels.every((level) => level.utility.quality !== null)) traces.push(line("quality", (level) => level.utility.quality, "--chart-estimate"));
   await Plotly.react(place, traces, {

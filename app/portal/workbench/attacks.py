@@ -1,4 +1,4 @@
-"""Score attacks on disguised tables of which the original is known."""
+"""Tool: score attacks on disguised tables whose original is known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAYS = TypeAdapter(AttackScoring)
 
 
 class AttackForm(Form):
-    """What is known of the noise, and of the original."""
+    """Known noise, and knowledge of the original."""
 
     columns: list[str] = Field(min_length=1)
     noise: Literal["independent", "proportional"] = "independent"
@@ -47,7 +47,7 @@ class AttackForm(Form):
 def run_attacks(
     tables: Mapping[str, list[pa.Table]], form: AttackForm, _limits: Limits, progress: Progress
 ) -> ToolResult:
-    """What every attack gets back."""
+    """Score every attack."""
     (given,) = tables["original"]
     original = number_table(given, "original", form.columns)
     disguised = [

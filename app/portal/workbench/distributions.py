@@ -1,4 +1,4 @@
-"""Estimate the distribution behind perturbed values, with the band that chance gives it."""
+"""Tool: estimate the distribution behind perturbed values, with its sampling band."""
 
 from __future__ import annotations
 

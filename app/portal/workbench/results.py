@@ -1,4 +1,4 @@
-"""What a tool found: a table to download, a report, and what the page shows of both."""
+"""Result of a tool: a table to download, a report, and their HTML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from app.service.distributions.comparison import NumbersBeside, SideBySide
+from app.service.distributions.comparison import NumberComparison, SideBySide
 from app.service.distributions.estimate import FloatArray
 
 Picture = dict[str, Any]
@@ -77,7 +77,7 @@ def pictures_beside(beside: SideBySide) -> list[Picture]:
     found: list[Picture] = []
     for one in beside.columns:
         told = {"title": one.name, "before": figures(one.before), "after": figures(one.after)}
-        if isinstance(one, NumbersBeside):
+        if isinstance(one, NumberComparison):
             edges = [float(f"{edge:.9g}") for edge in one.edges]
             extra = {"form": "numbers", "edges": edges, "says": "As it came, and as it is now."}
         else:

@@ -1,4 +1,4 @@
-"""Swap confidential values, so that identification breaks and the distribution stays."""
+"""Tool: swap confidential values so that identification breaks and the distribution stays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METHODS = {
 
 
 class SwapForm(Form):
-    """Which columns, how many of the identifiable records, and how."""
+    """Columns, share of identifiable records, and method."""
 
     confidential: list[str] = Field(min_length=1)
     proportion: float = Field(0.5, gt=0, le=1)

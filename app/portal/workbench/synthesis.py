@@ -1,4 +1,4 @@
-"""Synthesise a table by one method, and compare all methods on it."""
+"""Tools: synthesise a table by one method, or compare all methods on it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METHODS = {
 
 
 class ComparisonForm(Form):
-    """What every synthesis takes."""
+    """Options common to all methods."""
 
     rows: int | None = Field(None, ge=1, le=2_000_000)
     components: int | None = None

@@ -1,4 +1,4 @@
-"""What attacks found: values that are told, drawn and kept as they are."""
+"""Findings of attacks as values for answers, charts and storage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ShareFinding:
 
 @dataclass(frozen=True)
 class ScoreFinding:
-    """How near a guess came: `within` counts cells missed by that share of the standard deviation."""
+    """Distance of a guess: `within` counts cells missed by that share of the standard deviation."""
 
     rmse: ErrorFinding
     normalised_error: ShareFinding
@@ -93,7 +93,7 @@ class ErrorOfCopies:
 
 @dataclass(frozen=True)
 class AttackScoring:
-    """Everything that a score of attacks says."""
+    """Scores of all attacks on disguised tables."""
 
     columns: tuple[str, ...]
     rows: int
@@ -107,7 +107,7 @@ class AttackScoring:
 
 @dataclass(frozen=True)
 class ReconstructionReport:
-    """How a table was reconstructed, and what is to be said of it."""
+    """Report of a reconstruction, with its warnings."""
 
     attacks: tuple[Attack, ...]
     columns: tuple[str, ...]
@@ -146,7 +146,7 @@ class Audit:
     """Copies attacked together and alone, and the least perturbed of them by every attacker.
 
     where:
-        pooling_gain  what the best copy alone leaves, less what all together leave
+        pooling_gain  variance left by the best copy alone, less that left by all copies together
         summary       the findings in a sentence or two
         findings      the worst of each target, the worst first
     """

@@ -1,4 +1,4 @@
-"""Data sets as they are: show, list, remove."""
+"""Data set registry: show, list and describe data sets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from app.service.context import (
     owned,
     owned_and_locked,
     released_columns,
+    revision_of,
     visible,
 )
 from app.service.datasets.overlap.comparison import with_versions
@@ -25,11 +26,18 @@ from app.store.database.engine import moment, reading
 
 def show_dataset(resources: Resources, context: RequestContext, dataset_id: str) -> Dataset:
     """One data set; a recipient sees the columns that can reach it."""
+    return show_revision(resources, context, dataset_id)[0]
+
+
+def show_revision(
+    resources: Resources, context: RequestContext, dataset_id: str
+) -> tuple[Dataset, str | None]:
+    """One data set and its revision; a recipient gets none, since it would tell of pending rows."""
     with reading(resources.engine) as connection:
         dataset, grant = visible(connection, context, dataset_id)
         if grant is None:
-            return with_versions(connection, [dataset])[0]
-        return _as_granted(connection, context, dataset)
+            return with_versions(connection, [dataset])[0], revision_of(connection, dataset)
+        return _as_granted(connection, context, dataset), None
 
 
 def show_owned(resources: Resources, context: RequestContext, dataset_id: str) -> Dataset:
@@ -103,7 +111,7 @@ def describe_dataset(
 
 
 def _as_granted(connection: Connection, context: RequestContext, dataset: Dataset) -> Dataset:
-    """What a recipient sees of a data set: the columns that one of its rights lets it have.
+    """Return a data set as a recipient sees it: with the columns of its rights.
 
     Of rows that are in no copy, withdrawn or pending, it learns nothing: not by what is counted of a
     column, nor by why it got its kind, which counts values that no copy may ever show.
@@ -132,4 +140,5 @@ def _as_granted(connection: Connection, context: RequestContext, dataset: Datase
         publish_noise=dataset.publish_noise,
         protection=dataset.protection,
         least_variance=dataset.least_variance,
+        person_rows=dataset.person_rows,
     )

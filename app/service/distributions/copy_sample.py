@@ -24,11 +24,11 @@ from app.service.unit_of_work import unit_of_work
 
 SAMPLE_ROWS = 50_000
 RUNS = 32
-"""Of a larger copy so many runs of consecutive rows are taken: a table may be sorted."""
+"""Runs of consecutive rows sampled from a larger copy: a table may be sorted."""
 
 
 def sampled(release: Release, rows: int = SAMPLE_ROWS, runs: int = RUNS) -> pa.Table:
-    """At most about so many rows of a release, in their order."""
+    """Sample rows of a release in order, at most about `rows`."""
     whole = release.last - release.first
     if whole > rows:
         length = -(-rows // runs)

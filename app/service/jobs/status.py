@@ -94,7 +94,7 @@ def take_back(resources: Resources, context: RequestContext, key: str) -> JobSta
 def _subject_or_never(
     connection: Connection, context: RequestContext, key: str, now: datetime
 ) -> str:
-    """What the request made, by its receipt; one that says "never" where there is none."""
+    """Return the subject of a receipt; without one, store a receipt that bars the request."""
     try:
         with connection.begin_nested():
             receipts.add(connection, context.principal.id, key, "", TAKEN_BACK, now)
@@ -116,7 +116,7 @@ def _cancelled(connection: Connection, context: RequestContext, job_id: str) -> 
 
 
 def _left(resources: Resources, before: Job, after: Job) -> JobStatus:
-    """What is left of a job that was asked to end; the files of one that never began go."""
+    """Return a cancelled job; files of one that never began are removed."""
     if before.state is JobState.QUEUED and after.state is JobState.CANCELLED:
         clean_up(resources, after)
     return JobStatus(after, outcome_of(resources, after))

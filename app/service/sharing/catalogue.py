@@ -1,4 +1,4 @@
-"""What a principal may find and ask for: data sets that their owners listed, at the levels they offer."""
+"""Catalogue: data sets that their owners listed, with the levels on offer."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Dataset, Grant, Kind
-from app.service.context import RequestContext, overseen, owned_and_locked
+from app.service.context import RequestContext, auditable_dataset, owned_and_locked
 from app.service.resources import Resources
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import unit_of_work
@@ -50,7 +50,7 @@ def withdraw_grant(
 def list_grants(resources: Resources, context: RequestContext, dataset_id: str) -> list[Grant]:
     """All grants on a data set, for its owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return agreements.grants_by_hand(connection, dataset_id)
 
 

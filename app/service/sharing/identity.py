@@ -25,7 +25,7 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, KeySetSerialization
 
-from app.errors import Refusal, Unauthenticated, Unavailable
+from app.errors import Conflict, Refusal, Unauthenticated, Unavailable
 from app.model import Principal, Role
 from app.service.context import RequestContext
 from app.service.resources import Resources
@@ -40,6 +40,9 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 SIGN_IN_SECONDS = 600
 CACHE_SECONDS = 600.0
+REFETCH_SECONDS = 5.0
+"""Anybody can send forged tokens: they must not make us fetch the keys without end."""
+
 TIMEOUT_SECONDS = 10.0
 LEEWAY_SECONDS = 5
 """Tolerated difference of the provider's clock."""
@@ -49,6 +52,7 @@ ROLE_ORDER = (Role.ADMIN, Role.OWNER, Role.AUDITOR, Role.RECIPIENT)
 """Of several roles that the claims give, the first here counts."""
 
 UNUSABLE = "The identity provider's answer cannot be used"
+UNFIT = "The token cannot be used"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,9 +86,11 @@ class IdentityProvider:
         keys = self._cached("keys", self.metadata()["jwks_uri"])
         return KeySet.import_key_set(cast("KeySetSerialization", keys))
 
-    def expire_keys(self) -> None:
-        """Fetch the keys again when next needed: the provider may have rotated them."""
-        self._cache.pop("keys", None)
+    def expire_keys(self, older_than: float) -> None:
+        """Fetch keys of more than so many seconds again when next needed: the provider may have rotated them."""
+        expires_at, _ = self._cache.get("keys", (0.0, {}))
+        if time.monotonic() >= expires_at - CACHE_SECONDS + older_than:
+            self._cache.pop("keys", None)
 
     def _cached(self, name: str, url: str) -> dict[str, Any]:
         expires_at, document = self._cache.get(name, (0.0, {}))
@@ -154,14 +160,7 @@ def complete_sign_in(
 
 def verified_claims(provider: IdentityProvider, token: str, nonce: str) -> dict[str, Any]:
     """Return the claims of an ID token; Unauthenticated if signature, issuer, audience, nonce or time do not fit."""
-    for rotated in (False, True):
-        try:
-            decoded = jwt.decode(token, provider.keys(), algorithms=list(ALGORITHMS))
-            break
-        except (JoseError, ValueError) as error:
-            if rotated:
-                raise Unauthenticated(f"{UNUSABLE}: its signature does not fit.") from error
-            provider.expire_keys()
+    decoded = _decoded(provider, token, refetch_seconds=0.0)
     expected = {"iss": provider.issuer, "aud": provider.client_id, "nonce": nonce}
     claims = CodeIDToken(
         decoded.claims,
@@ -176,6 +175,62 @@ def verified_claims(provider: IdentityProvider, token: str, nonce: str) -> dict[
         claim = getattr(error, "claim", None) or "time"
         raise Unauthenticated(f"{UNUSABLE}: its {claim} does not fit.") from None
     return dict(decoded.claims)
+
+
+def issuer_of(
+    issuers: Mapping[str, IdentityProvider], token: str | None
+) -> IdentityProvider | None:
+    """Return the configured issuer of a token; None for what is no JSON Web Token, and may be a key."""
+    if not issuers or token is None or token.count(".") != 2:
+        return None
+    payload = token.split(".")[1]
+    try:
+        claims = orjson.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except ValueError:
+        return None
+    issuer = claims.get("iss") if isinstance(claims, dict) else None
+    if not isinstance(issuer, str) or issuer not in issuers:
+        raise Unauthenticated(f"{UNFIT}: no identity provider of this service issued it.")
+    return issuers[issuer]
+
+
+def authenticate_token(
+    resources: Resources, issuer: IdentityProvider, token: str, request_id: str
+) -> Principal:
+    """Return the principal of an access token (RFC 9068), created by the first one that names it.
+
+    Unauthenticated if signature, issuer, audience or time do not fit; Refusal where its claims give no role.
+    """
+    claims = dict(_decoded(issuer, token, refetch_seconds=REFETCH_SECONDS).claims)
+    registry = jwt.JWTClaimsRegistry(
+        leeway=LEEWAY_SECONDS,
+        iss={"essential": True, "value": issuer.issuer},
+        aud={"essential": True, "value": issuer.client_id},
+        exp={"essential": True},
+        sub={"essential": True},
+    )
+    try:
+        registry.validate(claims)
+    except JoseError as error:
+        claim = getattr(error, "claim", None) or "time"
+        raise Unauthenticated(f"{UNFIT}: its {claim} does not fit.") from None
+    try:
+        return _principal(resources, issuer, claims, request_id)
+    except Conflict:
+        # Its first two requests came at the same time, and the other made it.
+        return _principal(resources, issuer, claims, request_id)
+
+
+def _decoded(provider: IdentityProvider, token: str, *, refetch_seconds: float) -> jwt.Token:
+    """Return a token that the provider signed; Unauthenticated for any other."""
+    for rotated in (False, True):
+        try:
+            return jwt.decode(token, provider.keys(), algorithms=list(ALGORITHMS))
+        except (JoseError, ValueError) as error:
+            if rotated:
+                raise Unauthenticated(f"{UNFIT}: its signature does not fit.") from error
+            provider.expire_keys(refetch_seconds)
+    raise AssertionError("never reached")
 
 
 def role_of(provider: IdentityProvider, claims: Mapping[str, Any]) -> Role:

@@ -1,4 +1,4 @@
-"""Principals and their keys: make, look up, rotate, revoke."""
+"""Principals and keys: create, look up, rotate, revoke."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def beat(
     done: int,
     total: int,
 ) -> bool | None:
-    """Say that the worker lives and how far it is; whether it shall stop, None where it lost the job."""
+    """Renew a lease and store progress; return whether to stop, None if the lease is lost."""
     beaten = connection.execute(
         update(tables.jobs)
         .where(*_held(job_id, lease))
@@ -143,7 +143,7 @@ def beat(
     )
     if beaten.rowcount != 1:
         return None
-    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    query = select(tables.jobs.c.cancel_requested).where(tables.jobs.c.id == job_id)
     return bool(connection.execute(query).scalar_one())
 
 
@@ -194,18 +194,18 @@ def ask_to_cancel(connection: Connection, job_id: str, now: datetime) -> None:
     connection.execute(
         update(tables.jobs)
         .where(jobs.id == job_id, jobs.state == JobState.RUNNING)
-        .values(cancel_asked=True)
+        .values(cancel_requested=True)
     )
 
 
 def is_to_end(connection: Connection, job_id: str) -> bool:
-    """Whether a job was asked to end; nobody can ask for it until this transaction is over."""
-    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    """Return whether a job was asked to end; nobody can ask for it until this transaction is over."""
+    query = select(tables.jobs.c.cancel_requested).where(tables.jobs.c.id == job_id)
     return bool(connection.execute(query.with_for_update()).scalar_one_or_none())
 
 
 def unfinished(connection: Connection) -> dict[JobState, int]:
-    """How many jobs wait and how many run."""
+    """Return how many jobs wait and how many run."""
     jobs = tables.jobs.c
     query = (
         select(jobs.state, func.count())
@@ -217,7 +217,7 @@ def unfinished(connection: Connection) -> dict[JobState, int]:
 
 @dataclass(frozen=True)
 class UnfinishedJobs:
-    """What one principal has unfinished: jobs, and the bytes that lie in the store for them."""
+    """Unfinished jobs of a principal, and the bytes stored for them."""
 
     count: int
     stored_bytes: int
@@ -278,7 +278,7 @@ def page(
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:
-    """Whether a job waits and is due, or runs under a lease that is over."""
+    """Return whether a job waits and is due, or runs under a lease that is over."""
     jobs = tables.jobs.c
     return or_(
         and_(jobs.state == JobState.QUEUED, jobs.run_at <= now),

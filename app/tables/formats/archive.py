@@ -1,4 +1,4 @@
-"""Zip archive: a workbook, or one file that is a table itself.
+"""Zip archive: a workbook, or one file that is a table itself; zip bombs are refused.
 
 What an archive declares of its sizes is believed by most readers. Here every member is unpacked once and counted
 before anything else reads it.
@@ -56,7 +56,7 @@ def whole_archive(body: ByteStream) -> bytes:
 
 
 def open_archive(content: bytes) -> tuple[FileFormat, bytes]:
-    """What a zip archive holds: a workbook as it is, or the one file in it.
+    """Open a zip archive: a workbook as it is, or the one file in it.
 
     InvalidTable for more than one file, TooLarge for what unpacks to too much.
     """
@@ -109,7 +109,7 @@ def _refuse_swollen(content: bytes, members: list[zipfile.ZipInfo]) -> None:
 
 
 def _unpacked(packed: memoryview) -> int:
-    """How many bytes a deflated member has, counted no further than allowed."""
+    """Return how many bytes a deflated member has, counted no further than allowed."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     size = len(inflate.decompress(packed, CHUNK_BYTES))
     while inflate.unconsumed_tail and size <= UNPACKED_BYTES:

@@ -155,10 +155,10 @@ class Records:
             raise self._translated(error, given, odd_quotes=odd) from None
         if last is not None:
             _refuse_open_quote(last, body, row_number(given - 1, [*self._ragged]))
-        self._tell_ragged(odd_quotes=body.quotes % 2 == 1)
+        self._report_ragged(odd_quotes=body.quotes % 2 == 1)
 
     def notices(self) -> Iterator[Notice]:
-        """What the owner should know of the rows that were left out."""
+        """Return notices on rows that were left out."""
         if self.repeated:
             yield Notice(
                 "repeated-header",
@@ -185,7 +185,9 @@ class Records:
             ),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(places, ARROW_TYPE[Storage.TEXT]),
-                strings_can_be_null=False,
+                null_values=list(dialect.nulls),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
 
@@ -231,7 +233,7 @@ class Records:
                 return []
         return [numbers[at] for at in pc.indices_nonzero(same).to_pylist()]
 
-    def _tell_ragged(self, *, odd_quotes: bool) -> None:
+    def _report_ragged(self, *, odd_quotes: bool) -> None:
         """Keep the rows with another number of fields as a problem, but for those that their sender leaves out."""
         rows = sorted(set(self._ragged).difference(self.skipped))
         if not rows:

@@ -41,6 +41,7 @@ DATES = {
     r"\d{1,2}-[A-Za-z]{3}-\d{4}": ("%d-%b-%Y",),
     r"\d{1,2}-[A-Za-z]{3}-\d{2}": ("%d-%b-%y",),
     r"\d{1,2}[A-Za-z]{3}\d{4}": ("%d%b%Y",),
+    r"\d{1,2}[A-Za-z]{3}\d{2}": ("%d%b%y",),
     r"\d{1,2} [A-Za-z]{3,9} \d{4}": ("%d %b %Y",),
     r"[A-Za-z]{3,9} \d{1,2} \d{4}": ("%b %d %Y",),
     r"[A-Za-z]{3,9} \d{1,2}, \d{4}": ("%b %d, %Y",),
@@ -62,7 +63,7 @@ OFFSET = re.compile(r"[+-]\d{2}(?::?\d{2})?$")
 
 UNREAD = "|".join(
     (
-        r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[T ]\d{1,2}:\d{2}",
+        r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}.*)?$",
         r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ]+\d{1,2}:\d{2}.*)?$",
         r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2}$",
         r"^\d{1,2}(\. ?|[ -])\p{L}{3,9}\.?[ -]\d{2,4}$",
@@ -101,7 +102,7 @@ class DateFormat:
 
 
 def is_timed(format: str) -> bool:  # noqa: A002 - the word for it
-    """Whether a format has a time of day."""
+    """Return whether a format has a time of day."""
     return "%M" in format
 
 
@@ -113,7 +114,7 @@ def _forms(sample: str) -> Iterator[tuple[str, tuple[str, ...], bool]]:
         elif (begin := re.match(pattern, sample)) is not None:
             rest = sample[begin.end() :]
             offsets = OFFSET.findall(rest)
-            for blank, (time, form), zone in product(" T", TIMES.items(), (*ZONES, *offsets)):
+            for blank, (time, form), zone in product(" T:", TIMES.items(), (*ZONES, *offsets)):
                 if re.fullmatch(f"{blank}{time}{re.escape(zone)}", rest):
                     whole = f"^{pattern}{blank}{time}{re.escape(zone)}$"
                     yield whole, tuple(f"{one}{blank}{form}{zone}" for one in formats), True
@@ -279,7 +280,7 @@ def _unclear_order(name: str) -> InvalidTable:
 
 
 def _differ(texts: pa.Array, form: DateFormat) -> bool:
-    """Whether day and month, the other way round, are other dates."""
+    """Return whether day and month, the other way round, are other dates."""
     swapped = form.format.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
     other = numbers_of(texts, replace(form, format=swapped))
     return other.null_count == texts.null_count and not bool(

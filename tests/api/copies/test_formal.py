@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-import shutil
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
-    ARROW,
     CSV,
     PARQUET,
     as_csv,
@@ -26,7 +20,6 @@ from tests.api.copies.copy_tables import (
     issue,
     rows_of,
 )
-from tests.draws import Draws
 
 CITIES = ["Rome", "Oslo", "Bern", "elsewhere"]
 DECLARED = {
@@ -162,12 +155,7 @@ def test_every_append_is_released_at_once_by_the_same_law(service: Service) -> N
     url, law = f"/v1/datasets/{dataset}/rows", owner.get(f"/v1/copies/{copy}/noise").json()
     for number in range(6):
         # The same row again and again: each has noise of its own.
-        answer = owner.post(
-            url,
-            content=as_csv(table(1)),
-            headers={"content-type": CSV},
-            params={"allow_versions": True},
-        )
+        answer = owner.post(url, content=as_csv(table(1)), headers={"content-type": CSV})
         assert (answer.status_code, answer.json()["pending"]) == (201, None), answer.text
         assert answer.json()["first_row"] == number + 1
     shown = rows_of(owner, copy)
@@ -175,88 +163,6 @@ def test_every_append_is_released_at_once_by_the_same_law(service: Service) -> N
     assert len(set(shown["age"].to_pylist())) == 7
     later = owner.get(f"/v1/copies/{copy}/noise").json()
     assert later["parts"] == [{**law["parts"][0], "rows": [[row, row + 1] for row in range(7)]}]
-
-
-def test_nothing_that_a_recipient_can_fetch_depends_on_the_rows(
-    start_service: Callable[..., Service],
-    sqlite_template: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two data sets with the same declaration and draws: noise, grid, layout and answers are the same."""
-    first, second = table(300, seed=1), table(300, seed=2)
-    second = second.set_column(2, "city", pa.array(["nowhere", None, "Bern"] * 100))
-    gaps = np.arange(300) % 7 == 0
-    second = second.set_column(0, "age", pa.array(np.full(300, 1e9), mask=gaps))
-    seen = [
-        _fetched(start_service, rows, number, sqlite_template, tmp_path, monkeypatch)
-        for number, rows in enumerate((first, second))
-    ]
-    (answers, shown, layout), (other_answers, other_shown, other_layout) = seen
-    assert answers == other_answers
-    assert layout == other_layout
-    # Bounds, midpoint and whole numbers lie on the grid, so that the noise is what is left.
-    held = np.where(gaps, 64.0, 128.0)
-    noise = shown["age"].to_numpy() - first["age"].to_numpy()
-    assert (noise == other_shown["age"].to_numpy() - held).all()
-    noise = shown["income"].to_numpy() - first["income"].to_numpy()
-    assert (noise == other_shown["income"].to_numpy() - second["income"].to_numpy()).all()
-    known = np.where(np.arange(300) % 3 == 2, "Bern", "elsewhere")
-    for one, two, own, other in zip(
-        shown["city"].to_pylist(),
-        other_shown["city"].to_pylist(),
-        first["city"].to_pylist(),
-        known.tolist(),
-        strict=True,
-    ):
-        assert one == two or (one, two) == (own, other)
-    assert (np.array(shown["city"].to_pylist()) != first["city"].to_numpy(False)).any()
-
-
-def _fetched(
-    start_service: Callable[..., Service],
-    rows: pa.Table,
-    number: int,
-    template: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> tuple[Any, pa.Table, Any]:
-    """All that a recipient can fetch of these rows, but for moments: answers, rows, and the layout of a file."""
-    database = tmp_path / f"{number}.sqlite"
-    shutil.copyfile(template, database)
-    draws = Draws()
-    for module in ("app.service.datasets.secrets.os", "app.service.context.secrets"):
-        monkeypatch.setattr(module, draws)
-    service = start_service(f"sqlite:///{database}")
-    owner = service.client()
-    dataset = register(owner, rows)["id"]
-    put_level(owner, dataset, noise_variance=0.5)
-    issue(owner, dataset, level="c")
-    recipient_id, recipient = service.principal("recipient")
-    owner.put(f"/v1/datasets/{dataset}/grants/{recipient_id}", json={"level": "c"})
-    copy = issue(recipient, dataset, level="c")["id"]
-    url = f"/v1/copies/{copy}"
-    answers = [
-        recipient.get(address).json()
-        for address in (
-            f"/v1/datasets/{dataset}",
-            f"/v1/datasets/{dataset}/levels",
-            url,
-            f"{url}/noise",
-        )
-    ]
-    for answer in answers:
-        # Moments; who was registered; and a hash of the released rows alone.
-        for name in ("created_at", "issued_at", "owner", "checksum"):
-            answer.pop(name, None)
-    downloads = [content(recipient, copy, accept) for accept in (ARROW, PARQUET, CSV)]
-    headers = [sorted(one.headers) for one in downloads]
-    parquet = pq.ParquetFile(io.BytesIO(downloads[1].content))
-    layout = [str(parquet.schema_arrow), parquet.num_row_groups] + [
-        (column.path_in_schema, column.encodings, column.compression, column.statistics.null_count)
-        for column in map(parquet.metadata.row_group(0).column, range(parquet.metadata.num_columns))
-    ]
-    return [answers, headers], rows_of(recipient, copy), layout
 
 
 @pytest.mark.parametrize(

@@ -270,14 +270,14 @@ def test_progress_is_told_level_by_level(service: Service) -> None:
     assert principal is not None
     context = RequestContext(Principal(principal.id, principal.name, Role.ADMIN), "rq_1")
     told = Told()
-    wish = PreviewParams(privacies=(0.2, 0.5, 0.7))
-    preview_levels(service.app.state.resources, context, dataset, wish, told)
+    params = PreviewParams(privacies=(0.2, 0.5, 0.7))
+    preview_levels(service.app.state.resources, context, dataset, params, told)
     levels = [(done, total) for step, done, total in told.steps if step == "trying levels"]
     assert levels == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert told.current == ("trying levels", 4, 4)
     told.stop(Cancelled)
     with pytest.raises(Cancelled):
-        preview_levels(service.app.state.resources, context, dataset, wish, told)
+        preview_levels(service.app.state.resources, context, dataset, params, told)
 
 
 def test_a_level_is_the_same_alone_and_among_others(service: Service) -> None:

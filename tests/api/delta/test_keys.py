@@ -59,7 +59,7 @@ def test_a_new_profile_ends_the_key_before_it(two: Parties) -> None:
     assert after.files(f"{two.dataset}.public")[0]["id"] == file["id"]
     # A link that is followed, or a page loaded ahead, ends no key.
     followed = two.recipient.get(f"/v1/agreements/{agreement}/profile")
-    assert (followed.status_code, followed.headers["allow"]) == (405, "POST")
+    assert (followed.status_code, followed.headers["allow"]) == (405, "POST, OPTIONS")
     assert "POST" in followed.json()["detail"]
     assert after.client.get(PREFIX).status_code == 200
     log = two.owner.get(f"/v1/agreements/{agreement}/log").json()["entries"]

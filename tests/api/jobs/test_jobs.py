@@ -92,8 +92,8 @@ def test_a_job_is_followed_until_it_ends(service: Service, owner: tuple[str, Tes
     with TestClient(service.app, headers=dict(client.headers)) as running:
         answer = running.get(f"/v1/jobs/{job}/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
-    events = [block.split("\n", 1) for block in answer.text.strip().split("\n\n")]
-    assert [name for name, _ in events][-1] == "event: end"
-    assert {name for name, _ in events[:-1]} <= {"event: progress"}
-    last = json.loads(events[-1][1].removeprefix("data: "))
+    events = [block.split("\n") for block in answer.text.strip().split("\n\n")]
+    assert [name for _, name, _ in events][-1] == "event: end"
+    assert {name for _, name, _ in events[:-1]} <= {"event: progress"}
+    last = json.loads(events[-1][2].removeprefix("data: "))
     assert (last["state"], last["done"], last["total"]) == ("done", 1, 1)

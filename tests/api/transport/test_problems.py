@@ -40,10 +40,10 @@ def test_an_unknown_method_is_a_problem_and_names_the_allowed_ones(admin: TestCl
 @pytest.mark.parametrize(
     ("path", "methods"),
     [
-        ("/v1/datasets", {"GET", "POST"}),
-        ("/v1/datasets/ds_1/levels/public", {"PUT", "DELETE"}),
-        ("/v1/jobs/job_1", {"GET", "DELETE"}),
-        ("/health", {"GET"}),
+        ("/v1/datasets", {"GET", "HEAD", "POST", "OPTIONS"}),
+        ("/v1/datasets/ds_1/levels/public", {"PUT", "DELETE", "OPTIONS"}),
+        ("/v1/jobs/job_1", {"GET", "HEAD", "DELETE", "OPTIONS"}),
+        ("/health", {"GET", "HEAD", "OPTIONS"}),
     ],
 )
 def test_allow_names_the_methods_of_all_routes_of_an_address(

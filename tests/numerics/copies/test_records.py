@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
@@ -18,12 +20,14 @@ from app.numerics.copies.noise import definition, steps
 from app.numerics.copies.noise.definition import NO_EVENT
 from app.numerics.copies.noise.keystream import keystream_words
 from app.numerics.copies.records import (
+    CELL_RECIPE,
     MOST_DONORS,
     RECIPE,
     UNLISTED,
     kept_share,
     latest_donors,
     record_key,
+    show_cells,
     show_records,
 )
 
@@ -50,12 +54,12 @@ def shown_records(own: Codes, pool: Codes, a: float, *, key: bytes = KEY, start:
     return codes.T
 
 
-def literal_words(row: int, epoch: int) -> Iterator[int]:
+def literal_words(row: int, epoch: int, key: bytes = KEY) -> Iterator[int]:
     """The words of a row of a part in an epoch."""
     for k in itertools.count():
         offset = 2 * (row % BLOCK_ROWS) + k % 2
         column = 2**16 * epoch + k // 2
-        yield int(keystream_words(KEY, row // BLOCK_ROWS, column, 1, first=offset)[0])
+        yield int(keystream_words(key, row // BLOCK_ROWS, column, 1, first=offset)[0])
 
 
 def literal_cell(own: int, pool: Codes, a: float, row: int, column: int) -> int:
@@ -212,6 +216,39 @@ def test_compiled_records_are_those_of_the_definition(monkeypatch: pytest.Monkey
         made += [shown_records(own, pool, a, start=5) for a in LEVELS]
     for compiled, defined in zip(made[: len(LEVELS)], made[len(LEVELS) :], strict=True):
         np.testing.assert_array_equal(compiled, defined)
+
+
+def literal_lone_cell(own: int, k: int, a: float, row: int, column: int) -> int:
+    """The value of the latest event at or before the copy, of a cell that is replaced by itself."""
+    info = CELL_RECIPE.encode() + b"\0" + column.to_bytes(4, "big")
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(KEY)
+    events = [(0.0, own)]
+    for epoch in range(1, math.ceil(math.log2(1 + a)) + 1):
+        product = 1.0
+        for word in literal_words(row, epoch, key):
+            product *= ((word >> 32) + 0.5) / 2**32
+            if product < 0.5:
+                break
+            time = epoch * math.log(2) + math.log(product)
+            if time <= math.log(1 + a):
+                events.append((time, word * 4 % 2**32 * k // 2**32))
+    return max(events)[1]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_recipe_of_lone_cells_is_as_written(
+    monkeypatch: pytest.MonkeyPatch, compiled: bool
+) -> None:
+    monkeypatch.setattr(steps, "_in_use", [steps.CompiledSteps() if compiled else definition])
+    sizes, start = (2, 11), BLOCK_ROWS - 60
+    own = np.array([np.arange(120) % k for k in sizes], dtype=np.int32)
+    for a in (0.3, 1.0, 2.1, 20.0):
+        shown = own.copy()
+        show_cells(shown, sizes, a, key=KEY, start=start)
+        assert shown.tolist() == [
+            [literal_lone_cell(int(cell), k, a, start + i, j) for i, cell in enumerate(cells)]
+            for j, (k, cells) in enumerate(zip(sizes, own, strict=True))
+        ]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""/v1/webhooks: webhooks of principals, and their messages."""
+"""/v1/webhooks: subscribe addresses, list messages, send a message again."""
 
 from __future__ import annotations
 

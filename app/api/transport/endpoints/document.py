@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI finds out by itself, made whole.
+"""OpenAPI document: FastAPI's own, completed by errors, headers and examples.
 
 Operations are named by their functions (`issue_copy`), ordered by the guides and each shown by an
 example that was really sent and answered; every problem has its schema.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -78,12 +79,12 @@ def install(app: FastAPI) -> None:
 
     @cache
     def document() -> dict[str, Any]:
-        return whole_document(app)
+        return complete_document(app)
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's documentation has it
 
 
-def whole_document(app: FastAPI) -> dict[str, Any]:
+def complete_document(app: FastAPI) -> dict[str, Any]:
     """The document of an app with all its routes."""
     document = get_openapi(
         title=app.title,
@@ -124,6 +125,8 @@ def whole_document(app: FastAPI) -> dict[str, Any]:
             _add_example(operation, examples.get(name, {}))
     for unsent in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(unsent, None)
+    for schema in document["components"]["schemas"].values():
+        _describe_members(schema)
     return document
 
 
@@ -133,12 +136,24 @@ def _summary(name: str) -> str:
 
 
 def _schemas(*models: type[BaseModel]) -> dict[str, Any]:
-    """What no route's annotation names, but what goes over the wire."""
+    """Return schemas that no annotation of a route names."""
     _, definitions = models_json_schema(
         [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
     )
     found: dict[str, Any] = definitions["$defs"]
     return found
+
+
+def _describe_members(schema: dict[str, Any]) -> None:
+    """Move what a docstring says of attributes after `where:` to the members of the schema."""
+    text, _, where = schema.get("description", "").partition("\n\nwhere:\n")
+    if where:
+        schema["description"] = text
+    # A line without a name continues the one before it.
+    for line in re.sub(r"\n {5,}", " ", where).splitlines():
+        names, meaning = re.split(r" {2,}", line.strip(), maxsplit=1)
+        for name in names.split(", "):
+            schema["properties"][name].setdefault("description", meaning)
 
 
 def _problem_responses() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A request that its principal would rather have answered later: it becomes a job.
+"""Asynchronous requests: `Prefer: respond-async` turns a request into a job.
 
 Its body is sealed at rest first; then the row is committed, and the principal gets 202 and an address, or
 the answer itself where it waits for a while and the job is done in time.
@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import AsyncPreference, key_of
+from app.api.transport.dependencies import AsyncPreference, key_id_of
 from app.api.transport.incoming.async_worker import KEPT_HEADERS, answer_of
 from app.api.transport.incoming.bodies import FairSemaphore, received_body
 from app.api.transport.incoming.tables import FORM, require_form
@@ -24,7 +24,6 @@ from app.api.transport.job_schemas import JobView
 from app.api.transport.problems import PROBLEM_TYPE
 from app.errors import InvalidParameter, InvalidTable
 from app.job import JobState
-from app.service.authentication import public_key_id
 from app.service.context import RequestContext, new_id
 from app.service.jobs.enqueue import enqueue
 from app.service.jobs.retention import REQUEST, request_file
@@ -44,7 +43,7 @@ async def accept(
     resources: Resources = request.app.state.resources
     job_id = await keep_request(request, route, context)
     job_status = await _waited(resources, context, job_id, preference.seconds)
-    # Who does not wait is told of a job, also of one that was quicker than this look at it.
+    # Without `wait` the answer is always 202, even where the job has already ended.
     answer = _answer if preference.seconds > 0 else _accepted
     response = await run_in_threadpool(answer, resources, job_status)
     response.headers["Preference-Applied"] = preference.applied
@@ -75,7 +74,7 @@ async def keep_request(
 
 
 def _check_parameters(request: Request, route: APIRoute) -> None:
-    """Say at once what is wrong with the address; what is wrong with the body, the job says."""
+    """Validate the query at once; the job validates the body."""
     wrong = []
     for place, given in ((params.Path, request.path_params), (params.Query, request.query_params)):
         fields = [
@@ -136,7 +135,6 @@ def _enqueue(
     path: str,
     subject: str,
 ) -> None:
-    key = key_of(request)
     said = {
         "method": request.method,
         "scheme": request.url.scheme,
@@ -147,7 +145,7 @@ def _enqueue(
             for name, value in request.headers.raw
             if name.lower() in KEPT_HEADERS
         ],
-        "key": None if key is None else public_key_id(key),
+        "key": key_id_of(request),
     }
     with unit_of_work(resources, context) as uow:
         enqueue(

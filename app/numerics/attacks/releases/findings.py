@@ -1,4 +1,4 @@
-"""What an attacker is left with, beside what was promised: one line of an audit, and the verdict over all of them.
+"""Findings of an attacker against the promise: one line of an audit, and the overall verdict.
 
 | word | meaning |
 |---|---|
@@ -46,7 +46,7 @@ class Risk(StrEnum):
 
 
 class Attacker(StrEnum):
-    """Who attacks."""
+    """Kind of attacker."""
 
     LINEAR = "best linear"
     POSTERIOR = "posterior mean"
@@ -57,7 +57,7 @@ class Attacker(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a promise stands, from the best to the worst."""
+    """Verdict on a promise, best to worst."""
 
     OK = "ok"
     ATTENTION = "attention"
@@ -84,10 +84,10 @@ class Finding:
     """One attack on one target.
 
     where:
-        target    what was to be found: a column, a value of one, a difference, a row
-        columns   the columns that it is about
+        target    what is attacked: a column, one of its values, a difference, a row
+        columns   columns of the target
         interval  of `left`, 95 %
-        remedy    what the owner can do; None where nothing is to be done
+        remedy    what the owner can do; None where nothing is needed
     """
 
     risk: Risk
@@ -118,7 +118,7 @@ def measured_left(errors: FloatArray, deviations: FloatArray) -> RemainingVarian
 
 
 def answers_left(right: Flags, guessing: float) -> RemainingVariance:
-    """What right answers (n,) leave, 1 - advantage over the best guess without a copy."""
+    """Remaining share 1 - advantage from right answers (n,), against the best guess without a copy."""
     success = float(right.mean())
     room = max(1 - guessing, 1 / len(right))
     # Plus one right and one wrong answer: of ten right ones it is not known that none can be wrong.
@@ -161,7 +161,7 @@ def finding(
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Of each target of each risk the worst finding; the worst of these first."""
+    """Worst finding of each target and risk, sorted worst first."""
     order = list(Verdict)
 
     def badness(one: Finding) -> tuple[int, float]:

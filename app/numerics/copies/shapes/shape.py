@@ -1,4 +1,4 @@
-"""The shape of the noise: a matrix that dominates the data in every direction [li2012, section 3.1].
+"""Shape of the noise: a matrix that dominates the data's covariance in every direction [li2012, section 3.1].
 
 Departs from [li2012, eq. 4], where noise has the covariance K of the data: an estimate of K is
 singular or wrong where rows are few, cells are missing or columns nearly equal, and in such a
@@ -87,7 +87,7 @@ def _cover(S: FloatArray, columns: Columns, K: FloatArray) -> None:
 
 
 def _dominates(A: FloatArray, B: FloatArray) -> bool:
-    """Whether A - B is positive definite; A is."""
+    """Return whether A - B is positive definite; A is."""
     unit = np.sqrt(np.diag(A))
     try:
         np.linalg.cholesky(_scaled(A - B, unit))

@@ -72,7 +72,7 @@ def named(connection: Connection, owner: str, name: str) -> Dataset | None:
 
 
 def name_taken(connection: Connection, owner: str, name: str) -> bool:
-    """Whether this owner has a data set of this name."""
+    """Return whether this owner has a data set of this name."""
     return named(connection, owner, name) is not None
 
 
@@ -154,7 +154,7 @@ def describe(
 
 
 def set_missing_tokens(connection: Connection, dataset_id: str, tokens: Sequence[str]) -> None:
-    """Say what stands for a missing cell in rows to come."""
+    """Set the missing-value tokens of rows to come."""
     connection.execute(
         update(tables.datasets)
         .where(tables.datasets.c.id == dataset_id)
@@ -251,7 +251,7 @@ def some_blobs(connection: Connection, near: str, limit: int) -> list[str]:
 
 
 def refers_to(connection: Connection, blob: str) -> bool:
-    """Whether some data set needs this blob."""
+    """Return whether some data set needs this blob."""
     query = select(_BLOBS.c.blob).where(_BLOBS.c.blob == blob)
     return connection.execute(query).first() is not None
 
@@ -292,7 +292,7 @@ def retired(connection: Connection, dataset_id: str, first: int, last: int) -> l
 
 
 def retired_count(connection: Connection, dataset_id: str, first: int, last: int) -> int:
-    """How many these are."""
+    """Return how many these are."""
     rows = _retired(dataset_id, first, last).subquery()
     return int(connection.execute(select(func.count()).select_from(rows)).scalar_one())
 
@@ -333,7 +333,7 @@ def freeze(connection: Connection, dataset_id: str, now: datetime) -> None:
 
 
 def remove(connection: Connection, dataset_id: str) -> None:
-    """Forget a data set, with all that hangs on it; its blobs are the principal's to delete."""
+    """Delete a data set with all its rows in other tables; its blobs are not deleted here."""
     connection.execute(delete(tables.datasets).where(tables.datasets.c.id == dataset_id))
 
 

@@ -81,7 +81,7 @@ def set_environment_key(connection: Connection, principal_id: str, key: str, now
 
 
 def principal_of(connection: Connection, key: str) -> Principal | None:
-    """Who holds this key, if it is valid now; the secret is compared in constant time."""
+    """Return the principal of a key that is valid now; the secret is compared in constant time."""
     key_id, secret = _parts(key)
     row = connection.execute(
         select(
@@ -105,8 +105,10 @@ def principal_of(connection: Connection, key: str) -> Principal | None:
     return replace(_principal(row), agreement=row.agreement, transfer=row.transfer)
 
 
-def holder_of(connection: Connection, principal_id: str, key_id: str | None) -> Principal | None:
-    """The principal, while it is not revoked and neither is the key of this public id, where one is said.
+def principal_with_key(
+    connection: Connection, principal_id: str, key_id: str | None
+) -> Principal | None:
+    """Return a principal that is not revoked, and whose key of this id, if one is given, is not revoked.
 
     With a key it is the principal within that key's rights.
     """
@@ -163,7 +165,7 @@ def lock(connection: Connection, principal_id: str) -> None:
 
 
 def name_taken(connection: Connection, name: str) -> bool:
-    """Whether any principal, revoked or not, has this name."""
+    """Return whether any principal, revoked or not, has this name."""
     query = select(tables.principals.c.id).where(tables.principals.c.name == name)
     return connection.execute(query).first() is not None
 
