@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 BLOCK_ROWS = 65_536
@@ -105,14 +105,14 @@ class ColumnOverrides:
     """Kind and options of a column set by a principal; None leaves one inferred.
 
     where:
-        lower, upper  minus and plus infinity forget a bound that was set
+        lower, upper  minus and plus infinity forget a bound that was set; days of a calendar are for dates and moments
         scale_unit    of the log scale, 1 where it is not said
     """
 
     kind: Kind | None = None
     round_to_integer: bool | None = None
-    lower: float | None = None
-    upper: float | None = None
+    lower: float | date | None = None
+    upper: float | date | None = None
     storage: Storage | None = None
     categories: tuple[str, ...] | None = None
     other: str | None = None

@@ -37,6 +37,12 @@ def nominal_variance(a: float, r_squared: float) -> float:
     return a * ((a + (1.0 - r_squared)) / (1.0 + a * (1.0 + r_squared)))
 
 
+def squared_correlation(v: float, a: float) -> float:
+    """The R² with a(v; R²) = a."""
+    _check(v, 0.0)
+    return min(max(1.0 - ((v - a * a) / a + 2.0 * v) / (1.0 + v), 0.0), 1.0)
+
+
 def _check(variance: float, r_squared: float) -> None:
     if not (0 < variance < math.inf and 0 <= r_squared <= 1):
         raise ValueError("a variance is positive and finite, a squared correlation between 0 and 1")
