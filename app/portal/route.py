@@ -77,7 +77,7 @@ def _visit(request: Request) -> Visit | None:
     session = known_session(resources, token)
     if session is None:
         return None
-    request.state.principal = session.principal.id
+    request.state.principal, request.state.key_id = session.principal.id, None
     count_request(resources, session.principal)
     return Visit(
         RequestContext(session.principal, request_id_of(request)), session, form_token(token)
