@@ -450,7 +450,7 @@ def main() -> None:
 def publish(
     tables: Sequence[DeclaredTable], found: dict[tuple[str, float, str], FloatArray]
 ) -> None:
-    rows = [
+    rows: list[list[str | float]] = [
         [*place, *(f"{x:.2g}" if math.isfinite(x) else "–" for x in mean.tolist())]
         for place, mean in found.items()
     ]
