@@ -262,6 +262,8 @@ class Records:
                 row=row,
                 parameter="encoding",
             )
+        if complaint == "Empty CSV file":
+            return InvalidTable(NO_ROWS)
         if "straddl" in complaint:
             return too_long(given + 1)
         if "Empty CSV" in complaint:
