@@ -93,7 +93,7 @@ def questions(moments: GroupedMoments, values: FloatArray) -> dict[str, Estimate
         "path": joint_shares(moments, "a", "c"),
         "groups": group_means(moments, "y", "c"),
         "linear": linear_regression(moments, 1, [0, 7]).terms,
-        "logistic": logistic_regression(moments, values, 7, [0]).terms,
+        "logistic": logistic_regression(moments, values, 7, [0, 5]).terms,
     }
 
 
@@ -117,9 +117,9 @@ def test_without_noise_estimates_are_those_of_the_table() -> None:
     a = codes[:, 0]
     joint = [((a == i) & (c == j)).mean() for i in (0, 1) for j in (0, 1)]
     assert found["path"].estimate == pytest.approx(joint)
-    b = found["logistic"].estimate
-    scores = (c - 1 / (1 + np.exp(-b[0] - b[1] * x)))[:, None] * X[:, :2]
-    assert scores.mean(axis=0) == pytest.approx([0, 0], abs=1e-8)
+    Z = np.column_stack([np.ones(ROWS), x, codes[:, 1]])
+    scores = (c - 1 / (1 + np.exp(-Z @ found["logistic"].estimate)))[:, None] * Z
+    assert scores.mean(axis=0) == pytest.approx([0, 0, 0], abs=1e-8)
     for terms in found.values():
         assert terms.naive == pytest.approx(terms.estimate)
 
@@ -164,6 +164,14 @@ def test_intervals_cover_what_is_behind_in_95_of_100_draws() -> None:
             np.mean([(low <= at) & (at <= high) for low, high in ends]) for at in [behind[known]]
         ]
     assert 0.93 < np.mean(covers) < 0.97
+
+
+@pytest.mark.parametrize("kind", ["means", "shares", "edge", "groups"])
+def test_standard_errors_are_as_large_as_estimates_differ(kind: str) -> None:
+    estimates = np.array([each[kind].estimate for each in draws()])
+    told = np.mean([each[kind].standard_error for each in draws()], axis=0)
+    # The deviation of 60 draws is known to 1/√(2·59), 9 %.
+    assert estimates.std(axis=0) / told == pytest.approx(1, abs=0.25)
 
 
 def test_what_the_copy_shows_is_far_from_what_is_behind() -> None:
