@@ -60,6 +60,7 @@ class PortalRoute(APIRoute):
                     return RedirectResponse(f"/portal/sign-in?next={quote(_here(request))}", 303)
                 raise Unauthenticated("You are not signed in, or your session has ended.")
             request.state.visit, request.state.context = visit, visit.context
+            request.state.key_id = visit.session.key
             if request.method not in SAFE:
                 await _require_token(request, visit)
             return await handle(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from app.api.transport.forms import Form
 from app.service.distributions.noise import Noise, noise_of
@@ -68,10 +69,14 @@ class LevelNoiseForm(NoiseLawForm):
     column_variance: float
 
 
-NoiseForm = Annotated[
-    NormalForm | UniformForm | LaplaceForm | TriangularForm | NoiseTableForm | LevelNoiseForm,
-    Field(discriminator="kind"),
-]
+AnyNoiseForm = TypeAliasType(
+    "AnyNoiseForm",
+    Annotated[
+        NormalForm | UniformForm | LaplaceForm | TriangularForm | NoiseTableForm | LevelNoiseForm,
+        Field(discriminator="kind"),
+    ],
+)
+"""A type with a name, which generators of clients need."""
 
 
 class PerturbationForm(Form):
@@ -116,7 +121,10 @@ class GeometricForm(PerturbationForm):
     base: float
 
 
-AnyPerturbationForm = Annotated[
-    DiscreteNormalForm | PoissonForm | InverseSquareForm | InverseCubeForm | GeometricForm,
-    Field(discriminator="kind"),
-]
+AnyPerturbationForm = TypeAliasType(
+    "AnyPerturbationForm",
+    Annotated[
+        DiscreteNormalForm | PoissonForm | InverseSquareForm | InverseCubeForm | GeometricForm,
+        Field(discriminator="kind"),
+    ],
+)

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from app.api.distributions.forms import AnyPerturbationForm, NoiseForm
+from app.api.distributions.forms import AnyNoiseForm, AnyPerturbationForm
 from app.api.transport.forms import DataForm, Form, Seed, View
 from app.errors import InvalidParameter
 from app.service.distributions.estimate import (
@@ -77,7 +78,7 @@ class EstimateForm(DataForm):
     histogram: HistogramForm | None = None
     copy_id: str | None = Field(None, max_length=40, description="A copy, and its `column`.")
     column: str | None = None
-    noise: NoiseForm | None = Field(
+    noise: AnyNoiseForm | SkipJsonSchema[None] = Field(
         None, description="Needed but for a copy, whose noise is known."
     )
     method: EstimationMethod = EstimationMethod.EM_ON_BINS
@@ -220,8 +221,8 @@ class PerturbForm(DataForm):
 
     values: list[float] | None = Field(None, max_length=MOST_VALUES, fail_fast=True)
     answers: list[str] | None = Field(None, max_length=MOST_VALUES, fail_fast=True)
-    noise: NoiseForm | None = None
-    perturbation: AnyPerturbationForm | None = None
+    noise: AnyNoiseForm | SkipJsonSchema[None] = None
+    perturbation: AnyPerturbationForm | SkipJsonSchema[None] = None
     edges: list[float] | None = Field(None, max_length=10_001, description="Bins of values.")
     categories: list[str] | None = Field(
         None, max_length=10_000, description="All answers there are."
@@ -241,8 +242,8 @@ class PerturbedView(BaseModel):
 class SettingForm(Form):
     """A perturbation of the one-step scheme, or noise added to values in bins; and their shares."""
 
-    perturbation: AnyPerturbationForm | None = None
-    noise: NoiseForm | None = None
+    perturbation: AnyPerturbationForm | SkipJsonSchema[None] = None
+    noise: AnyNoiseForm | SkipJsonSchema[None] = None
     shares: list[float] = Field(max_length=1_000)
     edges: list[float] | None = Field(None, max_length=1_001, description="With noise.")
 

@@ -31,6 +31,12 @@ def applied_variance(v: float, r_squared: float) -> float:
     return v + r_squared * v / (half + math.hypot(half, math.sqrt(r_squared * v / (1.0 + v))))
 
 
+def squared_correlation(v: float, a: float) -> float:
+    """The R² with a(v; R²) = a."""
+    _check(v, 0.0)
+    return min(max(1.0 - ((v - a * a) / a + 2.0 * v) / (1.0 + v), 0.0), 1.0)
+
+
 def _check(variance: float, r_squared: float) -> None:
     if not (0 < variance < math.inf and 0 <= r_squared <= 1):
         raise ValueError("a variance is positive and finite, a squared correlation between 0 and 1")

@@ -26,6 +26,8 @@ CAME_AS_DATE = {b"cornerwave.came_as": b"date"}
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: what any format can write."""
 
+DAY_SECONDS = 86_400
+
 COMPACT = r"^(19|20)\d{2}(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"
 """Digits without marks; a column of nothing else holds dates, and hardly by chance."""
 
