@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
 
 BLOCK_ROWS = 65_536
 """Rows of a Parquet row group, and of a noise block: both are addressed by the same number."""
@@ -105,14 +108,14 @@ class ColumnOverrides:
     """Kind and options of a column set by a principal; None leaves one inferred.
 
     where:
-        lower, upper  minus and plus infinity forget a bound that was set
+        lower, upper  minus and plus infinity forget a bound that was set; days of a calendar are for dates and moments
         scale_unit    of the log scale, 1 where it is not said
     """
 
     kind: Kind | None = None
     round_to_integer: bool | None = None
-    lower: float | None = None
-    upper: float | None = None
+    lower: float | date | None = None
+    upper: float | date | None = None
     storage: Storage | None = None
     categories: tuple[str, ...] | None = None
     other: str | None = None
@@ -464,18 +467,32 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Filter of audit log entries; None matches all. `until` is exclusive.
-
-    `subjects` is for those who look for several at once.
-    """
+    """Which entries of the log are wanted; None is all. `until` is the moment after the last."""
 
     principal: str | None = None
-    action: str | None = None
-    subject: str | None = None
+    actions: tuple[str, ...] | None = None
     outcome: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     subjects: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ListQuery:
+    """Which items of a list are wanted: those that contain a text, in an order, from `offset` on."""
+
+    text: str
+    sort: str
+    offset: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class ListResult(Generic[Item]):
+    """The items of a page of a list, and how many there are on all pages."""
+
+    items: list[Item]
+    total: int
 
 
 @dataclass(frozen=True)

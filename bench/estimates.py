@@ -18,12 +18,17 @@ from app.numerics.copies.association import squared_canonical_correlation
 from app.numerics.copies.donors import DonorCounts, donor_pool
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share, show_records
 from app.numerics.copies.shapes.row_moments import row_moments
-from app.numerics.copies.shapes.shape import covariance_shape
+from app.numerics.copies.shapes.shape import (
+    at_sampling_precision,
+    covariance_shape,
+    shape_factor,
+)
 from app.numerics.estimation.moments import (
     EstimationLayout,
     GroupedMoments,
     PartLaw,
     indicators,
+    rounding_errors,
 )
 from app.numerics.estimation.regression import (
     EstimatedTerms,
@@ -72,15 +77,21 @@ def drawn_moments(
         codes[:, column] = own
     sizes = [int(column.max()) + 1 for column in codes.T]
     law, edges = ReplacementLaw(1.0, 1.0, 0.0), tuple[tuple[str, str], ...]()
-    S = np.zeros((len(names), len(names)))
+    S, errors = np.zeros((len(names), len(names))), None
     if rng is not None:
         chosen = rng.integers(0, len(X), population.rows)
         X, codes = X[chosen], codes[chosen]
         r = squared_canonical_correlation(X, codes, sizes) if columns else 0.0
         a = applied_variance(privacy / (1 - privacy), min(r, 1.0))
-        S = a * covariance_shape(row_moments(X))
-        X = X + rng.normal(size=X.shape) @ np.linalg.cholesky(S).T
-        law = ReplacementLaw.of(kept_share(a), 1.0, COLUMN_EVENT_RATE)
+        L, n = shape_factor(covariance_shape(row_moments(X))), np.array(len(X))
+        X = X + np.sqrt(a) * rng.normal(size=X.shape) @ L.T
+        # What is published is rounded, and so is what estimates are corrected by.
+        r = float(at_sampling_precision(np.array(r), np.ones(()), n))
+        a_told = applied_variance(privacy / (1 - privacy), min(r, 1.0))
+        L = at_sampling_precision(L, np.diag(L)[:, None], n)
+        S = a_told * L @ L.T
+        errors = rounding_errors(S, privacy / (1 - privacy), a_told, len(X))
+        law = ReplacementLaw.of(kept_share(a_told), 1.0, COLUMN_EVENT_RATE)
         if columns:
             counts = DonorCounts.of(codes, sizes)
             pool = donor_pool(counts, rng.bytes(32), min(65_536, 32 * len(X)))
@@ -103,7 +114,7 @@ def drawn_moments(
         [X, *(indicators(column, k) for column, k in zip(codes.T, sizes, strict=True))]
     )
     moments = GroupedMoments.none(layout)
-    moments.add(values, PartLaw(S, law), 0)
+    moments.add(values, PartLaw(S, law, errors), 0)
     return moments, values
 
 

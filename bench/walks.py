@@ -29,10 +29,10 @@ TABLE = "person,age,income,city\n" + "".join(
     f"p{i},{20 + i * 7 % 60},{1000 + i * 137 % 900},{('Rome', 'Oslo')[i % 2]}\n" for i in range(200)
 )
 BOUNDS = {
-    "registering a CSV": (52, 23),
-    "issuing and downloading a copy": (61, 33),
-    "PRIMP with its report": (56, 18),
-    "an agreement to a Delta share": (81, 42),
+    "registering a CSV": (55, 23),
+    "issuing and downloading a copy": (64, 33),
+    "PRIMP with its report": (59, 18),
+    "an agreement to a Delta share": (84, 42),
 }
 """The most modules and changes of layer."""
 

@@ -22,6 +22,7 @@ from app.cli import build_parser
 from app.main import open_resources, openapi_document
 from app.settings import PREFIX, SECRETS, Settings, settings_from
 from app.tables.media import CONTENT_TYPES, OFFERED, FileFormat
+from cornerwave import analysis
 from cornerwave.command.application import app as client_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,6 +163,12 @@ def client() -> list[str]:
         for n in functions
     ]
     lines += ["", "## Functions", "", *table(["call", "purpose"], rows)]
+    estimates = [
+        [signature(n, getattr(analysis, n)), first_line(getattr(analysis, n))]
+        for n in analysis.__all__
+    ]
+    lines += ["", "## Estimates", "", "Functions of `cornerwave.analysis`.", ""]
+    lines += table(["call", "purpose"], estimates)
     errors = []
     for name in names:
         kind = getattr(cornerwave, name)

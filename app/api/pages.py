@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from app.api.transport.content_security import policy
+from app.api.transport.access_log import policy
 from app.api.transport.problems import problem_types
 from app.errors import NotFound
 

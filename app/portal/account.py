@@ -177,7 +177,7 @@ def follow_link(
     resources: ResourcesDep,
     after: Annotated[str, Query(alias="next", max_length=2_000)] = "",
 ) -> Response:
-    """Follow the link that the service printed when it started."""
+    """Follow a link that signs in once."""
     new = sessions.follow_link(
         resources,
         token,
@@ -186,6 +186,19 @@ def follow_link(
         request_id=request_id_of(request),
     )
     return begin(request, RedirectResponse(own_address(after), 303), new)
+
+
+@router.get("/invitation/{token}")
+def show_invitation(request: Request) -> Response:
+    """Where an invitation is accepted: programs that look at links ahead must not use it up."""
+    return page(request, "invitation.html", title="Invitation")
+
+
+@router.post("/invitation/{token}")
+def accept_invitation(token: str, request: Request, resources: ResourcesDep) -> Response:
+    """Sign in who was invited."""
+    require_own_origin(request)
+    return follow_link(token, request, resources, "/portal")
 
 
 @signed_in.post("/sign-out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from fastapi.responses import RedirectResponse
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service.demonstration import setup
+from app.service.demonstration import scenes, setup
 from app.service.demonstration.pooled_copies import PoolingResult, RemainingShares, pool_copies
 from app.service.distributions.estimate import FloatArray
 
@@ -28,7 +29,6 @@ def show_demonstration(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    noise: Annotated[str, Query(max_length=20)] = "together",
 ) -> Response:
     """The demonstration, or a button that makes it."""
     return page(
@@ -37,7 +37,6 @@ def show_demonstration(
         title="Demonstration",
         shown=setup.find_demonstration(resources, context),
         recipients=len(setup.TRUST),
-        noise=noise,
     )
 
 
@@ -64,6 +63,20 @@ def show_pooled(
     """Return the data of the pooling charts for these recipients."""
     found = pool_copies(resources, context, recipient)
     return Response(orjson.dumps(_document(found)), media_type="application/json")
+
+
+@router.get("/scenes")
+def show_scenes(resources: ResourcesDep, context: ContextDep) -> Response:
+    """What linking and drift gain: what their pictures are drawn from."""
+    links, drift = scenes.show_scenes(resources, context)
+    said = {
+        "links": {
+            "who": [one.who for one in links.holders],
+            "found": links.found,
+        },
+        "drift": asdict(drift),
+    }
+    return Response(orjson.dumps(said), media_type="application/json")
 
 
 def _document(found: PoolingResult) -> dict[str, Any]:

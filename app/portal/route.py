@@ -61,6 +61,7 @@ class PortalRoute(APIRoute):
                     return RedirectResponse(f"/portal/sign-in?next={quote(_here(request))}", 303)
                 raise Unauthenticated("You are not signed in, or your session has ended.")
             request.state.visit, request.state.context = visit, visit.context
+            request.state.key_id = visit.session.key
             if request.method not in SAFE:
                 await _require_token(request, visit)
             return await handle(request)
@@ -76,7 +77,7 @@ def _visit(request: Request) -> Visit | None:
     session = known_session(resources, token)
     if session is None:
         return None
-    request.state.principal = session.principal.id
+    request.state.principal, request.state.key_id = session.principal.id, None
     count_request(resources, session.principal)
     return Visit(
         RequestContext(session.principal, request_id_of(request)), session, form_token(token)

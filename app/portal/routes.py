@@ -8,7 +8,7 @@ from app.portal import account, agreements, demonstration, guides, pages
 from app.portal.administration import audits as all_audits
 from app.portal.administration import log, principals, service
 from app.portal.analyst import analysis, catalogue, dataset
-from app.portal.owner import audits, levels, overview, people, registration, rows
+from app.portal.owner import audits, history, levels, overview, people, registration, rows
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (
@@ -29,7 +29,7 @@ ROUTERS = (
     rows.router,
     audits.router,
     people.traces_router,
-    overview.history_router,
+    history.router,
     demonstration.router,
     workbench.router,
     service.jobs_router,

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from app.tables.detection.personal import (
     reason_by_values,
 )
 from app.tables.stream import TableColumn, category_text
-from app.tables.values.dates import is_timed
+from app.tables.values.dates import DAY_SECONDS, is_timed
 from app.tables.values.units import PLAIN
 
 T = TypeVar("T")
@@ -227,6 +228,10 @@ def inferred_column(
     return found if overrides is None else with_overrides(found, overrides)
 
 
+MOST_WEIGHT = 1e6
+"""A weight times the variance of a level stays a number that privacy can be counted of."""
+
+
 def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
     """Return the column as its owner wants it; InvalidParameter where its values do not allow that."""
     kind = overrides.kind or column.kind
@@ -242,8 +247,8 @@ def with_overrides(column: Column, overrides: ColumnOverrides) -> Column:
     if kind not in (Kind.CATEGORICAL, Kind.PASSTHROUGH):
         column = replace(column, categories=None, other=None, missing_as=None)
     rounded = _chosen(overrides.round_to_integer, column.round_to_integer)
-    lower = _bound(overrides.lower, column.lower, -math.inf)
-    upper = _bound(overrides.upper, column.upper, math.inf)
+    lower = _bound(_number(overrides.lower, kind), column.lower, -math.inf)
+    upper = _bound(_number(overrides.upper, kind), column.upper, math.inf)
     low = -math.inf if lower is None else lower
     high = math.inf if upper is None else upper
     bounds = [bound for bound in (lower, upper) if bound is not None]
@@ -298,8 +303,8 @@ def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides)
         wrong = f"Column {name!r} is {kind.value} and has no list of values; say its kind, too"
     elif weight != 1.0 and not kind.noised:
         wrong = f"Column {name!r} has no noise, so it has no weight"
-    elif not 0 < weight < math.inf:
-        wrong = f"The weight of column {name!r} must be positive and finite"
+    elif not 1 / MOST_WEIGHT <= weight <= MOST_WEIGHT:
+        wrong = f"The weight of column {name!r} must lie between {1 / MOST_WEIGHT:g} and {MOST_WEIGHT:g}"
     elif categories is not None and not categories:
         wrong = f"The list of values of column {name!r} is empty"
     elif categories is not None and len(set(categories)) < len(categories):
@@ -314,6 +319,14 @@ def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides)
             "weight": weight,
         }
     raise InvalidParameter(wrong, column=name)
+
+
+def _number(bound: float | date | None, kind: Kind) -> float | None:
+    """A bound as a column of its kind has it: a day of the calendar as days since 1970, of moments as seconds."""
+    if not isinstance(bound, date):
+        return bound
+    days = (bound - date(1970, 1, 1)).days
+    return float(days * DAY_SECONDS if kind is Kind.DATETIME else days)
 
 
 def _bound(override: float | None, present: float | None, free: float) -> float | None:

@@ -25,7 +25,7 @@ from app.tables.bodies.streams import (
     refuse_swollen,
 )
 from app.tables.dialect.number_syntax import numbers_among
-from app.tables.formats.archive import open_archive, whole_archive
+from app.tables.formats.archive import open_archive, refuse_protected, whole_archive
 from app.tables.formats.arrow import parse_arrow
 from app.tables.formats.csv import decode, parse_csv, with_dialect
 from app.tables.formats.json import parse_json
@@ -154,6 +154,8 @@ def _parse(
             return _parse_text(body, options, limits)
         case FileFormat.XLSX | FileFormat.XLSB | FileFormat.XLS | FileFormat.ODS:
             content = whole_archive(body)
+            if file_format is FileFormat.XLS:
+                refuse_protected(content)
             summary, sheet, options = extract_sheet(content, file_format, options, spool_folder)
             try:
                 stream = with_sheet(_parse_text(sheet, options, limits), summary, file_format)

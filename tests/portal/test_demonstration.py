@@ -8,8 +8,11 @@ from fastapi.testclient import TestClient
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Principal, Role
+from app.numerics.attacks.releases.findings import Risk
+from app.numerics.attacks.releases.linkage import linkage
 from app.service.context import RequestContext
-from app.service.demonstration import pooled_copies, setup
+from app.service.copies.generation.sampled_rows import sampled_rows
+from app.service.demonstration import pooled_copies, scenes, setup
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
@@ -54,6 +57,32 @@ def test_the_same_recipients_give_the_same_picture_and_others_are_left_out(
     assert first.independent.left == again.independent.left
     assert [one.who for one in first.copies] == ["University", "Hospital"]
     assert min(first.together.left) > 0.5
+
+
+def test_links_fail_and_drift_is_followed(service: Service) -> None:
+    resources, context = asking(service)
+    setup.make_demonstration(resources, context)
+    links, drift = scenes.show_scenes(resources, context)
+    assert len(links.found) == len(setup.TRUST)
+    assert max(links.found) < 0.1
+    assert np.all(np.diff(drift.first) < 0)
+    assert drift.first[-1] < 0.3
+    assert min(drift.measured) > drift.promised - 0.02
+    assert drift.first[0] == pytest.approx(drift.measured[0])
+    # The control: in rows without noise everybody is found, and the formula is (K⁻¹ + N⁻¹)⁻¹.
+    shown = setup.the_demonstration(resources, context)
+    with reading(resources.engine) as connection:
+        rows = sampled_rows(resources, connection, shown.dataset, 5_000)
+    bare = rows.released(1e-9, rows.matrix, rows.codes, np.arange(len(rows.matrix)))
+    found = [one for one in linkage(bare, 0.5, rows.rng()) if one.risk is Risk.SINGLING_OUT]
+    assert found[0].success == pytest.approx(1.0, abs=0.01)
+    (protection,) = rows.protections.values()
+    later = rows.matrix * np.where(np.isin(rows.numbers, scenes.GROWING), drift.growth[-1], 1.0)
+    K = np.cov(later.T)
+    noise = protection.applied(shown.copies[0].entry.noise_variance) * protection.matrix
+    left = np.linalg.inv(np.linalg.inv(K) + np.linalg.inv(noise)) / K
+    place = rows.numbers.index(drift.column)
+    assert drift.first[-1] == pytest.approx(left[place, place])
 
 
 def test_removing_takes_data_set_and_recipients_and_no_others(

@@ -32,7 +32,6 @@ AllowOverlapDep = Annotated[
 
 
 Bound = Annotated[float, Field(allow_inf_nan=False)] | date | None
-EPOCH = date(1970, 1, 1)
 
 
 class ColumnForm(Form):
@@ -53,7 +52,7 @@ class ColumnForm(Form):
     storage: Storage | None = Field(
         None, description="How its values are kept: number or text, exactly as written."
     )
-    categories: list[Annotated[str, Field(max_length=10_000)]] | None = Field(
+    categories: list[Annotated[str, Field(min_length=1, max_length=10_000)]] | None = Field(
         None,
         description="Declared values of a categorical column, or the one value of a public constant (formal protection).",
         max_length=10_000,
@@ -83,8 +82,8 @@ class ColumnForm(Form):
 
     def overrides(self) -> ColumnOverrides:
         said = self.model_fields_set
-        lower = -math.inf if self.lower is None and "lower" in said else _number(self.lower)
-        upper = math.inf if self.upper is None and "upper" in said else _number(self.upper)
+        lower = -math.inf if self.lower is None and "lower" in said else self.lower
+        upper = math.inf if self.upper is None and "upper" in said else self.upper
         return ColumnOverrides(
             self.kind,
             self.round_to_integer,
@@ -100,11 +99,6 @@ class ColumnForm(Form):
         )
 
 
-def _number(bound: float | date | None) -> float | None:
-    """A bound as a number; a date as days since 1970."""
-    return float((bound - EPOCH).days) if isinstance(bound, date) else bound
-
-
 class ColumnView(View):
     """A column and why it has its kind; that, `missing` and `integer` are for those who answer for the data set."""
 
@@ -114,7 +108,9 @@ class ColumnView(View):
     missing: int | None
     integer: bool | None
     round_to_integer: bool
-    lower: float | None = Field(description="Of a date, days since 1970-01-01.")
+    lower: float | None = Field(
+        description="Of a date, days since 1970-01-01; of a moment, seconds."
+    )
     upper: float | None
     categories: list[str] | None
     other: str | None

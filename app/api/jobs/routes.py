@@ -8,8 +8,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_id_of
-from app.api.transport.endpoints.route import Route
-from app.api.transport.idempotency import LONGEST_KEY
+from app.api.transport.endpoints.route import LONGEST_KEY, Route
 from app.api.transport.incoming.async_worker import answer_of
 from app.api.transport.incoming.tables import TABLE_TYPES
 from app.api.transport.job_events import event_id, events_of, principal_of_token

@@ -26,19 +26,6 @@ def single_copy_error(noise_variance: float, covariance: FloatArray) -> FloatArr
     return noise_variance / (noise_variance + 1) * covariance
 
 
-def independent_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
-    """(1 + Σ 1/v_i)⁻¹·K: error of the joint LLSE, fresh noise per copy [li2012, theorem 3]."""
-    variances = np.asarray(noise_variances, dtype=float)
-    if (variances == 0).any():
-        return np.zeros_like(covariance)
-    return covariance / (1 + np.sum(1 / variances))
-
-
-def cornerwave_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Error from corner-wave copies: that of the least perturbed one alone [li2012, theorem 4]."""
-    return single_copy_error(float(np.min(noise_variances)), covariance)
-
-
 def ndr_error(noise_covariance: FloatArray) -> float:
     """Tr(Σ)/d: guessing y leaves the noise [huang2005, section 4.1]."""
     return float(np.trace(noise_covariance)) / len(noise_covariance)

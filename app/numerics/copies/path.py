@@ -106,41 +106,13 @@ def bridges(variances: Sequence[float]) -> tuple[Bridge, ...]:
     return tuple(found)
 
 
-def coefficient_rows(variances: Sequence[float]) -> FloatArray:
-    """C of shape (m, m), lower triangular: B(v_i) = Σ_j C_ij·g_j for levels in order of arrival.
-
-    C·Cᵀ = min(v_i, v_j) [li2012, theorem 4 and eq. 15 as corrected above]. This is algorithm 1
-    (every level known at the start, in any order) and algorithm 3 (one at a time) alike.
-    """
-    rows = np.zeros((len(variances), len(variances)))
-    for position, bridge in enumerate(bridges(variances)):
-        if bridge.lower is not None:
-            rows[position] += bridge.lower_weight * rows[bridge.lower]
-        if bridge.upper is not None:
-            rows[position] += bridge.upper_weight * rows[bridge.upper]
-        rows[position, position] = bridge.fresh_sd
-    return rows
-
-
 def sequential_order(variances: Sequence[float]) -> list[int]:
     """The order in which algorithm 2 of li2012 draws: ascending, so that no row looks upwards.
 
-    The rows of `coefficient_rows` for levels in this order are C_ij = √(v_j - v_(j-1)), j ≤ i: each
-    copy is the one before it plus independent noise [li2012, theorem 5].
+    B(v_i) = Σ_j √(v_j - v_(j-1))·g_j, j ≤ i, for levels in this order: each copy is the one before it
+    plus independent noise [li2012, theorem 5].
     """
     return sorted(range(len(variances)), key=lambda position: variances[position])
-
-
-def independent_coefficients(variances: Sequence[float]) -> FloatArray:
-    """diag(√v_i), the scheme that fails [li2012, section 5.1.1]. For comparison, never released."""
-    return np.diag(np.sqrt(np.asarray(variances, dtype=np.float64)))
-
-
-def shaped_noise(coefficients: FloatArray, normals: FloatArray, factor: FloatArray) -> FloatArray:
-    """Z of shape (m, n, d): Z_i = (Σ_j C_ij·g_j)·Lᵀ, for C (m, m), g (m, n, r) and L (d, r)."""
-    paths = np.tensordot(coefficients, normals, axes=1)
-    shaped: FloatArray = paths @ factor.T
-    return shaped
 
 
 TILE_ROWS = 16_384

@@ -16,6 +16,8 @@ Errors are those of a jackknife: rows are dealt to G groups, an estimate is made
     Cov(θ) = (G-1)/G·Σ_g (θ_g - θ̄)(θ_g - θ̄)ᵀ [efron1981].
 
 It needs no formula for any estimate, holds for unequal variances, as a sandwich does, and has no need for the rows again.
+The law itself is published rounded (`at_sampling_precision`). What that adds is the covariance of the estimates under R laws
+that may have been rounded to the one published.
 
 | here | meaning |
 |---|---|
@@ -30,14 +32,19 @@ of Statistics 9(3), 1981.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from app.numerics.arrays import Codes, FloatArray, Places
+from app.numerics.copies.applied import applied_variance, squared_correlation
+from app.numerics.copies.shapes.shape import sampling_steps, shape_factor
 from app.numerics.estimation.replacement import ReplacementLaw, tree_path
+
+LAW_DRAWS, LAW_SEED = 20, 20_260_101
+"""Of laws that may have been rounded to the one published: R, and their seed."""
 
 GROUPS = 50
 """Enough for the interval of Student's t to be 3 % wider than the normal one."""
@@ -81,10 +88,17 @@ class EstimationLayout:
 
 @dataclass(frozen=True)
 class PartLaw:
-    """The noise law of rows: covariance Σ of the layout's numbers, (d, d), and the law of replacement."""
+    """The noise law of rows.
+
+    where:
+        covariance   Σ of the layout's numbers, (d, d)
+        replacement  of cells
+        errors       what may have been rounded away from Σ, R draws, (R, d, d)
+    """
 
     covariance: FloatArray
     replacement: ReplacementLaw
+    errors: FloatArray | None = None
 
     def factors(self, layout: EstimationLayout) -> FloatArray:
         """F, (m, m); indicators of one column have a formula of their own, `GroupedMoments.covariance`."""
@@ -105,6 +119,7 @@ class GroupedMoments:
     """Sums over the rows of each group: N, T, and F∘N, F∘T, F∘S, N·Σ; weights of the laws of replacement.
 
     where:
+        errors    sums of N times the laws' errors over all rows, (R, d, d)
         replaced  sums over rows of 1, κ and C/A, (G, 3)
     """
 
@@ -116,12 +131,15 @@ class GroupedMoments:
     FS: FloatArray
     noise: FloatArray
     replaced: FloatArray
+    errors: FloatArray
 
     @classmethod
     def none(cls, layout: EstimationLayout, groups: int = GROUPS) -> GroupedMoments:
         """The sums of no rows."""
+        d = len(layout.numbers)
+        errors = np.zeros((LAW_DRAWS, d, d))
         N, T, FN, FT, FS, noise = np.zeros((6, groups, layout.size, layout.size))
-        return cls(layout, N, T, FN, FT, FS, noise, np.zeros((groups, 3)))
+        return cls(layout, N, T, FN, FT, FS, noise, np.zeros((groups, 3)), errors)
 
     def add(self, values: FloatArray, law: PartLaw, first: int) -> None:
         """Add rows (n, m) of one part in place; `first` is the ordinal of the first, which deals rows to groups."""
@@ -143,6 +161,8 @@ class GroupedMoments:
             self.FT[g] += F * T
             self.FS[g] += F * (Z.T @ Z)
             self.noise[g, :d, :d] += N[:d, :d] * law.covariance
+            if law.errors is not None:
+                self.errors[...] += N[:d, :d] * law.errors
             self.replaced[g] += len(rows) * np.array([1.0, law.replacement.kept, ratio])
 
     def summed(self) -> GroupedMoments:
@@ -156,8 +176,18 @@ class GroupedMoments:
     def _with(self, made: Callable[..., FloatArray], *others: GroupedMoments) -> GroupedMoments:
         names = ("N", "T", "FN", "FT", "FS", "noise", "replaced")
         every = (self, *others)
-        sums = (made(*(getattr(one, name) for one in every)) for name in names)
-        return GroupedMoments(self.layout, *sums)
+        N, T, FN, FT, FS, noise, replaced = (
+            made(*(getattr(one, name) for one in every)) for name in names
+        )
+        return replace(self, N=N, T=T, FN=FN, FT=FT, FS=FS, noise=noise, replaced=replaced)
+
+    def under_other_laws(self) -> Iterator[GroupedMoments]:
+        """The sums of all groups under laws that may have been rounded to this one; none where it is exact."""
+        d = len(self.layout.numbers)
+        for error in self.errors if self.errors.any() else ():
+            noise = self.noise.copy()
+            noise[0, :d, :d] += error
+            yield replace(self, noise=noise)
 
     @property
     def rows(self) -> int:
@@ -235,7 +265,31 @@ def jackknife(
     groups, whole = len(moments.N), moments.summed()
     without = np.array([estimate(moments.without(whole, g), g) for g in range(groups)])
     spread = without - without.mean(axis=0)
-    return estimate(whole, None), np.asarray((groups - 1) / groups * (spread.T @ spread))
+    value = estimate(whole, None)
+    covariance = (groups - 1) / groups * (spread.T @ spread)
+    others = [estimate(other, None) - value for other in whole.under_other_laws()]
+    for off in others:
+        covariance += np.outer(off, off) / len(others)
+    return value, np.asarray(covariance)
+
+
+def rounding_errors(covariance: FloatArray, v: float, a: float, rows: int) -> FloatArray:
+    """Draws of what Σ = a·L·Lᵀ lacks (R, d, d), L and R² having been rounded at the precision of so many rows.
+
+    Σ is of some of the columns, whose own L stands for their rows of the whole one.
+    """
+    rng = np.random.default_rng(LAW_SEED)
+    d = len(covariance)
+    L = shape_factor(covariance / a) if d else np.zeros((0, 0))
+    steps = sampling_steps(np.diag(L), np.array(rows))[:, None]
+    step = float(sampling_steps(np.ones(1), np.array(rows))[0])
+    r_squared = squared_correlation(v, a)
+    found = np.empty((LAW_DRAWS, d, d))
+    for draw in found:
+        drawn = np.clip(r_squared + step * (rng.random() - 0.5), 0.0, 1.0) if r_squared else 0.0
+        other = L + np.tril(steps * (rng.random((d, d)) - 0.5))
+        draw[...] = applied_variance(v, float(drawn)) * other @ other.T - covariance
+    return found
 
 
 def indicators(codes: Places | Codes, size: int) -> FloatArray:

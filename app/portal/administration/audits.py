@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Role
+from app.portal.lists import ListDep
 from app.portal.owner.audits import MOST, audit_page
-from app.portal.owner.overview import After, page_of_datasets
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.attacks.audit import newest_audits, read_audit
@@ -38,21 +38,20 @@ def show_all(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    after: After = "",
+    params: ListDep,
 ) -> Response:
     """Every data set, and what its last audit found."""
-    listed = page_of_datasets(
-        resources,
-        context,
-        after,
-        lambda one: next(iter(newest_audits(resources, context, one.id, limit=1)), None),
-    )
-    owners = {one.owner for one, _, _ in listed.entries}
+    found = registry.search_datasets(resources, context, params.query())
+    ids = [one.id for one in found.items]
+    newest = {one: newest_audits(resources, context, one, limit=1) for one in ids}
+    owners = {one.owner for one in found.items}
     return page(
         request,
         "administration/audits.html",
         title="Audits",
-        listed=listed,
+        listed=params.page_of(found),
+        levels={one: levels.list_levels(resources, context, one) for one in ids},
+        newest={one: audits[0] for one, audits in newest.items() if audits},
         names=principals.names_of(resources, context, owners),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from concurrent.futures import TimeoutError as TooLate
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,11 +14,12 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.job import JobState
 from app.model import Role
+from app.portal.lists import ListDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.context import require
 from app.service.health import Condition, Probe, Probes
-from app.service.jobs.status import cancel_job, list_jobs
+from app.service.jobs.status import cancel_job, search_jobs
 from app.service.resources import Resources
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
@@ -77,31 +79,28 @@ def _held(resources: Resources) -> list[tuple[str, int]]:
 
 jobs_router = APIRouter(prefix="/portal/jobs", route_class=PortalRoute, include_in_schema=False)
 
-AT_ONCE = 50
-
 
 @jobs_router.get("")
 def show_jobs(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
+    params: ListDep,
     state: Annotated[str, Query(max_length=20)] = "",
-    after: Annotated[str, Query(max_length=60)] = "",
 ) -> Response:
     """One's own jobs, the newest first; everybody's for administrators."""
     if state and state not in list(JobState):
         raise InvalidParameter(f"state is one of {', '.join(JobState)}", parameter="state")
     chosen = JobState(state) if state else None
-    found = list_jobs(resources, context, chosen, after=after, limit=AT_ONCE + 1)
-    shown = found[:AT_ONCE]
+    params = replace(params, others=(("state", state),))
+    found = search_jobs(resources, context, params.query(), chosen)
     return page(
         request,
         "administration/jobs.html",
         title="Jobs",
-        jobs=shown,
+        listed=params.page_of(found),
         states=list(JobState),
         state=state,
-        more=shown[-1].job.id if len(found) > AT_ONCE else None,
     )
 
 

@@ -20,11 +20,12 @@ from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
 from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
-from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
+from app.portal.route import SESSION_COOKIE, PortalRoute, VisitDep, cookie_of
 from app.portal.workbench.results import figures, matrix
 from app.service.context import RequestContext
 from app.service.copies import history, issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
+from app.service.copies.files.signed_urls import sign_files
 from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
@@ -32,7 +33,7 @@ from app.service.distributions.copy_summary import (
     Categories,
     CopySummary,
     Numbers,
-    first_rows,
+    some_rows,
     summarise_copy,
 )
 from app.service.resources import Resources
@@ -82,7 +83,7 @@ def _column(one: Numbers | Categories) -> dict[str, Any]:
 
 router = APIRouter(prefix="/portal/datasets", route_class=PortalRoute, include_in_schema=False)
 
-FIRST_ROWS = 8
+ROWS_AT_ONCE = 25
 LONGEST_CELL = 60
 
 
@@ -93,6 +94,7 @@ def show_dataset(
     resources: ResourcesDep,
     context: ContextDep,
     level: Annotated[str | None, Query(max_length=200)] = None,
+    number: Annotated[int, Query(alias="page", ge=1, le=2**40)] = 1,
 ) -> Response:
     """The page of a data set, at one of the levels that the principal may have."""
     dataset = registry.show_dataset(resources, context, dataset_id)
@@ -108,7 +110,11 @@ def show_dataset(
         levels=offered,
         level=chosen,
         copy=copy,
-        rows=_cells(resources, context, copy) if copy else None,
+        rows=_cells(resources, context, copy, number) if copy else None,
+        number=number,
+        pages=-(-copy.rows // ROWS_AT_ONCE) if copy else 0,
+        at_once=ROWS_AT_ONCE,
+        link_seconds=resources.limits.signed_url_seconds,
         snippets=snippets(base_of(request), copy, table) if copy else [],
         may_read=context.principal.role is not Role.AUDITOR,
     )
@@ -124,6 +130,29 @@ def make_copy(
     """Issue the copy of a level."""
     issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
+
+
+@router.post("/{dataset_id}/copies/{copy_id}/link")
+def make_link(
+    dataset_id: str,
+    copy_id: str,
+    request: Request,
+    visit: VisitDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+) -> Response:
+    """Signed addresses of a copy's files, for programs without a key."""
+    signed = sign_files(resources, context, copy_id, Selection(), key_id=visit.session.key)
+    base = base_of(request)
+    urls = [one.url if "://" in one.url else base + one.url for one in signed.files]
+    return page(
+        request,
+        "analyst/link.html",
+        title="Sharing link",
+        dataset=registry.show_dataset(resources, context, dataset_id),
+        urls=urls,
+        expires_at=signed.expires_at,
+    )
 
 
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
@@ -147,8 +176,11 @@ def _copy(
     return history.copy_at_level(resources, context, dataset_id, level.name)
 
 
-def _cells(resources: Resources, context: RequestContext, copy: Copy) -> list[list[str | None]]:
-    table = first_rows(resources, context, copy.id, FIRST_ROWS)
+def _cells(
+    resources: Resources, context: RequestContext, copy: Copy, number: int
+) -> list[list[str | None]]:
+    skipped = (number - 1) * ROWS_AT_ONCE
+    table = some_rows(resources, context, copy.id, ROWS_AT_ONCE, skipped)
     return [[_shown(value) for value in row.values()] for row in table.to_pylist()]
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.agreement import Agreement, State, is_in_force
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
-from app.model import Grant, Principal, Role
+from app.model import Grant, Level, Principal, Role
 from app.portal.agreements import end_of
 from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
 from app.portal.pages import page
@@ -35,7 +36,11 @@ Chosen = Annotated[str, Form(max_length=200)]
 
 @router.get("")
 def show_people(
-    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
+    request: Request,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    recipient: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Rights, requests to decide, agreements and copies."""
     given = grants.list_grants(resources, context, dataset.id)
@@ -56,9 +61,13 @@ def show_people(
         agreements=[one for one in agreed if not _waits_for_owner(one)],
         in_force={one.id for one in agreed if is_in_force(one, now)},
         drawn=drawn,
-        called={level.noise_variance: level.name for level in levels},
+        called=_names_by_variance(levels),
+        undo=recipient and grants.may_restore(resources, context, dataset.id, recipient),
+        recipient=recipient,
         names=principals.names_of(
-            resources, context, mentioned | {one.principal for one in drawn} | {dataset.owner}
+            resources,
+            context,
+            mentioned | {one.principal for one in drawn} | {dataset.owner, recipient},
         ),
         choices=_recipients(resources, context),
     )
@@ -85,7 +94,25 @@ def withdraw(
 ) -> Response:
     """Take a right back."""
     grants.withdraw_grant(resources, context, dataset.id, recipient)
-    return _back(dataset.id, "withdrawn")
+    query = urlencode({"done": "withdrawn", "recipient": recipient})
+    return RedirectResponse(f"{PREFIX}/{dataset.id}/people?{query}", 303)
+
+
+@router.post("/restore")
+def restore(
+    dataset: OwnDep, resources: ResourcesDep, context: ContextDep, recipient: Chosen = ""
+) -> Response:
+    """Undo a withdrawal."""
+    grants.restore_grant(resources, context, dataset.id, recipient)
+    return _back(dataset.id, "restored")
+
+
+def _names_by_variance(levels: list[Level]) -> dict[float, str]:
+    """Levels of the same variance share a copy: it has the names of all of them."""
+    found: dict[float, list[str]] = {}
+    for level in levels:
+        found.setdefault(level.noise_variance, []).append(level.name)
+    return {variance: ", ".join(names) for variance, names in found.items()}
 
 
 def _waits_for_owner(agreement: Agreement) -> bool:

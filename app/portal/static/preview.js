@@ -1,4 +1,5 @@
 // What a preview shows: risk and utility by privacy, and columns before and after.
+import { percent } from "./numbers.js";
 import { PLAIN, colour, describe, layout, middleHalf, plotly } from "./charts.js";
 import { stopWhereItScrolls } from "./scroll_areas.js";
 
@@ -99,7 +100,7 @@ function drawShares(place, { bins, shares_before, shares_after }) {
       both.append(bar);
     }
     const figure = element("span", "number");
-    figure.textContent = `${(100 * shares_before[i]).toFixed(1)} → ${(100 * shares_after[i]).toFixed(1)} %`;
+    figure.textContent = `${percent(shares_before[i])} → ${percent(shares_after[i])}`;
     item.append(label, both, figure);
     list.append(item);
   });

@@ -171,13 +171,16 @@ def download(
 
 
 @router.post("/look", openapi_extra=PARTS)
-def look(form: FormDep, _ask: ContextDep) -> Response:
-    """Return the columns of a table; nothing is stored."""
+def look(
+    form: FormDep, resources: ResourcesDep, _ask: ContextDep, *, advise: bool = False
+) -> Response:
+    """What columns a table has, and which of them the others give away; nothing of it is kept."""
     table = form.table("table")
     columns = [
         {"name": one.name, "number": bool(pa.types.is_floating(one.type))} for one in table.schema
     ]
-    return _json({"rows": table.num_rows, "columns": columns})
+    given_away = swapping.rows_given_away(table, resources.limits) if advise else {}
+    return _json({"rows": table.num_rows, "columns": columns, "given_away": given_away})
 
 
 @router.get("/{tool}")

@@ -32,12 +32,14 @@ class ResultPage:
 
     where:
         verdict   what came out, in a sentence
+        advice    what to do about it
         figures   label and value
         notes     what a reader should not overlook
         pictures  what the script draws, each with a `form` and a `title`
     """
 
     verdict: str
+    advice: str = ""
     figures: Sequence[tuple[str, str | float | None]] = ()
     notes: Sequence[str] = ()
     listed: Sequence[ReportTable] = ()

@@ -19,7 +19,7 @@ from app.service.context import (
     visible,
 )
 from app.service.copies.advice import Advice, advise
-from app.service.datasets.protection.freeze import check_statistics
+from app.service.datasets.protection.freeze import check_statistics, declared_protection
 from app.service.datasets.protection.guarantee import formal_guarantee, formal_variance
 from app.service.datasets.secrets import open_statistics
 from app.service.resources import Resources
@@ -96,7 +96,7 @@ def put_advised_level(
         variance = chosen_variance(noise_variance, privacy)
     with reading(resources.engine) as connection:
         _changeable(connection, dataset_id, name, variance)
-    refused = _refused(resources, dataset)
+    refused = _refused(resources, dataset, variance)
     advice = None if refused or dataset.formal else advise(resources, dataset, variance)
     level = put_level(
         resources,
@@ -111,7 +111,7 @@ def put_advised_level(
     return level, advice, refused
 
 
-def _refused(resources: Resources, dataset: Dataset) -> tuple[Notice, ...]:
+def _refused(resources: Resources, dataset: Dataset, noise_variance: float) -> tuple[Notice, ...]:
     """Why no copy could be issued now, as far as that is known without a look at the rows; nothing once there is one."""
     if dataset.frozen:
         return ()
@@ -119,6 +119,8 @@ def _refused(resources: Resources, dataset: Dataset) -> tuple[Notice, ...]:
         statistics = open_statistics(resources, connection, dataset.id)
     try:
         check_statistics(dataset, statistics)
+        if dataset.formal:
+            declared_protection(dataset).grid(noise_variance)
     except NotReleasable as refusal:
         column = refusal.fields.get("column")
         said = f"A copy would be refused as the data set is now. {refusal.detail}"

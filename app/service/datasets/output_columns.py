@@ -14,9 +14,14 @@ from app.model import Column, Kind, Storage
 from app.numerics.arrays import FloatArray
 from app.numerics.copies.grid import bounds_on_grid, whole_numbers, within_bounds
 from app.numerics.copies.scales import off_scale, on_scale
-from app.tables.values.dates import FIRST_DAY, ISO_MOMENT, LAST_DAY, as_dates, as_written
-
-DAY_SECONDS = 86_400
+from app.tables.values.dates import (
+    DAY_SECONDS,
+    FIRST_DAY,
+    ISO_MOMENT,
+    LAST_DAY,
+    as_dates,
+    as_written,
+)
 
 
 def output_type(column: Column) -> pa.DataType:

@@ -25,10 +25,12 @@ from app.numerics.arrays import FloatArray
 from app.numerics.copies.scales import on_scale
 from app.numerics.deconvolution.em import LEVEL
 from app.numerics.estimation.moments import (
+    LAW_DRAWS,
     EstimationLayout,
     GroupedMoments,
     PartLaw,
     indicators,
+    rounding_errors,
 )
 from app.numerics.estimation.regression import (
     CONFIDENCE,
@@ -439,7 +441,14 @@ def _part_law(law: NoiseLaw, part: PartNoise, numbers: Sequence[str]) -> PartLaw
     there = np.ix_(*[[law.columns.index(name) for name in known]] * 2)
     covariance[own] = np.array(part.covariance).reshape([len(law.columns)] * 2)[there]
     rates = law.record_event_rate, law.column_event_rate
-    return PartLaw(covariance, ReplacementLaw.of(part.kept_share, *rates))
+    errors = None
+    if known and law.categories is None:
+        measured = sum(last - first for first, last in part.rows)
+        errors = np.zeros((LAW_DRAWS, *covariance.shape))
+        errors[:, own[0], own[1]] = rounding_errors(
+            covariance[own], law.noise_variance, part.applied_variance, measured
+        )
+    return PartLaw(covariance, ReplacementLaw.of(part.kept_share, *rates), errors)
 
 
 def _answered(

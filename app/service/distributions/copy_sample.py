@@ -42,10 +42,10 @@ def sampled(release: Release, rows: int = SAMPLE_ROWS, runs: int = RUNS) -> pa.T
     return pa.Table.from_batches(list(release.batches()), schema=release.schema)
 
 
-def leading(release: Release, rows: int) -> pa.Table:
-    """The first rows of a release."""
-    end = release.first + rows
-    chosen = (within(batch, release.first, end) for batch in release.batches_of_rows)
+def leading(release: Release, rows: int, skipped: int = 0) -> pa.Table:
+    """The first rows of a release, after those skipped."""
+    begin = release.first + skipped
+    chosen = (within(batch, begin, begin + rows) for batch in release.batches_of_rows)
     release = replace(release, batches_of_rows=tuple(batch for batch in chosen if batch))
     return pa.Table.from_batches(list(release.batches()), schema=release.schema)
 

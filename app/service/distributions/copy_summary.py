@@ -112,12 +112,14 @@ def summarise_copy(resources: Resources, context: RequestContext, copy_id: str) 
     return known
 
 
-def first_rows(resources: Resources, context: RequestContext, copy_id: str, rows: int) -> pa.Table:
-    """The first rows of a copy, for those who may download it; that they were read is recorded."""
+def some_rows(
+    resources: Resources, context: RequestContext, copy_id: str, rows: int, skipped: int
+) -> pa.Table:
+    """Some rows of a copy, for those who may download it; that they were read is recorded."""
     release = open_release(resources, context, copy_id, Selection())
     with unit_of_work(resources, context) as uow:
         uow.record("copy.look", release.entry.copy, dataset=release.dataset.id, rows=rows)
-    return leading(release, rows)
+    return leading(release, rows, skipped)
 
 
 def _summary(release: Release) -> CopySummary:

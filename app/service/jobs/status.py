@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import Conflict, Hidden, NotFound
 from app.job import Job, JobState
-from app.model import Role
+from app.model import ListQuery, ListResult, Role
 from app.service.context import RequestContext
 from app.service.jobs.execution import outcome_of
 from app.service.jobs.job_types import clean_up
@@ -62,6 +62,18 @@ def list_jobs(
     with reading(resources.engine) as connection:
         found = jobs.page(connection, principal, state, after=after, limit=limit)
     return [JobStatus(job, outcome_of(resources, job)) for job in found]
+
+
+def search_jobs(
+    resources: Resources, context: RequestContext, wanted: ListQuery, state: JobState | None
+) -> ListResult[JobStatus]:
+    """The jobs of `list_jobs` that people look for."""
+    principal = None if context.principal.role is Role.ADMIN else context.principal.id
+    with reading(resources.engine) as connection:
+        found = jobs.search(connection, wanted, principal, state)
+    return ListResult(
+        [JobStatus(job, outcome_of(resources, job)) for job in found.items], found.total
+    )
 
 
 def cancel_job(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:

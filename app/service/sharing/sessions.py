@@ -83,7 +83,7 @@ def follow_link(
         principal = sessions.take_link(connection, token, datetime.now(UTC))
     if principal is None:
         refuse_address(resources, address)
-        raise Unauthenticated("The link was used already, is older than an hour, or is not known.")
+        raise Unauthenticated("The link was used already, its time is over, or it is not known.")
     return sign_in_known(resources, principal, browser=browser, request_id=request_id)
 
 

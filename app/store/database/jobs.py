@@ -26,7 +26,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from app.job import Job, JobState
+from app.model import ListQuery, ListResult
 from app.store.database import tables
+from app.store.database.lists import Order, rows_of
 
 
 def add(connection: Connection, job: Job) -> bool:
@@ -275,6 +277,28 @@ def page(
         )
     rows = connection.execute(query.order_by(jobs.created_at.desc(), jobs.id.desc()).limit(limit))
     return [_job(row) for row in rows]
+
+
+def search(
+    connection: Connection, wanted: ListQuery, principal: str | None, state: JobState | None
+) -> ListResult[Job]:
+    """Jobs that people look for: a principal's, or of all principals."""
+    jobs = tables.jobs.c
+    query = select(tables.jobs).where(
+        jobs.principal == principal if principal is not None else jobs.principal.is_not(None)
+    )
+    if state is not None:
+        query = query.where(jobs.state == state)
+    searched = [jobs.kind, jobs.subject, jobs.id]
+    rows, total = rows_of(connection, query, wanted, searched=searched, orders=ORDERS)
+    return ListResult([_job(row) for row in rows], total)
+
+
+ORDERS: dict[str, Order] = {
+    "newest": (tables.jobs.c.created_at.desc(), tables.jobs.c.id.desc()),
+    "oldest": (tables.jobs.c.created_at, tables.jobs.c.id),
+    "kind": (tables.jobs.c.kind, tables.jobs.c.created_at.desc()),
+}
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Alembic migrations: upgrade or downgrade the schema."""
+"""Alembic migrations: upgrade the schema."""
 
 from __future__ import annotations
 
@@ -30,13 +30,6 @@ def migrate(engine: Engine, revision: str = "head") -> None:
         _refuse_unknown(current)
         if revision != "head" or current != _scripts().get_current_head():
             command.upgrade(_config(connection), revision)
-
-
-def migrate_back(engine: Engine, revision: str) -> None:
-    """Downgrade to `revision` (`base` removes everything)."""
-    with writing(engine) as connection:
-        disable_timeouts(connection)
-        command.downgrade(_config(connection), revision)
 
 
 def refuse_unused(url: str) -> None:

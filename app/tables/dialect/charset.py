@@ -1,8 +1,8 @@
 """Encoding of a text: by its byte order mark, by being valid UTF-8, or by the letters that it would have.
 
 Eight-bit encodings give every byte some letter. Which of them a text is in shows by whether its letters beyond ASCII
-are those of one language that is written in that encoding. Between alphabets, such as Hebrew and Cyrillic, the
-frequencies of letters decide (charset-normalizer); where they do not, the sender has to say which it is.
+are those of one language that is written in that encoding, in words as that alphabet has them. Where two encodings pass
+and their texts differ, the sender has to say which it is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from charset_normalizer import from_bytes
 
 from app.errors import InvalidParameter, InvalidTable, UnsupportedMediaType
 
@@ -72,11 +70,6 @@ LANGUAGES = {
 OLD_LANGUAGES = {"cp850": WESTERN, "mac-roman": WESTERN, "cp866": CYRILLIC}
 """Encodings of DOS and of old Macs: tried only when none of the others will do."""
 
-
-MARGIN = 3.0
-"""How many times as close to a language the frequencies of letters are in an encoding as in the next one.
-
-In tables of 3 to 24 rows in Russian, Greek and Hebrew a wrong encoding led by up to 2.4."""
 
 FINAL = re.compile(r"[ךםןףץς]([^\W\d_]?)")
 """Letters that stand at the ends of words only."""
@@ -155,7 +148,7 @@ def _eight_bit(head: bytes) -> str:
         for charset, text in _readings(head, OLD_LANGUAGES).items()
         if any(ord(character) > 127 and character.isalpha() for character in text)
     }
-    if (found := _closest(head, texts)) is not None:
+    if (found := _certain(texts)) is not None:
         return found
     if texts:
         raise InvalidTable(
@@ -175,22 +168,11 @@ def _eight_bit(head: bytes) -> str:
     )
 
 
-def _closest(head: bytes, texts: Mapping[str, str]) -> str | None:
-    """Return the one encoding, or that of another alphabet whose letters are by far the most like a language's."""
+def _certain(texts: Mapping[str, str]) -> str | None:
+    """Return the one plausible encoding, or that of Hebrew if its final letters, which end words, are no chance."""
     if len(texts) == 1:
         return next(iter(texts))
-    if not any(LANGUAGES.get(charset) in ALPHABETS for charset in texts):
-        return None
-    finals = FINAL.findall(texts.get("windows-1255", ""))
-    if len(finals) >= FINALS and not any(finals):
-        return "windows-1255"
-    names = {codecs.lookup(charset).name: charset for charset in texts}
-    coherence = dict.fromkeys(names, 0.0)
-    for match in from_bytes(head, cp_isolation=list(names), enable_fallback=False):
-        for name in names.keys() & {codecs.lookup(one).name for one in match.could_be_from_charset}:
-            coherence[name] = match.coherence
-    first, second = sorted(coherence, key=lambda name: -coherence[name])[:2]
-    return names[first] if coherence[first] > MARGIN * coherence[second] else None
+    return "windows-1255" if len(FINAL.findall(texts.get("windows-1255", ""))) >= FINALS else None
 
 
 def _readings(head: bytes, tried: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

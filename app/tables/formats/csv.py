@@ -45,6 +45,7 @@ HEAD_BYTES = 2 * BLOCK_BYTES + 1
 MOST_RAGGED = 100
 """Rows with too few or too many fields, beyond which the delimiter is wrong rather than the rows."""
 
+NO_ROWS = "The table has column names and no rows"
 INVALID_TEXT = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error")
 
 
@@ -91,7 +92,7 @@ def parse_csv(
     first = next(rows, None)
     if first is None:
         raise_problems(records.problems)
-        raise InvalidTable("The table has column names and no rows")
+        raise InvalidTable(NO_ROWS)
     if len(names) == 1 and options.delimiter is None:
         _refuse_hidden_columns("".join(dialect.written), first.column(0))
     problems: list[DomainError] = records.problems
@@ -261,8 +262,12 @@ class Records:
                 row=row,
                 parameter="encoding",
             )
+        if complaint == "Empty CSV file":
+            return InvalidTable(NO_ROWS)
         if "straddl" in complaint:
             return too_long(given + 1)
+        if "Empty CSV" in complaint:
+            return InvalidTable(NO_ROWS)
         return InvalidTable("The body is not well-formed CSV")
 
 

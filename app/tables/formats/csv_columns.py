@@ -48,6 +48,7 @@ LOOKED_AT, FEWEST_LATE = 100, 20
 CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
 
+LONG = rf"^[ \t]*{SIGN}\d{{16,}}[ \t]*$"
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
 POWER = r"^[ \t]*\d{2,3}[eE]\d{1,2}[ \t]*$"
 """12e4: a number to Arrow, a code to people, who write numbers with one digit before the e, or a point."""
@@ -235,7 +236,12 @@ class ColumnReader:
             )
         if not column.said:
             numbers = self._check_codes(texts, numbers, row_number, first)
-        if self._whole:
+        if (at := first_inexact(numbers)) is not None and (
+            self._whole or pc.any(pc.match_substring_regex(texts, LONG)).as_py()
+        ):
+            row = row_number(first + at)
+            self._tell("inexact", lambda: inexact(column.name, row))
+        if self._whole or not self._sign.known:
             numbers = self._check_whole(texts, numbers, row_number, first)
         return numbers
 
@@ -324,15 +330,12 @@ class ColumnReader:
     def _check_whole(
         self, texts: pa.Array, numbers: pa.Array, row_number: RowNumbers, first: int
     ) -> pa.Array:
-        """The numbers of a column that began with integers: none beyond 2⁵³, no codes with an e, no unclear mark."""
-        if (at := first_inexact(numbers)) is not None:
-            row = row_number(first + at)
-            self._tell("inexact", lambda: inexact(self.column.name, row))
+        """The numbers of a column, or a file, that began with integers: no codes with an e, no unclear mark."""
         if pc.all(pc.equal(numbers, pc.floor(numbers))).as_py() is not False and not _holds(
             texts, b"eE."
         ):
             return numbers
-        if not self.column.said:
+        if self._whole and not self.column.said:
             powers = pc.fill_null(pc.match_substring_regex(texts, POWER), False)
             if pc.any(powers).as_py():
                 numbers = self._without(numbers, powers, row_number, first, self._power)

@@ -73,9 +73,9 @@ def test_every_kind_finds_what_is_behind_the_copy(admin: TestClient, copy: str) 
     assert found["spent", "spent"]["naive"] > 1.3 * table.spent.var()
     found = estimate(admin, copy, kind="correlations", columns=["age", "income"])
     assert off(found["age", "income"], table.age.corr(table.income)) < 3
-    question = {"kind": "logistic_regression", "columns": ["age", "income"]}
+    question = {"kind": "logistic_regression", "columns": ["income"]}
     found = estimate(admin, copy, **question, target="band", value="yes")
-    assert found["age",]["high"] < 0 < found["income",]["low"]
+    assert 0 < found["income",]["naive"] < found["income",]["low"]
     found = estimate(admin, copy, kind="distribution", columns=["income"])
     mean = sum(
         np.mean([float(end) for end in name]) * one["estimate"] for name, one in found.items()

@@ -134,6 +134,43 @@ def test_rows_are_held_to_the_declaration_and_no_gap_is_visible(service: Service
     assert shown["city"].to_pylist()[:4] == ["Rome", "elsewhere", "Bern", "Oslo"]
 
 
+def test_moments_and_dates_are_declared_by_days(service: Service) -> None:
+    owner = service.client()
+    days = {"lower": "2020-01-01", "upper": "2020-01-11"}
+    rows = pa.table(
+        {
+            "seen": ["2020-01-03T12:00:00", "2031-01-01T00:00:00"] * 500,
+            "born": ["2020-01-03", "1999-12-31"] * 500,
+        }
+    )
+    dataset = register(
+        owner, rows, {"seen": {"kind": "datetime", **days}, "born": {"kind": "date", **days}}
+    )["id"]
+    cells = put_level(owner, dataset, noise_variance=1e-6)["guarantee"]["cells"]
+    assert [cell["standard_deviation"] for cell in cells] == pytest.approx([864.0, 0.01])
+    shown = rows_of(owner, issue(owner, dataset, level="c")["id"])
+    assert set(shown["born"].cast("string").to_pylist()) == {"2020-01-03", "2020-01-01"}
+    seen = shown["seen"].cast(pa.timestamp("s")).to_numpy().reshape(-1, 2)
+    since = (seen - np.datetime64("2020-01-01", "s")).astype(float).mean(0)
+    assert since == pytest.approx([2.5 * 86_400, 10 * 86_400], abs=200)
+
+
+def test_of_categories_alone_the_sentence_is_their_total_variation(service: Service) -> None:
+    owner = service.client()
+    dataset = register(owner, table(5), {"city": DECLARED["city"]})["id"]
+    said = put_level(owner, dataset, noise_variance=3)["guarantee"]["sentence"]
+    assert "'Rome' and 'Oslo' in 'city' cannot be told apart with more than 62%" in said
+
+
+def test_a_copy_that_would_be_refused_is_told_with_the_level(service: Service) -> None:
+    owner = service.client()
+    far = {"age": {"kind": "numeric", "lower": 1e15, "upper": 1e15 + 1}}
+    dataset = register(owner, table(5), far)["id"]
+    (warning,) = put_level(owner, dataset, mu=1)["warnings"]
+    assert warning["column"] == "age"
+    assert owner.post(f"/v1/datasets/{dataset}/copies", json={"level": "c"}).status_code == 409
+
+
 def test_on_a_log_scale_the_range_is_measured_there(service: Service) -> None:
     owner, rows = service.client(), table(2_000)
     said = {"kind": "numeric", "scale": "log", "scale_unit": 1, "lower": 1, "upper": 2**20}
@@ -173,6 +210,8 @@ def test_every_append_is_released_at_once_by_the_same_law(service: Service) -> N
         ("age", {"kind": "numeric", "lower": 3}),
         ("age", "numeric"),
         ("age", {"kind": "numeric", "lower": -1e308, "upper": 1e308}),
+        ("age", {"kind": "numeric", "lower": 0, "upper": 1, "weight": 1e300}),
+        ("age", {"kind": "numeric", "lower": 0, "upper": 1, "weight": 1e-300}),
         ("city", "categorical"),
         ("city", {"kind": "categorical", "categories": []}),
         ("city", {"kind": "categorical", "categories": ["Rome"]}),

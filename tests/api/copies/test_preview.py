@@ -33,7 +33,7 @@ def previewed(client: TestClient, dataset: str, **form: Any) -> dict[str, Any]:
 
 def test_without_levels_seven_usual_ones_are_shown(admin: TestClient) -> None:
     dataset = register(admin, mixed_table(1_500))
-    found = previewed(admin, dataset)
+    found = previewed(admin, dataset, target="city")
     assert [level["privacy"] for level in found["levels"]] == list(USUAL_PRIVACIES)
     assert found["rows"] == found["rows_compared"] == found["rows_attacked"] == 1_500
     for level in found["levels"]:
@@ -104,8 +104,8 @@ def test_figures_are_those_of_the_copies_issued_afterwards(admin: TestClient) ->
     columns = COLUMNS[:-1] + ', "age": {"round_to_integer": true, "lower": 0}}'
     dataset = register(admin, table, columns=columns)
     names = {"a": 0.25, "c": 1.0, "d": 4.0}
-    found = previewed(admin, dataset, levels=list(names))
-    assert previewed(admin, dataset, levels=list(names)) == found
+    found = previewed(admin, dataset, levels=list(names), target="city")
+    assert previewed(admin, dataset, levels=list(names), target="city") == found
     for level in found["levels"]:
         copy = issue(admin, dataset, level=level["levels"][0])
         assert level["advice"]["applied_variance"] == pytest.approx(copy["applied_variance"])

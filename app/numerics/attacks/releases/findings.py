@@ -177,16 +177,18 @@ def summary(findings: Sequence[Finding]) -> str:
     """All lines, the worst first, in one or two sentences."""
     if not findings:
         return "There was nothing to attack."
-    promised = f"{findings[0].promised:.3g}"
+    promised = _percent(findings[0].promised)
     verdict = Verdict.worst(one.verdict for one in findings)
     bad = [one for one in findings if one.verdict is verdict]
     if verdict is Verdict.OK:
         one = bad[0]
         return (
             f"None of {len(findings)} targets is left with less than the {promised} promised; the nearest is"
-            f" {one.target} with {one.left:.3g} ({one.attacker})."
+            f" {one.target} with {_percent(one.left)} ({one.attacker})."
         )
-    named = ", ".join(f"{one.target} ({one.left:.3g}, {one.attacker})" for one in bad[:MOST_NAMED])
+    named = ", ".join(
+        f"{one.target} ({_percent(one.left)}, {one.attacker})" for one in bad[:MOST_NAMED]
+    )
     more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
     if verdict is Verdict.BROKEN:
         return f"The promise is broken: of {promised} promised, less is left of {named}{more}."
@@ -194,6 +196,10 @@ def summary(findings: Sequence[Finding]) -> str:
         f"The promise to linear attackers is kept; another attack leaves less than {promised} of"
         f" {named}{more}."
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def averaged(promised: float, noise_variance: float, versions: int) -> Finding:

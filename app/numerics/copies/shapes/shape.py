@@ -142,9 +142,14 @@ def at_sampling_precision(estimates: FloatArray, sizes: FloatArray, counts: IntA
     That is the standard error of a standard deviation. To every digit, an estimate would tell whoever knows all of its
     values but one that one value.
     """
-    share, exponent = np.frexp(sizes / np.sqrt(2 * np.maximum(counts - 1, 1)))
-    step = np.ldexp(1.0, exponent - (share == 0.5))
+    step = sampling_steps(sizes, counts)
     return np.asarray(np.rint(estimates / step) * step)
+
+
+def sampling_steps(sizes: FloatArray, counts: IntArray) -> FloatArray:
+    """The power of two next above size/√(2(n-1)), n at least 2."""
+    share, exponent = np.frexp(sizes / np.sqrt(2 * np.maximum(counts - 1, 1)))
+    return np.asarray(np.ldexp(1.0, exponent - (share == 0.5)))
 
 
 def relative_spectrum(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -99,8 +99,8 @@ class Release:
 
     @property
     def name(self) -> str:
-        """Return a file name: data set and level, by the names that the principal knows."""
-        called = self.levels[0] if self.levels else self.entry.copy
+        """What a file of it is called: the data set and the level, by all names that the principal knows."""
+        called = "-".join(self.levels)[:100] or self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
 
     @property

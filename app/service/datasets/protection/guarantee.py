@@ -121,22 +121,35 @@ def _range(column: Column) -> float:
 
 
 def _sentence(columns: Sequence[Column], cells: Sequence[CellGuarantee], row: float) -> str:
-    """The guarantee in words: two values of the first number, or of the first category, and two rows."""
+    """The guarantee in words: two values of the first number, else of the first category, and two rows."""
     rows = f"Any two rows are told apart with at most {row:.0%} certainty, where 50% is guessing."
     by_name = {column.name: column for column in columns}
-    for cell in cells:
-        column, spread = by_name[cell.column], cell.standard_deviation
-        if spread is not None and column.kind is Kind.NUMERIC:
-            apart = min(_range(column), spread)
-            first = scaled_bounds(column)[0] + (_range(column) - apart) / 2
-            ends = off_scale(np.array([first, first + apart]), column.scale_unit)
-            low, high = (float(f"{end:.3g}") for end in ends.tolist())
-            known = certainty(
-                np.diff(on_scale(np.array([low, high]), column.scale_unit))[0] / spread
-            )
-            return (
-                "Whatever somebody knows, from this copy and all noisier ones"
-                f" {low:,.6g} and {high:,.6g} in {column.name!r} cannot be told apart with more than {known:.0%}"
-                f" certainty. {rows}"
-            )
-    return f"Whatever somebody knows, it takes this copy and all noisier ones no further. {rows}"
+    pairs = [_pair(by_name[cell.column], cell) for cell in cells]
+    for kind in (Kind.NUMERIC, Kind.CATEGORICAL):
+        for cell, pair in zip(cells, pairs, strict=True):
+            if pair is not None and by_name[cell.column].kind is kind:
+                one, other, known = pair
+                return (
+                    f"Whatever somebody knows, from this copy and all noisier ones {one} and {other} in {cell.column!r}"
+                    f" cannot be told apart with more than {known:.0%} certainty. {rows}"
+                )
+    return rows
+
+
+def _pair(column: Column, cell: CellGuarantee) -> tuple[str, str, float] | None:
+    """Two values of a column, and the certainty with which they are told apart at most.
+
+    Of numbers two that are one standard deviation of the noise apart. Of categories (1+q)/2: q is the total variation
+    between any two of them.
+    """
+    if cell.kept_share is not None:
+        values = column.categories or ()
+        return (repr(values[0]), repr(values[1]), (1 + cell.kept_share) / 2) if values[1:] else None
+    assert cell.standard_deviation is not None
+    spread = cell.standard_deviation
+    apart = min(_range(column), spread)
+    first = scaled_bounds(column)[0] + (_range(column) - apart) / 2
+    ends = off_scale(np.array([first, first + apart]), column.scale_unit)
+    low, high = (float(f"{end:.3g}") for end in ends.tolist())
+    shown = on_scale(np.array([low, high]), column.scale_unit)
+    return f"{low:,.6g}", f"{high:,.6g}", certainty(float(np.diff(shown)[0]) / spread)
