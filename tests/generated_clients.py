@@ -17,25 +17,26 @@ from app.main import openapi_document
 
 GENERATOR = "org.openapitools:openapi-generator-cli"
 VERSION = "7.14.0"
-PACKAGES = ("@redocly/cli", "@stoplight/spectral-cli", "typescript")
+PACKAGES = ("@redocly/cli", "@stoplight/spectral-cli", "typescript", "axios", "@types/node")
 CLIENTS: dict[str, tuple[list[str], list[str]]] = {
     "go": (["-g", "go"], ["go", "build", "-mod=mod", "./..."]),
     "java": (["-g", "java", "--library", "native"], ["mvn", "-q", "compile"]),
     "typescript": (
-        ["-g", "typescript-fetch"],
+        ["-g", "typescript-axios"],
         [
             "npx",
             "--no-install",
             "tsc",
             "--noEmit",
             "--strict",
+            "--skipLibCheck",
             "--target",
             "es2022",
             "--moduleResolution",
             "bundler",
             "--module",
             "es2022",
-            "src/index.ts",
+            "index.ts",
         ],
     ),
 }

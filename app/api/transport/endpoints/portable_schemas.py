@@ -32,14 +32,12 @@ def _rewrite(part: Any) -> None:
 
 
 def _rewrite_schema(schema: dict[str, Any]) -> None:
-    match schema:
-        case {"anyOf": [{"type": str(kind), **rest}, {"type": "null"}]} if not {
-            "enum",
-            "const",
-        } & set(rest):
+    alternatives = schema.get("anyOf")
+    if isinstance(alternatives, list) and alternatives[1:] == [{"type": "null"}]:
+        only: dict[str, Any] = alternatives[0]
+        if isinstance(only.get("type"), str) and not {"enum", "const"} & only.keys():
             del schema["anyOf"]
-            schema.update({str(name): value for name, value in rest.items()})
-            schema["type"] = [kind, "null"]
+            schema.update(only, type=[only["type"], "null"])
     kinds = schema.get("type")
     for kind in [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []:
         if kind in FORMATS and "enum" not in schema:
