@@ -9,7 +9,7 @@ INSTALL = if [ -x $(BIN)/uv ]; then UV_COMPILE_BYTECODE=1 VIRTUAL_ENV=$(abspath 
 CODE   := app tests bench papers trials migrations client/src
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
-.PHONY: serve demo test test-slow durations check check-types check-rules format openapi docs chart release migrate bench papers trials screenshots lock clean
+.PHONY: serve demo test test-slow durations check check-types check-rules format openapi clients docs chart release migrate bench papers trials screenshots lock clean
 
 serve: $(VENV)/.serve  ## start the service with what it needs: http://127.0.0.1:8000/docs
 	@echo "Starting the service"
@@ -45,6 +45,7 @@ check-rules:
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.durations
 	$(BIN)/python -m tests.prose --quiet
+	$(BIN)/python -m bench.walks --check
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format $(CODE)
@@ -55,6 +56,9 @@ openapi: $(VENV)/.dev  ## write the examples, then openapi/openapi.json
 	$(BIN)/cornerwave-server openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
 	$(BIN)/python -m tests.reference
+
+clients: $(VENV)/.dev  ## lint the OpenAPI document; generate and compile clients in Go, Java and TypeScript, in var/clients
+	$(BIN)/python -m tests.generated_clients var/clients
 
 docs: $(VENV)/.dev  ## write docs/reference from the code; check pages, links and search. The service serves them at /guides
 	$(BIN)/python -m tests.reference

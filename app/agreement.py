@@ -50,7 +50,7 @@ class Party(StrEnum):
 
 
 class Channel(StrEnum):
-    """How an agreed copy reaches its recipient."""
+    """Delivery channel of an agreed copy."""
 
     PULL = "pull"
     DELTA = "delta"
@@ -257,7 +257,7 @@ def length(terms: Terms) -> timedelta | None:
 
 
 class Message(StrEnum):
-    """What a party can say; the Dataspace Protocol's message is named beside it."""
+    """Message of a party; the Dataspace Protocol's message is named beside it."""
 
     REQUEST = "request"  # ContractRequestMessage
     OFFER = "offer"  # ContractOfferMessage
@@ -302,5 +302,5 @@ def state_after(state: State | None, sender: Party, message: Message) -> State |
 
 
 def messages_open_to(state: State | None, sender: Party) -> tuple[Message, ...]:
-    """What this party may say now."""
+    """Return the messages that this party may send now."""
     return tuple(said for (now, who, said) in TRANSITIONS if (now, who) == (state, sender))

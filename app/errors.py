@@ -108,7 +108,7 @@ class NotFound(DomainError):
 
     slug = "not-found"
     title = "Not found"
-    remedy = "Check the id, and whether the key's holder owns it or has a grant for it."
+    remedy = "Check the id, and whether the principal owns it or has a grant for it."
 
 
 class PreconditionFailed(DomainError):
@@ -279,7 +279,7 @@ class RowsOverlap(Conflict, Refusal):
 
 
 class Hidden(NotFound, Refusal):
-    """Something exists that this principal must not know of. The answer is that of NotFound."""
+    """A subject that the principal must not know of. The answer is that of NotFound."""
 
     slug = NotFound.slug
     title = NotFound.title

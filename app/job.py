@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job stands; the last three are its end."""
+    """State of a job; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -35,7 +35,7 @@ class Job:
         run_at           not before
         attempts         how often it was begun
         done, total      how far it is, and how far it goes
-        cancel_asked     whether it shall stop
+        cancel_requested     whether it shall stop
         lease            the token of who works on it, until `lease_until` unless it says more
         claimed_at       when it was last begun
         stored_bytes     what lies in the store until it is over
@@ -58,7 +58,7 @@ class Job:
     step: str = ""
     done: int = 0
     total: int = 0
-    cancel_asked: bool = False
+    cancel_requested: bool = False
     lease: str | None = None
     lease_until: datetime | None = None
     claimed_at: datetime | None = None

@@ -31,8 +31,8 @@ from app.api.copies import routes as copies
 from app.api.datasets import routes as datasets
 from app.api.delta import protocol as delta_protocol
 from app.api.delta import routes as delta
+from app.api.distributions import copy_estimates, surveys
 from app.api.distributions import routes as distributions
-from app.api.distributions import surveys
 from app.api.dsp import answers as dsp_answers
 from app.api.dsp import catalog as dsp_catalog
 from app.api.dsp import negotiations as dsp_negotiations
@@ -118,7 +118,7 @@ KEPT_HISTORY_BYTES = 32 * 2**20
 """Of histories that were checked, about 20,000 entries."""
 
 SUMMARY_BYTES = 8 * 2**20
-"""Of what is told of copies in pages, some hundred copies."""
+"""Cache of copy summaries for pages: about a hundred copies."""
 
 ROUTERS = (
     datasets.router,
@@ -145,6 +145,7 @@ ROUTERS = (
     attacks.audits_router,
     attacks.randomize_router,
     distributions.router,
+    copy_estimates.router,
     surveys.router,
     synthesis.router,
     synthesis.utility_router,
@@ -344,7 +345,7 @@ def open_resources(settings: Settings) -> Resources:
         jobs=Jobs(
             JobFiles(place, vault),
             lease_seconds=settings.job_lease_seconds,
-            patience=settings.patience,
+            max_wait_seconds=settings.max_wait_seconds,
             keep_days=settings.job_days,
         ),
         noise=NoiseCache(settings.limits.noise_cache_bytes, redis),
@@ -415,7 +416,7 @@ def master_key_of(settings: Settings) -> bytes:
 
 
 def _executor(settings: Settings) -> Executor:
-    """Who does work that falls into many tasks. A cluster that does not answer is told, and waited for."""
+    """Executor of parallel tasks: threads, or a Dask cluster; a cluster that does not answer is logged and retried."""
     if settings.dask_scheduler is None:
         return Threads()
     try:

@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
 
 BLOCK_ROWS = 65_536
 """Rows of a Parquet row group, and of a noise block: both are addressed by the same number."""
 
 
 class Kind(StrEnum):
-    """What a release does with a column."""
+    """Kind of a column, which decides how it is released."""
 
     NUMERIC = "numeric"
     DATE = "date"
@@ -37,21 +40,21 @@ class Kind(StrEnum):
 
 
 class Scale(StrEnum):
-    """What a column is measured, perturbed and attacked on (app/numerics/copies/scales.py)."""
+    """Scale on which a column is measured, perturbed and attacked (app/numerics/copies/scales.py)."""
 
     LINEAR = "linear"
     LOG = "log"
 
 
 class Storage(StrEnum):
-    """How a column's values are kept: every number is a double, everything else is text."""
+    """Storage of a column: every number is a double, everything else is text."""
 
     NUMBER = "number"
     TEXT = "text"
 
 
 class Protection(StrEnum):
-    """What the noise of a data set follows from: its rows, or the owner's declaration alone (docs/formal.md)."""
+    """Protection of a data set: noise follows from its rows, or from the owner's declaration alone (docs/formal.md)."""
 
     MEASURED = "measured"
     FORMAL = "formal"
@@ -102,7 +105,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ColumnOverrides:
-    """What a principal says about a column instead of letting it be inferred; None leaves it as it is.
+    """Kind and options of a column set by a principal; None leaves one inferred.
 
     where:
         lower, upper  minus and plus infinity forget a bound that was set; days of a calendar are for dates and moments
@@ -146,7 +149,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Versions:
-    """How often the most repeated key occurs, and what its versions leave of each level's privacy.
+    """Rows of the most repeated key, and the privacy that its versions leave at each level.
 
     where:
         most          rows of the most repeated key, retired ones among them
@@ -159,7 +162,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that an owner should know beside an answer, in a sentence and in figures."""
+    """Notice to an owner beside an answer: a sentence with its figures."""
 
     type: str
     detail: str
@@ -179,7 +182,7 @@ class Dataset:
         missing_tokens  texts that stand for a missing cell, as its owner said
         pending_rows    appended rows that have not yet formed a part
         publish_noise   whether who may have a copy may have its noise law
-        part_rows       rows that the owner wants a part to have at least, 0 for no wish
+        part_rows       rows that the owner wants a part to have at least, 0 for no minimum
         protection      what its noise follows from
         least_variance  no copy has less noise; None without such a cap (formal protection)
         person_rows     rows that one key has at most (formal protection)
@@ -345,7 +348,7 @@ class Copy:
 
 
 class Role(StrEnum):
-    """What a principal is. An admin may do all; an auditor reads the log and histories."""
+    """Role of a principal. An admin may do all; an auditor reads the log and histories."""
 
     ADMIN = "admin"
     OWNER = "owner"
@@ -363,9 +366,9 @@ class Binding(StrEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """Who is asking: the holder of a key.
+    """Principal: the person or program behind a key, with its role.
 
-    `agreement` is the only one that the key is good for; None for a key that stands for its holder.
+    `agreement` is the only one that the key is good for; None for a key with all rights of its principal.
     `transfer` is the only one of a data space that such a key is good for, where it was made for one.
     """
 
@@ -415,7 +418,7 @@ class Grant:
 
     where:
         first_row  the first ordinal that it may have
-        agreement  what the right follows from; None when it was given by hand
+        agreement  agreement that the right follows from; None for a plain grant
     """
 
     dataset: str
@@ -429,7 +432,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request may ask for."""
+    """Limits of one request."""
 
     upload_bytes: int = 4 * 2**30
     columns: int = 2_000
@@ -464,14 +467,10 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which entries of the log are wanted; None is all. `until` is the moment after the last.
-
-    `subjects` is for those who look for several at once.
-    """
+    """Which entries of the log are wanted; None is all. `until` is the moment after the last."""
 
     principal: str | None = None
-    action: str | None = None
-    subject: str | None = None
+    actions: tuple[str, ...] | None = None
     outcome: str | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -479,8 +478,26 @@ class LogFilter:
 
 
 @dataclass(frozen=True)
+class ListQuery:
+    """Which items of a list are wanted: those that contain a text, in an order, from `offset` on."""
+
+    text: str
+    sort: str
+    offset: int
+    limit: int
+
+
+@dataclass(frozen=True)
+class ListResult(Generic[Item]):
+    """The items of a page of a list, and how many there are on all pages."""
+
+    items: list[Item]
+    total: int
+
+
+@dataclass(frozen=True)
 class ShownSetting:
-    """A setting in force, without anything that lets somebody in."""
+    """A setting in force, secrets left out."""
 
     name: str
     value: str
@@ -515,7 +532,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Receipt:
-    """That a write was done, for which request, and what was answered (if that is known)."""
+    """Idempotency receipt: a write was done, for which request, with which answer if known."""
 
     fingerprint: str
     subject: str

@@ -55,7 +55,7 @@ SECRETS = (
     "REDIS_URL",
     "SMTP_URL",
 )
-"""What may be read from a file: the value, or a part of it, lets somebody in."""
+"""Secrets: settings that may be read from a mounted file."""
 
 HIDDEN = ("master_key", "old_master_key", "admin_key", "oidc_client_secret")
 """What is shown to nobody, in no form."""
@@ -216,7 +216,7 @@ def _require_together(said: Mapping[str, object]) -> None:
 
 
 class Settings(BaseSettings):
-    """What the service is started with."""
+    """Settings of the service."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -250,7 +250,7 @@ class Settings(BaseSettings):
     """Lease of a job; when it expires, another worker takes the job over."""
     job_days: PositiveInt = 7
     """Retention of finished jobs and their results."""
-    patience: PositiveInt = 30
+    max_wait_seconds: PositiveInt = 30
     """Longest `Prefer: wait` in seconds; after it the answer is a job."""
     master_key: Annotated[bytes, BeforeValidator(_master_key)] | None = None
     """32 bytes as hexadecimal digits (`openssl rand -hex 32`); by default a file in the home."""
@@ -442,7 +442,7 @@ class Settings(BaseSettings):
         *_others: PydanticBaseSettingsSource,
         **_named: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What `settings_from` was given, and nothing that the process happens to have."""
+        """Read only what `settings_from` was given."""
         return (init_settings,)
 
 
@@ -464,7 +464,7 @@ def _shown(name: str, value: object) -> str:
 
 
 def _without_secrets(address: str) -> str:
-    """Where an address leads, without the user, the password and what a query may hold."""
+    """Return an address without user, password and query."""
     parts = urlsplit(address)
     host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
     return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else parts.path

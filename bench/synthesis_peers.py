@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from app.numerics.synthesis.methods import METHODS, hybrid
 from app.numerics.synthesis.mixed import synthesised
 from app.numerics.synthesis.stratified.recipe import drawn, recipe
-from app.numerics.synthesis.stratified.strata import default_least, told_apart
+from app.numerics.synthesis.stratified.strata import default_least, discriminate
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import PredictionTarget, train_on_each
 from app.numerics.utility.reappearance import membership_area, nearest_distances, units
@@ -382,7 +382,7 @@ def _forest_area(
     return float(
         np.mean(
             [
-                told_apart(_matrix(held_out), _matrix(made), nobody, rng)[2]
+                discriminate(_matrix(held_out), _matrix(made), nobody, rng)[2]
                 for made in (first, second)
             ]
         )

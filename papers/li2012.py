@@ -15,20 +15,12 @@ from numpy.typing import NDArray
 
 from app.numerics.copies.grid import grid_exponents
 from app.numerics.copies.noise.keystream import draw_key
-from app.numerics.copies.path import (
-    PathDraws,
-    RowRange,
-    bridges,
-    coefficient_rows,
-    independent_coefficients,
-    path_block,
-    shaped_noise,
-    standard_normals,
-)
+from app.numerics.copies.path import PathDraws, RowRange, bridges, path_block, standard_normals
 from app.numerics.copies.perturbation import perturbed
 from app.numerics.covariances import covariance_factor
 from papers.experiment import SHARED_DATA, Cell, Experiment, Picture, Result, Table, render
 from papers.li2012_adversaries import ADVERSARY_EXPERIMENTS
+from papers.li2012_theory import coefficient_rows, independent_coefficients, shaped_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.closed_forms import cornerwave_copies_error, independent_copies_error
 from app.numerics.attacks.estimation import linear_estimate, regression
 from app.numerics.attacks.evidence import (
     Knowledge,
@@ -29,9 +28,15 @@ from app.numerics.attacks.evidence import (
     pooled_copy,
     pooling_weights,
 )
-from app.numerics.copies.path import coefficient_rows, independent_coefficients, shaped_noise
 from app.numerics.covariances import covariance_factor
 from papers.experiment import SHARED_DATA, Cell, Experiment, Picture, Result, Table, render
+from papers.li2012_theory import (
+    coefficient_rows,
+    cornerwave_copies_error,
+    independent_coefficients,
+    independent_copies_error,
+    shaped_noise,
+)
 
 COLUMNS = ("age", "hours_per_week")
 COPIES = 30

@@ -22,6 +22,7 @@ from app.cli import build_parser
 from app.main import open_resources, openapi_document
 from app.settings import PREFIX, SECRETS, Settings, settings_from
 from app.tables.media import CONTENT_TYPES, OFFERED, FileFormat
+from cornerwave import analysis
 from cornerwave.command.application import app as client_command
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,6 +163,12 @@ def client() -> list[str]:
         for n in functions
     ]
     lines += ["", "## Functions", "", *table(["call", "purpose"], rows)]
+    estimates = [
+        [signature(n, getattr(analysis, n)), first_line(getattr(analysis, n))]
+        for n in analysis.__all__
+    ]
+    lines += ["", "## Estimates", "", "Functions of `cornerwave.analysis`.", ""]
+    lines += table(["call", "purpose"], estimates)
     errors = []
     for name in names:
         kind = getattr(cornerwave, name)
@@ -273,14 +280,14 @@ def draw_pooled_copies() -> None:
         ensure_demonstration(resources)
         with reading(resources.engine) as connection:
             context = RequestContext(principals.with_role(connection, Role.ADMIN)[0], "picture")
-        holders = the_demonstration(resources, context).holders
-        pooled = pool_copies(resources, context, [one.id for one in holders])
+        copies = the_demonstration(resources, context).copies
+        pooled = pool_copies(resources, context, [one.id for one in copies])
         resources.executor.close()
         resources.engine.dispose()
-    copies = range(1, len(holders) + 1)
+    counts = range(1, len(copies) + 1)
     figure, axes = plt.subplots(figsize=(8, 3.2), layout="constrained")
-    axes.plot(copies, pooled.independent.left, "o-", color="#b3402a", label="independent noise")
-    axes.plot(copies, pooled.together.left, "o-", color="#0b6274", label="Cornerwave")
+    axes.plot(counts, pooled.independent.left, "o-", color="#b3402a", label="independent noise")
+    axes.plot(counts, pooled.together.left, "o-", color="#0b6274", label="Cornerwave")
     axes.axhline(pooled.alone[0], ls=":", color="#566372", label="the best copy alone")
     axes.set(
         xlabel="copies that recipients pool", ylabel="variance left to an attacker", ylim=(0, None)

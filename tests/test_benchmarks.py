@@ -54,8 +54,8 @@ def test_every_result_kept_is_of_a_script_that_exists() -> None:
 
 
 def test_a_walk_includes_worker_threads_and_no_background_thread() -> None:
-    before = threading.getprofile()
-    threading.setprofile(walks._profile)
+    before = threading.gettrace()
+    threading.settrace(walks._trace)
     try:
         with walks.executed_modules() as way:
             for thread in (
@@ -66,6 +66,6 @@ def test_a_walk_includes_worker_threads_and_no_background_thread() -> None:
                 thread.start()
                 thread.join()
     finally:
-        threading.setprofile(before)
+        threading.settrace(before)
     assert way == ["tables/media.py"]
     assert walks.changes_of_layer(["api/a.py", "api/b.py", "service/c.py", "api/d.py"]) == 2

@@ -1,1 +1,1 @@
-"""HTTP: one router per resource; problems, formats and pictures; nothing is decided here."""
+"""HTTP API: one router per resource; each route calls one function of `service`."""

@@ -1,4 +1,4 @@
-"""/health, /ready and /metrics: for those who run the service."""
+"""/health, /ready and /metrics: liveness, readiness, Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.service.health import Condition, Probe, Probes
 from app.version import VERSION
 
 DEADLINE_SECONDS = 4.0
-"""Whoever asks whether the service is ready does not wait longer."""
+"""Timeout of a readiness probe in seconds."""
 
 router = APIRouter(tags=["operations"])
 
@@ -75,7 +75,7 @@ async def metrics(request: Request) -> Response:
 
 
 async def _within_the_deadline(probe: Probe) -> Condition:
-    """What the probe finds; failing, where it finds nothing in time."""
+    """Return the finding of a probe; a failure after the deadline."""
     found = asyncio.shield(asyncio.wrap_future(probe.asked()))
     try:
         return await asyncio.wait_for(found, DEADLINE_SECONDS)

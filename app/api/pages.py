@@ -1,4 +1,4 @@
-"""Pages beside the API: interactive documentation, and one page per type of problem; values are escaped."""
+"""HTML beside the API: interactive documentation, and one page per problem type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from app.api.transport.content_security import policy
+from app.api.transport.access_log import policy
 from app.api.transport.problems import problem_types
 from app.errors import NotFound
 
@@ -77,7 +77,7 @@ def list_problems() -> HTMLResponse:
 
 @router.get("/problems/{slug}")
 def show_problem(slug: str) -> HTMLResponse:
-    """What a type of problem means and what to do about it."""
+    """Show the meaning and the remedy of a problem type."""
     known = problem_types().get(slug)
     if known is None:
         raise NotFound(f"There is no type of problem {slug!r}.")

@@ -1,4 +1,4 @@
-"""The arrays that the mathematics speaks of, named once."""
+"""Array type aliases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cooperative cancellation: long computations pass checkpoints, at which their caller may end them.
+"""Cooperative cancellation: checkpoints inside long computations.
 
 A library call that lasts and passes none runs in a process of its own, which cancellation kills.
 """

@@ -1,4 +1,4 @@
-"""Matrices that are covariances of any rank, or should be and, by sampling or by gaps in the data, are not quite.
+"""Covariance matrices of any rank: factors, and the nearest positive semidefinite matrix.
 
 A factor of a covariance turns unit noise into noise shaped like the data: noise must have the correlations of the data or
 it can be filtered out [li2012, section 3.1].

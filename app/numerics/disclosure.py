@@ -150,7 +150,7 @@ class MeanWithError:
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """What one record's vector tells about its bin; `by_chance` is the best guess without it."""
+    """Probability of guessing a record's bin from its vector; `by_chance` is the best guess without it."""
 
     mutual_information_bits: MeanWithError
     right_by_mle: MeanWithError

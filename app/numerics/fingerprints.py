@@ -106,7 +106,7 @@ class Sketch:
 
     @classmethod
     def none(cls) -> Sketch:
-        """Of no rows."""
+        """Sketch of no rows."""
         return cls(np.empty(0, np.uint64), np.empty(0, np.int64), True)
 
     @property
@@ -117,7 +117,7 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Overlap:
-    """What two sketches have in common.
+    """Overlap of two sketches.
 
     where:
         share  of the rows of the smaller table, those that the other has too
@@ -181,7 +181,7 @@ class RepeatedRows:
 
 
 def repeats(known: Sketch, coming: Sketch) -> RepeatedRows:
-    """How many of the rows that come the table has, beside how many it would have by nature.
+    """Return how many of the rows that come the table has, beside how many it would have by nature.
 
     The rows of the table are taken for draws from what the coming ones are drawn from. Then of those that have come
     m times or less a further row is one with the probability `alike`: each row left out in turn is a further row, and

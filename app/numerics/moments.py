@@ -24,7 +24,7 @@ from app.numerics.covariances import nearest_semidefinite
 
 @dataclass(frozen=True)
 class Moments:
-    """What is known of the rows seen so far; of no rows to begin with."""
+    """Count, means and comoments of the rows seen so far."""
 
     count: FloatArray
     mean: FloatArray
@@ -97,7 +97,7 @@ def block_moments(block: FloatArray) -> Moments:
 
 
 def _complete(block: FloatArray, mean: FloatArray) -> Moments:
-    """What the mean lost to rounding is in the rest: the corrected two-pass algorithm."""
+    """Correct the mean by its rounding error: the corrected two-pass algorithm."""
     n = len(block)
     centred = block - mean
     rest = centred.sum(axis=0) / n

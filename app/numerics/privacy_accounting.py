@@ -83,7 +83,7 @@ class Unattainable(ValueError):
 
 @dataclass(frozen=True)
 class RowMechanism:
-    """What of a row is perturbed, as declared.
+    """Perturbed columns of a row, as declared.
 
     where:
         weights     w_j of the columns with noise
@@ -210,7 +210,7 @@ def gaussian_epsilon(mu: float, delta: float = DELTA) -> float:
 
 
 def certainty(mu: float) -> float:
-    """How often the best guess which of two equally likely rows it was is right: Φ(μ/2)."""
+    """Success rate of the best guess which of two equally likely rows it was: Φ(μ/2)."""
     return float(ndtr(mu / 2))
 
 

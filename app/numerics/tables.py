@@ -35,7 +35,7 @@ class MixedTable:
 
     @property
     def missing(self) -> Flags:
-        """Which cells are missing, (n, p + q), numeric columns first."""
+        """Mask of missing cells, (n, p + q), numeric columns first."""
         return np.hstack([np.isnan(self.numeric), self.codes < 0])
 
     def taken(self, records: Places) -> MixedTable:

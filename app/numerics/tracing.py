@@ -59,7 +59,7 @@ def slot_variance(noise_variance: float, slot: int) -> float:
 
 
 def free_slot(taken: Collection[int], rng: np.random.Generator) -> int | None:
-    """One of the slots furthest from those that somebody has, at random; None where none is left."""
+    """Return a random slot among those furthest from all slots in use; None where none is left."""
     used = np.array([0, *taken])
     distances = np.abs(np.arange(1, SLOTS + 1)[:, None] - used).min(axis=1)
     if not distances.any():
@@ -71,7 +71,7 @@ CLEARLY = 0.8
 """Of the distance of the second nearest, that the nearest must be within."""
 
 FEW_COLUMNS = 12
-"""Up to so many columns a tree is faster than all distances."""
+"""Columns up to which a k-d tree is faster than all distances."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +131,7 @@ def _two_nearest(points: FloatArray, copies: FloatArray) -> tuple[FloatArray, Pl
 
 TRIMMINGS = 5
 TYPICAL = 4.0
-"""Residuals are left out beyond so many times their median length."""
+"""Residuals beyond this multiple of their median length are left out."""
 
 FEWEST_ROWS = 10
 

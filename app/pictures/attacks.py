@@ -44,7 +44,7 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class FindingPoint:
-    """What an attacker leaves of a target, and how the promise stands there."""
+    """A finding as a point: remaining share, promise and verdict."""
 
     attacker: str
     target: str
@@ -74,7 +74,7 @@ def draw_audit(
     counts: Sequence[int],
     curves: Mapping[str, Sequence[float]],
 ) -> Figure:
-    """What attackers leave of the worst targets, and error against the number of copies."""
+    """Remaining shares of the worst targets, and error against the number of copies."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.5), layout="constrained")
@@ -85,7 +85,7 @@ def draw_audit(
 
 
 def draw_findings(axes: Axes, findings: Sequence[FindingPoint]) -> None:
-    """What is left of each target, with its interval, beside the promise as a line."""
+    """Remaining share of each target with its interval, beside the promise as a line."""
     for place, one in enumerate(findings):
         colour, marker = VERDICTS[one.verdict]
         axes.plot(one.interval, (place, place), color=colour, lw=1.5)

@@ -1,1 +1,1 @@
-"""The pages of the service: what people do in a browser, by the same functions of `service` as the API."""
+"""Portal: server-rendered pages over the same functions of `service` as the API."""

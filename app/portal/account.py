@@ -1,4 +1,4 @@
-"""The first page, signing in and out, and a principal's own account with its sessions.
+"""Home, sign-in, sign-out, and the account page with keys and sessions.
 
 One signs in with a key, by a link that works once, or by an identity provider: out to it, and back.
 """
@@ -65,7 +65,7 @@ def show_start(
 
 @account_router.get("/account")
 def show_account(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Who one is, one's keys and one's sessions."""
+    """Show the account, its keys and its sessions."""
     return page(
         request,
         "account.html",
@@ -125,7 +125,7 @@ NAMES = {"Edg": "Edge", "OPR": "Opera", "Mac OS": "macOS"}
 
 @router.get("/sign-in")
 def show_sign_in(request: Request, after: Annotated[str, Query(alias="next")] = "") -> Response:
-    """Where a key is typed in."""
+    """Show the sign-in form."""
     return page(
         request,
         "sign_in.html",
@@ -177,7 +177,7 @@ def follow_link(
     resources: ResourcesDep,
     after: Annotated[str, Query(alias="next", max_length=2_000)] = "",
 ) -> Response:
-    """Follow the link that the service printed when it started."""
+    """Follow a link that signs in once."""
     new = sessions.follow_link(
         resources,
         token,
@@ -186,6 +186,19 @@ def follow_link(
         request_id=request_id_of(request),
     )
     return begin(request, RedirectResponse(own_address(after), 303), new)
+
+
+@router.get("/invitation/{token}")
+def show_invitation(request: Request) -> Response:
+    """Where an invitation is accepted: programs that look at links ahead must not use it up."""
+    return page(request, "invitation.html", title="Invitation")
+
+
+@router.post("/invitation/{token}")
+def accept_invitation(token: str, request: Request, resources: ResourcesDep) -> Response:
+    """Sign in who was invited."""
+    require_own_origin(request)
+    return follow_link(token, request, resources, "/portal")
 
 
 @signed_in.post("/sign-out")
@@ -198,7 +211,7 @@ def sign_out(
 
 
 def browser_of(request: Request) -> str:
-    """What the browser says it is, in two words: enough to know one's own sessions."""
+    """Return the browser and system named by User-Agent in two words."""
     said = request.headers.get("user-agent", "")
     browser = next((name for name in BROWSERS if re.search(rf"\b{name}[/;]", said)), "A program")
     system = next((name for name in SYSTEMS if name in said), None)

@@ -1,4 +1,4 @@
-"""Agreements: listings, requests for access, offers, and the messages of a negotiation."""
+"""Agreement pages: requests for access, offers, and the messages of a negotiation."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ offers_router = APIRouter(prefix=f"{ONE}/offers", route_class=PortalRoute, inclu
 
 @dataclass(frozen=True)
 class Offerable:
-    """What was asked for of a data set, and the levels that may be offered instead."""
+    """Requested data set, and the levels that may be offered instead."""
 
     item: Item
     levels: list[Level]
@@ -228,7 +228,7 @@ class Offerable:
 def offerable(
     resources: Resources, context: RequestContext, agreement: Agreement
 ) -> list[Offerable]:
-    """What the provider may offer instead; nothing where it is not its turn to offer."""
+    """Return what the provider may offer instead; nothing when it is not its turn."""
     provides = party_of(context, agreement) is Party.PROVIDER
     if not provides or state_after(agreement.state, Party.PROVIDER, Message.OFFER) is None:
         return []

@@ -1,7 +1,8 @@
-"""The demonstration: made by a button, looked at, removed by a button."""
+"""Demonstration page: create it and remove it by a button."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.numerics.arrays import FloatArray
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service.demonstration import setup
+from app.service.demonstration import scenes, setup
 from app.service.demonstration.pooled_copies import PoolingResult, RemainingShares, pool_copies
+from app.service.distributions.estimate import FloatArray
 
 router = APIRouter(prefix="/portal/demonstration", route_class=PortalRoute, include_in_schema=False)
 
@@ -28,7 +29,6 @@ def show_demonstration(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    noise: Annotated[str, Query(max_length=20)] = "together",
 ) -> Response:
     """The demonstration, or a button that makes it."""
     return page(
@@ -37,7 +37,6 @@ def show_demonstration(
         title="Demonstration",
         shown=setup.find_demonstration(resources, context),
         recipients=len(setup.TRUST),
-        noise=noise,
     )
 
 
@@ -61,9 +60,23 @@ def show_pooled(
     context: ContextDep,
     recipient: Annotated[list[str], Query(max_length=100)],
 ) -> Response:
-    """What pooling the copies of these recipients gains: what the pictures are drawn from."""
+    """Return the data of the pooling charts for these recipients."""
     found = pool_copies(resources, context, recipient)
     return Response(orjson.dumps(_document(found)), media_type="application/json")
+
+
+@router.get("/scenes")
+def show_scenes(resources: ResourcesDep, context: ContextDep) -> Response:
+    """What linking and drift gain: what their pictures are drawn from."""
+    links, drift = scenes.show_scenes(resources, context)
+    said = {
+        "links": {
+            "who": [one.who for one in links.holders],
+            "found": links.found,
+        },
+        "drift": asdict(drift),
+    }
+    return Response(orjson.dumps(said), media_type="application/json")
 
 
 def _document(found: PoolingResult) -> dict[str, Any]:
@@ -74,8 +87,8 @@ def _document(found: PoolingResult) -> dict[str, Any]:
         return {"left": attacked.left, "guesses": _figures(attacked.guesses[places, column])}
 
     return {
-        "who": [one.who for one in found.holders],
-        "promised": [one.level.privacy for one in found.holders],
+        "who": [one.who for one in found.copies],
+        "promised": [one.level.privacy for one in found.copies],
         "alone": found.alone,
         "column": SHOWN_COLUMN,
         "truth": _figures(found.truth[places, column]),

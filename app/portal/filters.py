@@ -1,28 +1,47 @@
-"""Filters of templates: moments, figures, and words for kinds of columns, levels and verdicts."""
+"""Template filters: times, numbers, and labels of column kinds, levels and verdicts."""
 
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
+
+from markupsafe import Markup
 
 from app.agreement import AgreementEntry
 from app.model import Column, Kind, Level
-from app.numerics.attacks.releases.findings import Finding, Verdict
+from app.portal.log_sentences import action_label
+from app.service.attacks.findings import Finding, Verdict
 
 
 def moment(value: datetime | None) -> str:
-    """A moment as a person reads it."""
-    return "–" if value is None else value.astimezone(UTC).strftime("%-d %b %Y, %H:%M UTC")
+    """A moment as a person reads it; a script puts the local time, and leaves UTC to the hover."""
+    return "–" if value is None else _time(value, "%-d %b %Y, %H:%M UTC", "moment")
 
 
 def day(value: datetime) -> str:
-    """The day of a moment."""
-    return value.astimezone(UTC).strftime("%-d %b %Y")
+    """The day of a moment, by the local time where there are scripts."""
+    return _time(value, "%-d %b %Y", "day")
+
+
+def _time(value: datetime, shown: str, local: str) -> Markup:
+    at = value.astimezone(UTC)
+    return Markup('<time datetime="{}" title="{}" data-local="{}">{}</time>').format(
+        at.isoformat(timespec="seconds"),
+        at.strftime("%-d %b %Y, %H:%M:%S UTC"),
+        local,
+        at.strftime(shown),
+    )
 
 
 def count(value: int) -> str:
     """A number with a thin space between thousands."""
     return f"{value:,}".replace(",", "\u202f")
+
+
+def thin(text: str) -> str:
+    """A sentence with thin spaces between the thousands of its numbers."""
+    return re.sub(r"(?<=\d),(?=\d{3})", "\u202f", text)
 
 
 def percent(value: float) -> str:
@@ -88,7 +107,7 @@ CHOICES = {
 
 
 def meaning(level: Level) -> str:
-    """What a level promises."""
+    """Return the promise of a level in words."""
     return (
         f"Whoever guesses a value from this copy as well as a straight line can is left with at least"
         f" {percent(level.privacy)} of its variance."
@@ -104,7 +123,7 @@ PLURALS = {
 
 
 def kinds(columns: tuple[Column, ...]) -> list[str]:
-    """How many columns there are of each kind, in the order in which they first come."""
+    """Return how many columns there are of each kind, in the order in which they first come."""
     found: dict[str, int] = {}
     for column in columns:
         found[KINDS[column.kind]] = found.get(KINDS[column.kind], 0) + 1
@@ -165,11 +184,13 @@ FILTERS = {
     "job_kind": lambda kind: JOB_KINDS.get(
         kind, kind.replace("_", " ").replace(".", " ").capitalize()
     ),
+    "action_label": action_label,
     "agreement_event": agreement_event,
     "moment": moment,
     "day": day,
     "count": count,
     "percent": percent,
+    "thin": thin,
     "thousandths": thousandths,
     "chance": chance,
     "standing": standing,

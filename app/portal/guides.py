@@ -23,7 +23,7 @@ from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.api.transport.content_security import policy
+from app.api.transport.access_log import policy
 from app.api.transport.dependencies import base_of
 from app.errors import NotFound
 from app.portal.pages import PAGES, THEME_COOKIE, THEMES

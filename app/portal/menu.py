@@ -1,4 +1,4 @@
-"""The menu of the portal: its groups, their items, and which role sees which."""
+"""Menu of the portal: groups, items, and the roles that see each."""
 
 from __future__ import annotations
 

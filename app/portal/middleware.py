@@ -1,4 +1,4 @@
-"""What every answer of the portal is: headers that bind the browser, and problems as pages.
+"""Portal middleware: security headers, and problems as HTML pages.
 
 A browser may run and load our own files, and nothing else. No script and no style stands inside a page,
 so that text which slipped through as markup would still not run. A page is kept by no cache, and shown in
@@ -48,7 +48,7 @@ HEADERS = {
 
 
 def shown(scope: Scope, receive: Receive, send: Send) -> Send:
-    """What an answer of the portal is sent by, whoever gives it."""
+    """Wrap `send` for an answer of the portal."""
 
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":

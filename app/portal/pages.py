@@ -1,4 +1,4 @@
-"""Pages from templates. Whatever is put into one is escaped; a name that is not given is an error.
+"""Jinja templates as pages: values are escaped, undefined names are errors.
 
 Beside themselves pages load our stylesheet and scripts, and plotly.js out of its wheel. The address of a file
 changes with its content, so a browser keeps it for ever and never has an old one.

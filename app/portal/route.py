@@ -1,4 +1,4 @@
-"""Who looks at a page, known from its session; and that a form was sent from one of our own pages.
+"""Route class of the portal: session authentication and CSRF check.
 
 A write needs three things at once: the session's cookie, which browsers send to this site alone
 (SameSite); an `Origin` that is this site; and a token that only a page of this session can know.
@@ -18,10 +18,9 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import replay_of, request_id_of
+from app.api.transport.dependencies import counted, replay_of, request_id_of
 from app.errors import CsrfFailed, TooLarge, Unauthenticated
 from app.model import Session
-from app.service.authentication import count_request
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.sessions import NewSession, known_session
@@ -61,6 +60,7 @@ class PortalRoute(APIRoute):
                     return RedirectResponse(f"/portal/sign-in?next={quote(_here(request))}", 303)
                 raise Unauthenticated("You are not signed in, or your session has ended.")
             request.state.visit, request.state.context = visit, visit.context
+            request.state.key_id = visit.session.key
             if request.method not in SAFE:
                 await _require_token(request, visit)
             return await handle(request)
@@ -76,15 +76,14 @@ def _visit(request: Request) -> Visit | None:
     session = known_session(resources, token)
     if session is None:
         return None
-    request.state.principal = session.principal.id
-    count_request(resources, session.principal)
+    counted(request, session.principal, None)
     return Visit(
         RequestContext(session.principal, request_id_of(request)), session, form_token(token)
     )
 
 
 def get_visit(request: Request) -> Visit:
-    """Who looks, as `PortalRoute` found."""
+    """Return the visit that `PortalRoute` found."""
     visit: Visit = request.state.visit
     return visit
 
@@ -93,7 +92,7 @@ VisitDep = Annotated[Visit, Depends(get_visit)]
 
 
 def form_token(session_token: str) -> str:
-    """What forms of a session carry; it follows from the session's token and tells nothing of it."""
+    """Return the CSRF token of a session, derived from the session's token."""
     return hmac.new(session_token.encode(), b"cornerwave form", hashlib.sha256).hexdigest()
 
 
@@ -119,7 +118,7 @@ async def _require_token(request: Request, visit: Visit) -> None:
 
 
 async def read_form(request: Request) -> None:
-    """Have a form without files read, unless it is longer than any of ours."""
+    """Read a form without files, up to a limit."""
     length = request.headers.get("content-length", "")
     if not length.isdecimal() or int(length) > FORM_BYTES:
         raise TooLarge(f"A form may have {FORM_BYTES} bytes.", limit_bytes=FORM_BYTES)
@@ -183,7 +182,7 @@ def _here(request: Request) -> str:
 
 
 def own_address(text: str) -> str:
-    """Where to go after signing in: a page of ours, whatever was asked for."""
+    """Return the address after sign-in: a page of this portal, whatever was requested."""
     parts = urlsplit(text)
     fits = parts.path == "/portal" or parts.path.startswith("/portal/")
     leads_away = parts.scheme or parts.netloc or "\\" in text or ".." in parts.path

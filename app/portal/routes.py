@@ -1,14 +1,14 @@
-"""Every page of the portal."""
+"""All routers of the portal."""
 
 from __future__ import annotations
 
 from fastapi import FastAPI
 
 from app.portal import account, agreements, demonstration, guides, pages
-from app.portal.administration import audits as overseen
+from app.portal.administration import audits as all_audits
 from app.portal.administration import log, principals, service
-from app.portal.analyst import catalogue, dataset
-from app.portal.owner import audits, levels, overview, people, registration, rows
+from app.portal.analyst import analysis, catalogue, dataset
+from app.portal.owner import audits, history, levels, overview, people, registration, rows
 from app.portal.workbench import pages as workbench
 
 ROUTERS = (
@@ -19,6 +19,7 @@ ROUTERS = (
     catalogue.router,
     dataset.router,
     dataset.downloads_router,
+    analysis.router,
     agreements.offers_router,
     agreements.router,
     registration.router,
@@ -28,12 +29,12 @@ ROUTERS = (
     rows.router,
     audits.router,
     people.traces_router,
-    overview.history_router,
+    history.router,
     demonstration.router,
     workbench.router,
     service.jobs_router,
     log.router,
-    overseen.router,
+    all_audits.router,
     principals.router,
     service.router,
     guides.router,

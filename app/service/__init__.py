@@ -1,1 +1,1 @@
-"""What a principal can ask: one module per thing, each owning its transaction."""
+"""Use cases: one function each, owning its transaction."""

@@ -13,7 +13,7 @@ from app.store.database.engine import reading
 from app.store.database.sharing import principals, transfers
 
 FILE_REQUESTS = 100
-"""For each request that a principal may make, so many ranges of files."""
+"""Range requests of files per request that a principal may make."""
 
 LOOK_SECONDS = 1.0
 """How long a right may have ended by the clock alone until a download under way is cut."""
@@ -24,7 +24,7 @@ NOT_RUNNING = "The transfer that this key is for is suspended, or is over."
 def authenticate(
     resources: Resources, key: str | None, address: str, *, bindings: Collection[Binding] = ()
 ) -> Principal:
-    """The holder of a key; Unauthenticated for any other, which the sender's address pays for.
+    """Return the principal of a key; Unauthenticated for an invalid one, which counts against the sender's address.
 
     A key that is bound to an agreement is taken only where keys of its kind are (`bindings`).
     """
@@ -46,7 +46,7 @@ def authenticate(
 
 
 def refuse_address(resources: Resources, address: str) -> None:
-    """Have an address pay for a try that did not succeed; RateLimited when it made too many."""
+    """Count a failed attempt of an address; RateLimited when there were too many."""
     _count(resources, f"address:{address}")
 
 
@@ -60,17 +60,17 @@ def count_file_request(resources: Resources, principal_id: str) -> None:
     _count(resources, f"files:{principal_id}", FILE_REQUESTS)
 
 
-Holder = Callable[[Connection], Principal | None]
-"""Who holds what a request came with, as the database has it at the moment of the call."""
+FindPrincipal = Callable[[Connection], Principal | None]
+"""Looks up the principal of a key or a session, as the database has it at the moment of the call."""
 
 
-def holder_by_id(principal_id: str, key_id: str | None) -> Holder:
-    """The principal while it is valid, and so is the key of this public id, where there is one."""
-    return lambda connection: principals.holder_of(connection, principal_id, key_id)
+def principal_by_id(principal_id: str, key_id: str | None) -> FindPrincipal:
+    """Return a function that looks up a principal and, where one is named, its key; None once either is invalid."""
+    return lambda connection: principals.principal_with_key(connection, principal_id, key_id)
 
 
 def is_running(connection: Connection, principal: Principal) -> bool:
-    """Whether the transfer that a key is bound to, if it is, has not been stopped."""
+    """Return whether the transfer that a key is bound to, if it is, has not been stopped."""
     return principal.transfer is None or transfers.is_running(connection, principal.transfer)
 
 
@@ -90,7 +90,7 @@ def public_key_id(key: str) -> str:
     return principals.public_id(key)
 
 
-def holder(resources: Resources, principal_id: str, key_id: str | None) -> Principal | None:
-    """Return the principal, if it is still valid and so is this key of it, where it came with one."""
+def find_principal(resources: Resources, principal_id: str, key_id: str | None) -> Principal | None:
+    """Return the principal, if it is still valid and so is its key, where one is named."""
     with reading(resources.engine) as connection:
-        return holder_by_id(principal_id, key_id)(connection)
+        return principal_by_id(principal_id, key_id)(connection)

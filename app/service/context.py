@@ -54,11 +54,10 @@ def checked_name(parameter: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class IdempotentRequest:
-    """A principal's wish that this request be carried out once.
+    """Idempotency-Key of a request, which is then carried out once.
 
-    `fingerprint` hashes the whole request; it reads what is left of the body, so it is asked for
-    before a transaction begins. `job` is the job that carries it out, where one does: once that was asked to
-    end, nothing of it is kept.
+    `fingerprint` hashes the whole request; it reads the rest of the body, so call it before a transaction
+    begins. `job` is the job that carries the request out, if one does; a cancelled job commits nothing.
     """
 
     key: str
@@ -114,7 +113,7 @@ def revision_of(connection: Connection, dataset: Dataset) -> str:
     return hashlib.sha256(seen.encode()).hexdigest()[:24]
 
 
-def overseen(connection: Connection, context: RequestContext, dataset_id: str) -> Dataset:
+def auditable_dataset(connection: Connection, context: RequestContext, dataset_id: str) -> Dataset:
     """The data set, for those who answer for it: owner, administrator, auditor."""
     dataset, grant = visible(connection, context, dataset_id)
     if grant is not None:

@@ -59,7 +59,7 @@ class Cluster:
         self._client: Any = None
 
     def check(self) -> int:
-        """How many threads the workers have; ClusterUnavailable when nobody answers, or none has any."""
+        """Return how many threads the workers have; ClusterUnavailable when nobody answers, or none has any."""
         threads = int(sum(self._connected().nthreads().values()))
         if not threads:
             raise ClusterUnavailable(GONE, seconds=30)
@@ -70,7 +70,7 @@ class Cluster:
     ) -> Generator[Made, None, None]:
         """As of `Executor`; a task whose worker is lost is done by another.
 
-        What a worker has begun it finishes, whoever waits for it.
+        A task that has begun is finished, even after its cancellation.
         """
         most = AHEAD * self.check()
         client = self._connected()
@@ -92,7 +92,7 @@ class Cluster:
                 future.cancel()
 
     def close(self) -> None:
-        """Let go of the scheduler."""
+        """Disconnect from the scheduler."""
         with self._lock:
             if self._client is not None:
                 self._client.close()

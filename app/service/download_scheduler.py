@@ -35,7 +35,7 @@ Made = TypeVar("Made")
 
 
 class Budget:
-    """So many bytes for all; whoever wants some waits in line."""
+    """Byte budget shared by all downloads, granted in order of request."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -49,7 +49,7 @@ class Budget:
         return self._taken
 
     def take_now(self, count: int) -> bool:
-        """Take so many bytes if they are free and nobody waits."""
+        """Take bytes if they are free and no other download is waiting."""
         with self._changed:
             if self._line or not self._fits(count):
                 return False
@@ -57,7 +57,7 @@ class Budget:
             return True
 
     def wait(self, count: int, seconds: float | None = None) -> bool:
-        """Take so many bytes when it is our turn; False when that takes longer than `seconds`."""
+        """Wait in line for bytes; False when that takes longer than `seconds`."""
         ours = object()
         with self._changed:
             self._line.append(ours)
@@ -73,7 +73,7 @@ class Budget:
                 self._changed.notify_all()
 
     def give_back(self, count: int) -> None:
-        """So many bytes are free again."""
+        """Return bytes to the budget."""
         with self._changed:
             self._taken -= count
             self._changed.notify_all()
@@ -98,7 +98,7 @@ class Downloads:
         make: Callable[[Task], Made],
         cost: Callable[[Task], int],
     ) -> Iterator[Made]:
-        """What `make` makes of each task, in order; `cost` says how many bytes that may take.
+        """Yield the result of `make` for each task, in order; `cost` is an upper bound of its bytes.
 
         Busy when there is no room for the first.
         """

@@ -1,8 +1,6 @@
-"""Executor: parallel map over tasks of one kind, on threads of this process
-or on a cluster (`dask_executor.py`).
+"""Executor: parallel map over tasks, on threads of this process or on a cluster (`dask_executor.py`).
 
-A task is a plain value and says all that the work needs; a function of a module does it. So the same
-tasks have the same outcome wherever they are done.
+A task is a plain value with everything that its function needs, so the result is the same wherever it runs.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ def go_on() -> None:
 
 
 class Executor(Protocol):
-    """Who does the tasks."""
+    """Runs tasks in parallel."""
 
     elsewhere: bool
     """Whether that is another process, which this one cannot interrupt."""
@@ -36,7 +34,7 @@ class Executor(Protocol):
     def map(
         self, work: Callable[[Task], Made], tasks: Iterable[Task], look: Look = go_on
     ) -> Generator[Made, None, None]:
-        """What `work` makes of each task, in order; several are under way at once.
+        """Yield the result of `work` for each task, in order; several run at the same time.
 
         Tasks are taken as there is room for them. What fails ends it all, and so do closing the iterator
         and what `look` raises, which is called again and again: what is under way then is given up

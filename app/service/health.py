@@ -1,7 +1,7 @@
 """Health of database, Redis and disk, and what a failure means: outage, full disk or defect.
 
 It is looked at by writing to it, on threads of their own. A look that hangs hangs alone: until it returns no other
-of its kind is begun, and whoever asks is told after a moment that there is no answer.
+of its kind is begun, and the answer to later requests is a timeout.
 
 Of a failure only the kind is looked at. Its message may hold the address of a database, or a value.
 
@@ -63,7 +63,7 @@ DISK = "There is no room left where the service keeps its data; nothing was chan
 
 
 def outage_of(error: BaseException) -> Unavailable | Busy | None:
-    """What to tell the principal, when the failure is one of the database's or the disk's."""
+    """Return the outage behind an exception of the database or the disk, None for any other."""
     if isinstance(error, NoConnectionFree):
         return Busy("Every connection to the database is at work.", seconds=2)
     if isinstance(error, DBAPIError):
@@ -98,14 +98,14 @@ def places_of(error: BaseException) -> list[str]:
 
 
 FRESH_SECONDS = 1.0
-"""For so long a look that went well counts for the next who asks."""
+"""Seconds for which a successful probe is cached."""
 
 SAMPLE = 3
 """Blobs that a look opens."""
 
 
 class Condition(StrEnum):
-    """What a look found."""
+    """State of a dependency."""
 
     OK = "ok"
     INCOMPLETE = "incomplete"
@@ -123,7 +123,7 @@ class Probe:
         self._until = 0.0
 
     def asked(self) -> Future[Condition]:
-        """What is found, sooner or later."""
+        """Return the future finding."""
         with self._lock:
             old = self._found is not None and self._found.done()
             if self._found is None or (old and time.monotonic() > self._until):
@@ -142,7 +142,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Probes:
-    """What is looked at."""
+    """Probes of the dependencies."""
 
     database: Probe
     blobs: Probe

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from app.errors import Refusal
 from app.model import LogEntry, LogFilter, Role
-from app.service.context import RequestContext, overseen, require
+from app.service.context import RequestContext, auditable_dataset, require
 from app.service.resources import Resources
 from app.store.database import chained_logs
 from app.store.database.chained_logs import Fact
 from app.store.database.copies import history
+from app.store.database.datasets import datasets
 from app.store.database.engine import reading, snapshot, writing
+from app.store.database.sharing import agreements, principals
 
 NOBODY = "-"
 """The principal of a request without a valid key."""
@@ -49,28 +52,58 @@ def dataset_log(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
+    wanted: LogFilter,
     *,
     before: int | None,
     limit: int,
 ) -> list[LogEntry]:
-    """What was done to a data set and its copies, the newest first, for those who answer for it."""
+    """What was done to a data set, its copies and agreements, the newest first, for those who answer for it."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
-        drawn = (entry.copy for entry in history.of(connection, dataset_id))
-        wanted = LogFilter(subjects=(dataset_id, *drawn))
+        auditable_dataset(connection, context, dataset_id)
+        wanted = replace(wanted, subjects=_related(connection, [dataset_id]))
         return chained_logs.search_audit(connection, wanted, before=before, limit=limit)
 
 
-def logged_actions(resources: Resources, context: RequestContext) -> list[str]:
-    """Every action that the log tells of, for auditors."""
+def principal_called(resources: Resources, context: RequestContext, text: str) -> str:
+    """Return the id of the principal of this name; any other text is an id already."""
+    require(context, Role.OWNER, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return principals.id_of(connection, text) or text
+
+
+def subjects_called(resources: Resources, context: RequestContext, text: str) -> tuple[str, ...]:
+    """Return what a text may name: an id, a principal, or data sets with their copies and agreements."""
     require(context, Role.AUDITOR)
     with reading(resources.engine) as connection:
-        return chained_logs.audit_actions(connection)
+        found = datasets.ids_of(connection, text)
+        known = principals.id_of(connection, text)
+        return (text, *([known] if known else []), *_related(connection, found))
+
+
+def names_in(
+    resources: Resources, context: RequestContext, entries: Sequence[LogEntry]
+) -> dict[str, str]:
+    """Return names of the principals, data sets and agreements that entries mention, by id."""
+    require(context, Role.OWNER, Role.AUDITOR)
+    ids = {text for one in entries for text in (one.principal, one.subject)}
+    ids |= {value for one in entries for value in one.facts.values() if isinstance(value, str)}
+    with reading(resources.engine) as connection:
+        return (
+            agreements.names(connection, ids)
+            | datasets.names(connection, ids)
+            | principals.names(connection, ids)
+        )
+
+
+def _related(connection: Connection, dataset_ids: Sequence[str]) -> tuple[str, ...]:
+    """Return the data sets, their copies and the agreements about them."""
+    drawn = (entry.copy for one in dataset_ids for entry in history.of(connection, one))
+    return (*dataset_ids, *drawn, *agreements.ids_about(connection, dataset_ids))
 
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a look at the whole chain found; `broken` is empty when it is whole."""
+    """Result of checking the chain; `broken` is empty when it is whole."""
 
     entries: int
     last_hash: str

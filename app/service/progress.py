@@ -1,4 +1,4 @@
-"""Progress of long work, and its cancellation.
+"""Progress and cancellation of long work.
 
 Functions that can last take a `progress` and report every step to it; NO_PROGRESS ignores reports. `report`
 also raises Cancelled or Interrupted once the work is to stop.
@@ -46,7 +46,7 @@ class Progress:
         return ProgressRange(self, first, last)
 
     def stop(self, reason: type[Cancelled] | type[Interrupted]) -> None:
-        """Have the work stop at its next report or checkpoint; the first reason stands."""
+        """Stop the work at its next report or checkpoint; the first reason stands."""
         self._stop = self._stop or reason
 
     @property

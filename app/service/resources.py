@@ -23,8 +23,8 @@ from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.history import Chain
-    from app.service.copies.preview.run import KeptPreview
+    from app.service.copies.generation.history import Chain
+    from app.service.copies.preview.run import CachedPreview
     from app.service.distributions.copy_summary import CopySummary
     from app.service.jobs.job_types import Jobs
 
@@ -46,7 +46,7 @@ class MailServer:
 
 @dataclass(frozen=True)
 class Outside:
-    """What the operator has allowed beyond this service.
+    """External targets and networks that the operator allowed.
 
     where:
         webhook_networks  networks that webhooks may reach although they are not public
@@ -85,7 +85,7 @@ class Resources:
     histories: HotBlocks[Chain]
     row_groups: HotBlocks[pa.RecordBatch]
     summaries: HotBlocks[CopySummary]
-    previews: HotBlocks[KeptPreview]
+    previews: HotBlocks[CachedPreview]
     downloads: Downloads
     checksums: Checksums
     jobs: Jobs

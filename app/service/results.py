@@ -15,7 +15,7 @@ from app.service.context import RequestContext, new_id
 from app.service.resources import Resources
 from app.store.database import results
 from app.store.database.engine import reading, writing
-from app.store.database.results import KeptResult
+from app.store.database.results import StoredResult
 
 Value = TypeVar("Value")
 
@@ -52,7 +52,9 @@ def keep_result(
     sealed = resources.vault.seal(body, f"result:{result_id}")
     now = datetime.now(UTC)
     kind = resources.result_types[type(value)]
-    results.add(connection, KeptResult(result_id, kind, context.principal.id, dataset, now, sealed))
+    results.add(
+        connection, StoredResult(result_id, kind, context.principal.id, dataset, now, sealed)
+    )
 
 
 def read_result(
@@ -98,6 +100,6 @@ def newest_results(
     return [_opened(resources, one, result_type) for one in kept]
 
 
-def _opened(resources: Resources, kept: KeptResult, result_type: type[Value]) -> Value:
+def _opened(resources: Resources, kept: StoredResult, result_type: type[Value]) -> Value:
     body = resources.vault.open(kept.body, f"result:{kept.id}")
     return TypeAdapter(result_type).validate_json(body)

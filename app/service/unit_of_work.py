@@ -29,7 +29,7 @@ class UnitOfWork:
         self._told: tuple[str, str, dict[str, Fact]] | None = None
 
     def record(self, action: str, subject: str, **facts: Fact) -> None:
-        """Say what was done. It is kept when the block ends: nobody waits for the rest of it."""
+        """Record what was done; the entry is written when the block ends."""
         if self._told is not None:
             raise ValueError("a write is recorded once")
         self._told = (action, subject, facts)
@@ -85,7 +85,7 @@ def unit_of_work(resources: Resources, context: RequestContext) -> Iterator[Unit
 
 
 def is_duplicate(error: IntegrityError) -> bool:
-    """Whether a unique key was taken, as PostgreSQL and SQLite say it."""
+    """Return whether a unique key was taken, as PostgreSQL and SQLite say it."""
     return getattr(error.orig, "sqlstate", None) == "23505" or getattr(
         error.orig, "sqlite_errorname", None
     ) in ("SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY")

@@ -76,7 +76,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class ImportRoots:
-    """What the operator allowed: folders, and prefixes of buckets."""
+    """Allowed import roots: folders, and prefixes of buckets."""
 
     roots: tuple[str, ...] = ()
 
@@ -144,7 +144,7 @@ def _files_of_folder(path: str, root: str) -> list[SourceFile]:
     if os.path.isdir(path):
         folder, pattern = path, "*"
     try:
-        # Looked at as it really is, before anything of it is told.
+        # Resolved before any error could reveal something about it.
         if not _within(os.path.realpath(folder), root):
             raise SourceNotAllowed(OUTSIDE)
         names = [name for name in os.listdir(folder) if _matches(name, pattern)]

@@ -1,4 +1,4 @@
-"""Vault: encrypts small secrets and wraps data keys under the master key.
+"""Vault: envelope encryption of secrets and data keys under the master key.
 
 AES-256-GCM under a key derived from the master key by HKDF-SHA256, a fresh 96-bit nonce each time;
 the context (what the secret is for) is authenticated, so a secret moved to another place in the
@@ -121,7 +121,7 @@ class SingleBlobKey:
 class KeyClient(pe.KmsClient):  # type: ignore[misc]  # pyarrow has no types
     """Asks for one blob after the other.
 
-    Arrow never lets go of a client: it and its half in C++ hold each other. One for every blob that is
+    Arrow never frees a client: it and its half in C++ reference each other. One for every blob that is
     opened would stay for ever, and so they are lent, and used again.
     """
 
@@ -189,7 +189,7 @@ def decryption_by(key: bytes) -> Iterator[Any]:
 
 
 def key_of(vault: Vault, name: str, source: pa.NativeFile) -> bytes:
-    """The key of the blob of that name, which lies in `source`: for whoever is to read it alone."""
+    """Return the key of one blob, for a task that reads it elsewhere."""
     keys = BlobKeys(vault, name)
     with (
         _factory(keys) as factory,

@@ -294,7 +294,7 @@ def _scale_unit(column: Column, overrides: ColumnOverrides) -> float | None:
 
 
 def _declared(name: str, kind: Kind, column: Column, overrides: ColumnOverrides) -> dict[str, Any]:
-    """What is declared of a column's values and weight, checked."""
+    """Return the declared values and weight of a column, checked."""
     categories = _chosen(overrides.categories, column.categories)
     other = _chosen(overrides.other, column.other)
     missing_as = _chosen(overrides.missing_as, column.missing_as)
@@ -405,7 +405,7 @@ def _inferred_of_numbers(profile: ColumnProfile, note: str) -> tuple[Kind, str]:
 
 
 def _inferred_of_texts(profile: ColumnProfile, categories: int, note: str) -> tuple[Kind, str]:
-    """Categorical, unless so many values differ that they identify people."""
+    """Categorical, unless the distinct values are numerous enough to identify people."""
     distinct = profile.distinct
     times = f" {TIMES_NOTE}" if are_times(profile.sample) else ""
     if distinct is None:

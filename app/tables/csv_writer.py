@@ -51,7 +51,7 @@ def csv_lines(rows: pa.RecordBatch) -> Sequence[bytes | memoryview]:
 
 
 def compiled() -> bool:
-    """Whether `csv_lines` uses compiled code."""
+    """Return whether `csv_lines` uses compiled code."""
     return bool(_compiled)
 
 

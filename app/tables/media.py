@@ -54,7 +54,10 @@ CONTENT_TYPES: dict[str, FileFormat | None] = {
     "application/csv": FileFormat.CSV,
     "text/plain": FileFormat.CSV,
     "application/vnd.apache.arrow.file": FileFormat.ARROW_FILE,
+    "application/x-ndjson": FileFormat.JSON,
     MediaType.XLSX: FileFormat.XLSX,
+    "application/vnd.ms-excel.sheet.macroenabled.12": FileFormat.XLSX,
+    "application/vnd.ms-excel.sheet.binary.macroenabled.12": FileFormat.XLSB,
     "application/vnd.oasis.opendocument.spreadsheet": FileFormat.ODS,
     # Browsers on machines with Excel send this with a CSV, too.
     "application/vnd.ms-excel": None,
@@ -135,7 +138,10 @@ UNREAD: tuple[tuple[bytes, str], ...] = (
 """Formats that are known and not read here."""
 
 JSON_LINES = re.compile(rb"""\s*\{[^{}\n]*\}\r?\n\s*\{""")
-"""One object to a line; the JSON that is read here is one object."""
+"""One object to a line."""
+
+JSON_TEXT = re.compile(rb"\s*(\{|\[\s*\{)")
+"""What no column is likely to be called."""
 
 OLD_STATA = (0x69, 0x6C, 0x6E, 0x6F, 0x71, 0x72, 0x73)
 SIGNATURE_BYTES = 512
@@ -156,8 +162,6 @@ def detected_format(head: bytes) -> FileFormat | None:
         raise _unread("an HTML page")
     if head.lstrip()[:5] == b"<?xml":
         raise _unread("an XML document")
-    if JSON_LINES.match(head):
-        raise _unread("a file of JSON lines")
     for mark, what in UNREAD:
         if head.startswith(mark) and (mark != b"ORC" or b"\x00" in head):
             raise _unread(what)

@@ -25,7 +25,7 @@ from app.tables.bodies.streams import (
     refuse_swollen,
 )
 from app.tables.dialect.number_syntax import numbers_among
-from app.tables.formats.archive import open_archive, whole_archive
+from app.tables.formats.archive import open_archive, refuse_protected, whole_archive
 from app.tables.formats.arrow import parse_arrow
 from app.tables.formats.csv import decode, parse_csv, with_dialect
 from app.tables.formats.json import parse_json
@@ -33,6 +33,7 @@ from app.tables.formats.optional import OPTIONAL, parse_statistics, require_extr
 from app.tables.formats.parquet import parse_parquet
 from app.tables.formats.workbook import extract_sheet, with_sheet
 from app.tables.media import (
+    JSON_TEXT,
     SIGNATURE_BYTES,
     FileFormat,
     declared_format,
@@ -132,8 +133,7 @@ def _with_format(
 ) -> tuple[CountedStream, FileFormat]:
     """Return the body with the format that its first bytes show, else the declared one, else that of its text."""
     head = read_fully(body, SIGNATURE_BYTES)
-    # JSON begins with a brace, which no column is likely to be called.
-    text = FileFormat.JSON if head.lstrip()[:1] == b"{" else FileFormat.CSV
+    text = FileFormat.JSON if JSON_TEXT.match(head) else FileFormat.CSV
     return (
         CountedStream(PeekedStream(head, body), limit),
         detected_format(head) or declared or text,
@@ -154,6 +154,8 @@ def _parse(
             return _parse_text(body, options, limits)
         case FileFormat.XLSX | FileFormat.XLSB | FileFormat.XLS | FileFormat.ODS:
             content = whole_archive(body)
+            if file_format is FileFormat.XLS:
+                refuse_protected(content)
             summary, sheet, options = extract_sheet(content, file_format, options, spool_folder)
             try:
                 stream = with_sheet(_parse_text(sheet, options, limits), summary, file_format)

@@ -46,7 +46,7 @@ class Decimal(StrEnum):
 
 
 class DateOrder(StrEnum):
-    """What stands first in dates such as 03/04/2024."""
+    """Order of day and month in dates such as 03/04/2024."""
 
     DAY_FIRST = "day_first"
     MONTH_FIRST = "month_first"
@@ -54,7 +54,7 @@ class DateOrder(StrEnum):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a table is to be read; None is detected, and refused where two answers are plausible.
+    """Read options of a table; None is detected, and refused where two answers are plausible.
 
     where:
         delimiter  one character between fields
@@ -113,7 +113,7 @@ AUTOMATIC = ReadOptions()
 
 @dataclass(frozen=True)
 class DetectedFormat:
-    """How a table was read; what its format does not have is None.
+    """Detected format of a table; None where its format has no such property.
 
     where:
         missing  the further texts that were taken for missing cells

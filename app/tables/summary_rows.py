@@ -126,7 +126,7 @@ def _sums(last: pa.RecordBatch, rows: int, sums: dict[str, float]) -> list[Found
 
 
 def _adds_up(above: pa.Array, total: float) -> bool:
-    """Whether several different numbers are behind `total`, none of them nearly all of it."""
+    """Return whether several different numbers are behind `total`, none of them nearly all of it."""
     addends = above.filter(pc.not_equal(above, 0))
     if pc.count_distinct(addends).as_py() < FEWEST_DIFFERENT:
         return False

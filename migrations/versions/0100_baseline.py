@@ -195,7 +195,7 @@ def upgrade() -> None:  # noqa: PLR0915  # one statement for each table and inde
         sa.Column("step", sa.String(length=200), nullable=False),
         sa.Column("done", sa.BigInteger(), nullable=False),
         sa.Column("total", sa.BigInteger(), nullable=False),
-        sa.Column("cancel_asked", sa.Boolean(), nullable=False),
+        sa.Column("cancel_requested", sa.Boolean(), nullable=False),
         sa.Column("lease", sa.String(length=40), nullable=True),
         sa.Column("lease_until", sa.DateTime(timezone=True), nullable=True),
         sa.Column("concurrency_key", sa.String(length=200), nullable=False),

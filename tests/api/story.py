@@ -20,7 +20,7 @@ from app.service.jobs.enqueue import enqueue
 from app.service.jobs.job_types import JobType, Outcome
 from app.store.database.engine import writing
 from app.store.database.sharing import principals
-from tests.api.dsp.told import told_of_transfers
+from tests.api.dsp.transfer_story import told_of_transfers
 from tests.api.jobs.single_jobs import run_one
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "app" / "api" / "examples.json"

@@ -6,6 +6,7 @@ For the screenshots, and for the tests that look at each page.
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -65,10 +66,12 @@ class Everything:
             "start": "/portal",
             "catalogue": "/portal/catalogue",
             "dataset": f"/portal/datasets/{told.dataset}",
+            "analyse": f"/portal/datasets/{told.dataset}/analyse",
             "ask": f"/portal/listings/{listing}",
             "agreements": "/portal/agreements",
             "account": "/portal/account",
             "problem": "/portal/nowhere",
+            "invitation": "/portal/invitation/x",
             "guides": "/guides",
             "guides-search": "/guides/search?q=noise",
             "guide": "/guides/privacy",
@@ -96,7 +99,6 @@ class Everything:
         }
         administrator = {
             "demonstration": "/portal/demonstration",
-            "demonstration-independent": "/portal/demonstration?noise=independent",
             "principals": "/portal/principals",
             "principal": f"/portal/principals/{told.analyst.id}",
             "jobs": "/portal/jobs",
@@ -191,7 +193,7 @@ def worked(browser: Browser, url: str, told: Survey) -> str:
         table = parquet(household_table(2_000).drop_columns(["household", "moved_in"]))
         file: FilePayload = {"name": "households.parquet", "mimeType": PARQUET, "buffer": table}
         page.set_input_files("#table", file)
-        page.get_by_text("2,000 rows").wait_for()
+        page.get_by_text(re.compile(r"2\s000 rows")).wait_for()
         page.locator("#work button:not([type])").click()
         page.locator("#pictures[data-drawn]").wait_for()
         return urlsplit(page.url).path

@@ -24,7 +24,7 @@ def test_an_auditor_sees_that_there_are_copies_and_none_of_their_rows(
     visitor = visit()
     visitor.sign_in(told.auditor.key, f"/portal/datasets/{told.dataset}")
     assert visitor.page.get_by_text("not what is in them").count() == 1
-    assert visitor.page.get_by_role("heading", name="First rows").count() == 0
+    assert visitor.page.get_by_role("heading", name="Rows", exact=True).count() == 0
     visitor.check_accessible()
 
 

@@ -46,7 +46,7 @@ def test_the_catalogue_leads_to_a_page_with_rows_and_pictures(told: Survey, visi
     visitor = visit()
     visitor.sign_in(told.analyst.key, "/portal/catalogue")
     visitor.page.get_by_role("link", name="Households 2024").click()
-    visitor.page.get_by_role("heading", name="First rows").wait_for()
+    visitor.page.get_by_role("heading", name="Rows", exact=True).wait_for()
     assert visitor.page.locator("table").first.locator("tbody tr").count() == 8
     visitor.page.locator("#pictures").scroll_into_view_if_needed()
     visitor.page.locator("#pictures[data-drawn]").wait_for()
@@ -103,7 +103,7 @@ def test_the_first_who_asks_has_the_copy_made(told: Survey, live: Service, visit
     visitor.check_accessible()
     visitor.page.get_by_role("button", name="Make the copy").click()
     visitor.page.get_by_text("Your copy is ready").wait_for()
-    assert visitor.page.get_by_role("heading", name="First rows").count() == 1
+    assert visitor.page.get_by_role("heading", name="Rows", exact=True).count() == 1
 
 
 def test_a_level_beside_the_granted_one_is_not_there(told: Survey, visit: Visit) -> None:

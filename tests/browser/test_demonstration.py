@@ -22,5 +22,5 @@ def test_the_command_prints_a_link_that_leads_there(tmp_path: Path, visit: Visit
             visitor = visit()
             visitor.url = beginning.url
             visitor.page.goto(link.group())
-            visitor.page.locator('#pictures[data-drawn="together"]').wait_for()
+            visitor.page.locator("#pictures[data-drawn]").wait_for()
             assert visitor.path() == "/portal/demonstration"

@@ -75,6 +75,10 @@ REACHED: dict[str, Callable[[cornerwave.Client, Dataset, Copy], object]] = {
     "read_history": lambda _cw, d, _c: d.history(),
     "show_copy": lambda _cw, _d, c: c.refresh(),
     "show_noise_law": lambda _cw, _d, c: c.noise(),
+    "estimate_copy": lambda _cw, _d, c: c.estimate("means", "a"),
+    "estimate_table": lambda _cw, _d, c: c.estimate(
+        "linear_regression", ["a"], target="b", value="v", table=CSV
+    ),
     "download_copy": lambda _cw, _d, c: c.fetch(columns=["a"], rows=(0, 5)),
     "list_files": lambda _cw, _d, c: c.files(),
     "create_principal": lambda cw, _d, _c: cw.create_principal("r"),

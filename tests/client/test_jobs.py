@@ -24,7 +24,7 @@ from cornerwave.datasets import AS_FOUND, registered
 from cornerwave.jobs import Job, awaited
 from cornerwave.transport.calls import Answer, Call
 from cornerwave.transport.drivers import Driver
-from cornerwave.transport.progress import Silence, Standing, TellStanding, silent
+from cornerwave.transport.progress import ProgressState, ShowProgress, Silence, silent
 from tests.client.commands import environment
 from tests.client.conftest import HASTY
 from tests.client.people_table import people
@@ -36,10 +36,10 @@ class Heard(Silence):
 
     def __init__(self) -> None:
         self.labels: list[str] = []
-        self.standings: list[Standing] = []
+        self.standings: list[ProgressState] = []
 
     @contextmanager
-    def working(self, label: str) -> Iterator[TellStanding]:
+    def working(self, label: str) -> Iterator[ShowProgress]:
         self.labels.append(label)
         yield self.standings.append
 
@@ -202,7 +202,7 @@ def test_a_cancelled_task_cancels_its_job(cw: cornerwave.Client, owner_key: str)
 
         class Signal(Silence):
             @contextmanager
-            def working(self, _label: str) -> Iterator[TellStanding]:
+            def working(self, _label: str) -> Iterator[ShowProgress]:
                 yield lambda _standing: begun.set()
 
         async with cornerwave.connect_async(cw.url, owner_key, progress=Signal()) as awaiting:

@@ -289,7 +289,7 @@ def test_problems_of_others_may_hold_anything() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("login",), ("catalogue",), ("jobs",), ("recipients",), ("level", "people", "partner")],
+    [("login",), ("catalogue",), ("jobs",), ("principals",), ("level", "people", "partner")],
 )
 def test_the_command_says_so_of_other_json(tmp_path: Path, command: tuple[str, ...]) -> None:
     with stranger(200, '{"hello": "world"}', Content_Type="application/json") as there:

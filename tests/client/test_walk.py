@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -41,6 +42,20 @@ def test_the_walk_runs_as_it_stands(service_url: str, owner_key: str, tmp_path: 
     assert "True" in done.stdout.splitlines()
     assert re.search(r"^stratified \d+$", done.stdout, re.MULTILINE)
     assert len(pd.read_parquet(tmp_path / "partner.parquet")) == len(people(seed=90).dropna())
+
+
+def test_the_tutorial_on_analysis_runs_as_it_stands(service_url: str, owner_key: str) -> None:
+    page = (ROOT / "docs" / "tutorials" / "analyse-a-copy.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"<!-- analysis -->\n```python\n(.*?)```", page, re.DOTALL)
+    assert blocks
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(blocks)],
+        env={**os.environ, "CORNERWAVE_URL": service_url, "CORNERWAVE_KEY": owner_key},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the session is for curl")

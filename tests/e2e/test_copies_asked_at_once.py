@@ -13,7 +13,7 @@ import httpx2
 import numpy as np
 import pytest
 
-from tests.e2e.patience import until_served
+from tests.e2e.busy_clients import until_served
 from tests.e2e.serving import HEADERS, serving
 
 DOWNLOADS = 2

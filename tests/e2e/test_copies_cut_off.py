@@ -20,8 +20,8 @@ from app.store.database.engine import reading
 from app.store.database.sharing import transfers
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import ARROW, CSV, JSON, PARQUET, issue, register
-from tests.api.dsp.told import agreed as agreed_by_rule
-from tests.api.dsp.told import started
+from tests.api.dsp.transfer_story import agreed as agreed_by_rule
+from tests.api.dsp.transfer_story import started
 
 BLOCKS, COLUMNS = 24, 3
 """About 38 MB: more than lies in the sockets between the two ends."""

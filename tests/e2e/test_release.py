@@ -79,14 +79,20 @@ def test_the_services_wheel_installs_alone_and_starts(
     version: str, wheels: list[Path], tmp_path: Path
 ) -> None:
     """With guides, portal and the demonstration, in a folder that knows nothing of the checkout."""
+    # Pythons that pyenv has installed are not on the PATH unless they are chosen.
+    kept = [str(one) for one in (Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin")]
+    path = os.pathsep.join([os.environ["PATH"], *kept])
+    find = [release.UV, "python", "find", version]
     found = subprocess.run(
-        [release.UV, "python", "find", version], capture_output=True, check=False
+        find, capture_output=True, text=True, env=os.environ | {"PATH": path}, check=False
     )
     if found.returncode != 0:
         pytest.skip(f"there is no Python {version} here")
     (wheel,) = [one for one in wheels if one.name.startswith("cornerwave_server")]
     made = tmp_path / "environment"
-    subprocess.run([release.UV, "venv", "--quiet", "--python", version, made], check=True)
+    subprocess.run(
+        [release.UV, "venv", "--quiet", "--python", found.stdout.strip(), made], check=True
+    )
     install = [release.UV, "pip", "install", "--quiet", "--python", str(made / "bin" / "python")]
     subprocess.run([*install, "--require-hashes", "-r", str(ROOT / "requirements.txt")], check=True)
     subprocess.run([*install, "--no-deps", str(wheel)], check=True)
@@ -94,7 +100,7 @@ def test_the_services_wheel_installs_alone_and_starts(
     with running(command, {}, tmp_path) as address:
         assert json.loads(fetched(f"{address}/health"))["version"] == VERSION
         assert "What Cornerwave guarantees" in fetched(f"{address}/guides/privacy")
-        assert "<svg" in fetched(f"{address}/portal")
+        assert "<svg" in fetched(f"{address}/portal/sign-in")
 
 
 def in_folder(line: str, root: Path) -> str:

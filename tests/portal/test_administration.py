@@ -89,11 +89,11 @@ def test_the_log_is_shown_newest_first_and_filtered(service: Service) -> None:
         return client.get("/portal/log", params=filters).text
 
     assert len(numbers(found(outcome="refused"))) == 1
-    created = found(action="recipient.create", subject=someone["id"])
+    created = found(action="recipient.create", about=someone["id"])
     assert len(numbers(created)) == 1
     assert "someone" in created
-    assert numbers(found(principal=someone["id"])) == []
-    assert "No entry fits" in found(principal=someone["id"])
+    assert numbers(found(person=someone["id"])) == []
+    assert "No entry fits" in found(person=someone["id"])
     today = datetime.now(UTC).date()
     assert numbers(found(since=str(today), until=str(today))) == numbers(found())
     assert numbers(found(until=str(today - timedelta(days=1)))) == []

@@ -8,8 +8,11 @@ from fastapi.testclient import TestClient
 
 from app.errors import InvalidParameter, NotFound
 from app.model import Principal, Role
+from app.numerics.attacks.releases.findings import Risk
+from app.numerics.attacks.releases.linkage import linkage
 from app.service.context import RequestContext
-from app.service.demonstration import pooled_copies, setup
+from app.service.copies.generation.sampled_rows import sampled_rows
+from app.service.demonstration import pooled_copies, scenes, setup
 from app.service.resources import Resources
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
@@ -30,16 +33,16 @@ def test_pooling_gains_nothing_with_one_plan_and_wins_with_independent_noise(
     resources, context = asking(service)
     setup.make_demonstration(resources, context)
     shown = setup.the_demonstration(resources, context)
-    assert [one.who for one in shown.holders] == list(setup.TRUST)
-    assert len({one.entry.copy for one in shown.holders}) == len(setup.TRUST)
-    found = pooled_copies.pool_copies(resources, context, [one.id for one in shown.holders])
+    assert [one.who for one in shown.copies] == list(setup.TRUST)
+    assert len({one.entry.copy for one in shown.copies}) == len(setup.TRUST)
+    found = pooled_copies.pool_copies(resources, context, [one.id for one in shown.copies])
     # Each copy alone leaves what its level promises, up to what chance moves on 5,000 rows.
     np.testing.assert_allclose(found.alone, list(setup.TRUST.values()), atol=0.04)
     np.testing.assert_allclose(found.together.left, found.alone[0], atol=0.02)
     assert found.independent.left[0] == pytest.approx(found.alone[0], abs=0.05)
     assert np.all(np.diff(found.independent.left) < 0)
     # What theory leaves of m independent copies: 1/(1 + the sum of 1/v).
-    variances = np.array([one.entry.noise_variance for one in shown.holders])
+    variances = np.array([one.entry.noise_variance for one in shown.copies])
     expected = 1 / (1 + np.cumsum(1 / variances))
     np.testing.assert_allclose(found.independent.left, expected, atol=0.03)
 
@@ -49,11 +52,37 @@ def test_the_same_recipients_give_the_same_picture_and_others_are_left_out(
 ) -> None:
     resources, context = asking(service)
     setup.make_demonstration(resources, context)
-    ids = [one.id for one in setup.the_demonstration(resources, context).holders]
+    ids = [one.id for one in setup.the_demonstration(resources, context).copies]
     first, again = (pooled_copies.pool_copies(resources, context, ids[1:3]) for _ in range(2))
     assert first.independent.left == again.independent.left
-    assert [one.who for one in first.holders] == ["University", "Hospital"]
+    assert [one.who for one in first.copies] == ["University", "Hospital"]
     assert min(first.together.left) > 0.5
+
+
+def test_links_fail_and_drift_is_followed(service: Service) -> None:
+    resources, context = asking(service)
+    setup.make_demonstration(resources, context)
+    links, drift = scenes.show_scenes(resources, context)
+    assert len(links.found) == len(setup.TRUST)
+    assert max(links.found) < 0.1
+    assert np.all(np.diff(drift.first) < 0)
+    assert drift.first[-1] < 0.3
+    assert min(drift.measured) > drift.promised - 0.02
+    assert drift.first[0] == pytest.approx(drift.measured[0])
+    # The control: in rows without noise everybody is found, and the formula is (K⁻¹ + N⁻¹)⁻¹.
+    shown = setup.the_demonstration(resources, context)
+    with reading(resources.engine) as connection:
+        rows = sampled_rows(resources, connection, shown.dataset, 5_000)
+    bare = rows.released(1e-9, rows.matrix, rows.codes, np.arange(len(rows.matrix)))
+    found = [one for one in linkage(bare, 0.5, rows.rng()) if one.risk is Risk.SINGLING_OUT]
+    assert found[0].success == pytest.approx(1.0, abs=0.01)
+    (protection,) = rows.protections.values()
+    later = rows.matrix * np.where(np.isin(rows.numbers, scenes.GROWING), drift.growth[-1], 1.0)
+    K = np.cov(later.T)
+    noise = protection.applied(shown.copies[0].entry.noise_variance) * protection.matrix
+    left = np.linalg.inv(np.linalg.inv(K) + np.linalg.inv(noise)) / K
+    place = rows.numbers.index(drift.column)
+    assert drift.first[-1] == pytest.approx(left[place, place])
 
 
 def test_removing_takes_data_set_and_recipients_and_no_others(
@@ -70,7 +99,7 @@ def test_removing_takes_data_set_and_recipients_and_no_others(
     setup.remove_demonstration(resources, context)
     assert client.get(f"/v1/datasets/{shown.dataset.id}").status_code == 404
     with reading(resources.engine) as connection:
-        gone = [principals.one(connection, one.id) for one in shown.holders]
+        gone = [principals.one(connection, one.id) for one in shown.copies]
         stays = principals.one(connection, bystander)
     assert all(one is not None and one.revoked_at is not None for one in gone)
     assert stays is not None

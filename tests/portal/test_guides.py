@@ -36,6 +36,7 @@ QUESTIONS = {
     },
     "respond-async": {"explanation/faq#how-do-i-wait-for-long-work", "jobs#jobs"},
     "what does 409 duplicate-rows mean": {"reference/problems#problems"},
+    "run a long request as a job": {"jobs#run-a-long-request-as-a-job"},
     "install the Python client": {"client#python-client-and-command-line"},
     # operators
     "rotate master keys": {"operations#rotating-the-master-key"},
@@ -44,6 +45,8 @@ QUESTIONS = {
     "prometheus metrics": {"operations#monitoring"},
     "memory of a process": {"operations#sizing"},
     # officers
+    "right to erasure of a person": {"explanation/faq#how-is-a-person-erased-right-to-erasure"},
+    "who downloaded a copy": {"explanation/faq#who-downloaded-a-copy-and-how-do-i-prove-it"},
     "GDPR anonymous": {"privacy#in-the-words-of-the-gdpr"},
     "why not k-anonymity": {"explanation/faq#why-not-k-anonymity"},
 }

@@ -195,3 +195,17 @@ def test_how_a_file_is_read_is_said_in_words_that_are_known(said: str, service: 
     assert answer.status_code == 422
     assert answer.json()["parameter"] == "readings"
     assert not (service.home / "blobs" / "jobs").exists()
+
+
+def test_columns_that_the_others_give_away_are_named_before_the_swap(service: Service) -> None:
+    rows = [("abcdefgh"[i % 8], "xy"[i % 2], "pqr"[i % 3], float(i % 8)) for i in range(48)]
+    table = "job,home,town,grade\n" + "\n".join(",".join(map(str, row)) for row in rows)
+    client = someone(service)
+    files = {"table": ("t.csv", table.encode(), "text/csv")}
+    headers = OWN | {"X-Form-Token": token_of(client), "Accept": "application/json"}
+    told = client.post("/portal/workbench/look?advise=true", files=files, headers=headers).json()
+    # The job follows from the grade, the home from the job; nothing tells the town.
+    assert told["given_away"] == {"job": 48, "home": 48, "town": 0}
+    files = {"table": ("t.csv", table.encode(), "text/csv")}
+    plain = client.post("/portal/workbench/look", files=files, headers=headers).json()
+    assert plain["given_away"] == {}

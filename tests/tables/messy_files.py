@@ -67,6 +67,22 @@ def zipped(**files: bytes) -> bytes:
     return sink.getvalue()
 
 
+def with_back_slashes(*files: tuple[str, bytes]) -> bytes:
+    """A zip archive as some programs for Windows write it."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name, content in files:
+            member = zipfile.ZipInfo("x")
+            member.filename = name.replace("/", "\\")
+            archive.writestr(member, content)
+    return sink.getvalue()
+
+
+def members(archive: bytes) -> list[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return [(name, opened.read(name)) for name in opened.namelist()]
+
+
 def lines(*rows: str) -> bytes:
     return ("\n".join(rows) + "\n").encode()
 
@@ -558,7 +574,42 @@ FILES: list[Messy] = [
             "n": [float(one) for one in range(30)],
         },
     ),
-    Messy("JSON lines", lines('{"a": 1, "b": 2}', '{"a": 3, "b": 4}'), remedy="JSON lines"),
+    Messy("one line without an end", b"age,city", remedy="no rows"),
+    Messy(
+        "a zip with back slashes",
+        with_back_slashes(
+            ("folder/", b""), ("folder/a.csv", lines("age,city", "30,Rome", "41,Oslo"))
+        ),
+        CITIES,
+    ),
+    Messy(
+        "a workbook with back slashes",
+        with_back_slashes(*members(workbook(("s", [["a", "b"], [1, "x"]])))),
+        remedy="save it anew",
+    ),
+    Messy(
+        "a workbook with a password",
+        bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504) + "EncryptedPackage".encode("utf-16-le"),
+        remedy="password",
+    ),
+    Messy(
+        "NA among numbers and among texts",
+        lines("city,n", "Rome,1", "NA,2", "Oslo,NA"),
+        remedy="missing=NA",
+    ),
+    Messy(
+        "NA among texts alone",
+        lines("code,n", "NA,1", "NO,2"),
+        {"code": ["NA", "NO"], "n": [1.0, 2.0]},
+    ),
+    Messy("a member of a record twice", b'[{"a": 1, "a": 2}]', remedy="More than one column"),
+    Messy("a record and a number", b'[{"a": 1}, 2]', remedy="list of records"),
+    Messy(
+        "JSON lines",
+        lines('{"a": 1, "b": 2}', '{"a": 3, "b": 4}'),
+        {"a": [1.0, 3.0], "b": [2.0, 4.0]},
+        read_as={"format": "json"},
+    ),
     Messy("rich text", b"{\\rtf1\\ansi a,b\\par 1,2}", remedy="RTF"),
     Messy(
         "formulas that failed",

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from tests.api.dsp.told import agreed, requested
+from tests.api.dsp.transfer_story import agreed, requested
 from trials.errors import expect
 from trials.workload import COLUMNS, CSV, admin_client, table
 

@@ -1,6 +1,6 @@
-"""/v1/attacks, /v1/randomize and /v1/datasets/{id}/audits: how much of an original an adversary gets back.
+"""/v1/attacks, /v1/randomize and /v1/datasets/{id}/audits: reconstruction attacks, single-level noise, audits.
 
-It has disguised tables, such as one with additive noise, or copies of a data set, which are pooled.
+An adversary has disguised tables, for example with additive noise, or copies of a data set, which it pools.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ randomize_router = APIRouter(prefix="/v1/randomize", tags=["attacks"], route_cla
 
 
 class NoiseShape(StrEnum):
-    """How the noise is shaped over the columns."""
+    """Shape of the noise over the columns."""
 
     INDEPENDENT = "independent"
     PROPORTIONAL = "proportional"
@@ -195,7 +195,7 @@ def randomize_table(
     ] = None,
     seed: Annotated[int | None, Query(ge=0, lt=2**SEED_BITS)] = None,
 ) -> Response:
-    """Add noise to a table once; columns that are not disguised do not leave.
+    """Add noise to a table once; only the disguised columns are returned.
 
     Two answers with different seeds are independent copies, which together reveal more than either:
     for several recipients register a data set instead. Identifiers are left out unless they are
@@ -227,7 +227,7 @@ MOST_DRAWN = 12
 
 
 class AuditForm(Form):
-    """Which copies to audit: by level, by noise variance, or all that were issued."""
+    """Copies to audit: by level, by noise variance, or all issued ones."""
 
     levels: list[str] = Field([], max_length=MOST_COPIES)
     noise_variances: list[Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
@@ -238,7 +238,7 @@ class AuditForm(Form):
     issued: bool = Field(False, description="Also every copy that was issued.")
     rows: int = Field(10_000, ge=2, le=50_000, description="Rows to attack at most.")
 
-    def wish(self) -> AuditParams:
+    def params(self) -> AuditParams:
         return AuditParams(
             levels=tuple(self.levels),
             noise_variances=tuple(self.noise_variances),
@@ -268,7 +268,7 @@ def run_audit(
     For its owner. Issued copies are attacked as they were released; where one of those asked for was
     not issued, all are simulated. Draws follow from the data set's secret: the same question has the same verdict.
     """
-    return audit.run_audit(resources, context, dataset_id, form.wish(), progress)
+    return audit.run_audit(resources, context, dataset_id, form.params(), progress)
 
 
 @audits_router.get("")

@@ -1,4 +1,4 @@
-"""The JSON forms of attacks: noise and options."""
+"""JSON schemas of attacks: noise and options."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class NoiseForm(
         Annotated[IndependentForm | ProportionalForm | CovarianceForm, Field(discriminator="kind")]
     ]
 ):
-    """What is known of the noise of one copy."""
+    """Known noise of one copy."""
 
 
 class LargestGap(Form):

@@ -1,4 +1,4 @@
-"""A copy as Parquet files, and their signed addresses, which need no key and serve ranges."""
+"""Routes of a copy's Parquet files: list with signed URLs, download with ranges and without a key."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CONTENT: dict[int | str, dict[str, Any]] = {
 
 
 class FilesForm(Form):
-    """Which part of a copy, and for how long its addresses are to hold."""
+    """Columns and rows of a copy, and the validity of the URLs."""
 
     columns: list[Annotated[str, Field(max_length=1_000)]] | None = Field(
         None,
@@ -74,7 +74,7 @@ class FilesForm(Form):
 
 
 class FileStatistics(BaseModel):
-    """Of a column's values as they are in the file, perturbed."""
+    """Statistics of a column's perturbed values in the file."""
 
     missing: int
     min: float | int | str | None = None
@@ -112,7 +112,7 @@ class FileView(BaseModel):
 
 
 class FilesView(BaseModel):
-    """The files of a copy in the order of its rows, and until when their addresses hold."""
+    """Files of a copy in row order, and when their URLs expire."""
 
     copy_id: str
     expires_at: datetime

@@ -1,4 +1,4 @@
-"""POST /v1/datasets/{id}/preview: what levels would risk and keep, as JSON, as a page or as a picture."""
+"""POST /v1/datasets/{id}/preview: risk and utility of levels as JSON, HTML or picture."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNKEPT = {"Cache-Control": "no-store"}
 
 
 class PreviewForm(Form):
-    """Which levels: by name, by privacy or by noise variance; seven usual ones where none is named."""
+    """Levels to preview: by name, by privacy or by noise variance; seven usual ones by default."""
 
     levels: list[Annotated[str, Field(max_length=200)]] = Field([], max_length=MOST_LEVELS)
     privacies: list[Annotated[float, Field(gt=0, lt=1)]] = Field([], max_length=MOST_LEVELS)
@@ -42,7 +42,7 @@ class PreviewForm(Form):
         " for the tree, and the number that the others tell best for the regression.",
     )
 
-    def wish(self) -> PreviewParams:
+    def params(self) -> PreviewParams:
         return PreviewParams(
             levels=tuple(self.levels),
             privacies=tuple(self.privacies),
@@ -72,7 +72,7 @@ def preview_levels(
 
     For the data set's owner. Copies are simulated and thrown away: nothing is issued, frozen or kept.
     """
-    found = run_preview(resources, context, dataset_id, form.wish(), progress)
+    found = run_preview(resources, context, dataset_id, form.params(), progress)
     if kind is PageType.JSON:
         return Response(WRITTEN.dump_json(found), headers=UNKEPT, media_type=kind.value)
     if kind is PageType.HTML:

@@ -1,4 +1,4 @@
-"""Copies: issue them, show them, download them; the history behind them, and whose copies a found table was made of."""
+"""Routes of copies: issue, show, download, noise law, history, tracing."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from app.api.transport.incoming.tables import TABLE_BODY, TABLE_TYPES, TableDep
 from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.model import Role
-from app.service.authentication import holder_by_id
-from app.service.copies import history, issue, noise_law, tracing
+from app.service.authentication import principal_by_id
+from app.service.copies import issue, noise_law, tracing
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
-from app.service.copies.generation import checksum
+from app.service.copies.generation import checksum, history
 from app.service.copies.generation.release import open_release, record_release
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace
@@ -116,7 +116,7 @@ def show_copy(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Cop
 
 @router.get("/v1/copies/{copy_id}/noise")
 def show_noise_law(copy_id: str, resources: ResourcesDep, context: ContextDep) -> NoiseLaw:
-    """Show the noise law of a copy: all about its noise but the draws.
+    """Show the noise law of a copy: its distribution, without the draws.
 
     Analysts correct their estimates with it. The law of a traceable copy is that of its level, within 1 %.
     """
@@ -158,7 +158,7 @@ def download_copy(
         require_still_permitted,
         resources,
         context,
-        holder_by_id(context.principal.id, key_id_of(request)),
+        principal_by_id(context.principal.id, key_id_of(request)),
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

@@ -1,4 +1,4 @@
-"""The JSON forms of copies and histories, and which part of a copy a request is about."""
+"""JSON schemas of copies and histories, and the parameters that select columns and rows of a copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.service.copies.issue import Algorithm
 
 
 class CopyForm(Form):
-    """Which copy: a level by name or, for the data set's owner, a noise variance."""
+    """Copy to issue: a level by name or, for the data set's owner, a noise variance."""
 
     level: str | None = Field(None, max_length=200, examples=["partners"])
     noise_variance: float | None = Field(
@@ -35,7 +35,7 @@ class BatchForm(Form):
 
 
 class ColumnPerturbation(StrEnum):
-    """What was done to a column: noise of its own, or whole records kept or replaced."""
+    """Perturbation of a column: noise of its own, or whole records kept or replaced."""
 
     NOISE = "noise"
     RECORD = "record"

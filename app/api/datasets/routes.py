@@ -1,5 +1,4 @@
-"""/v1/datasets: register, show, list, remove; what is said of columns; rows, which are only ever added or retired; and
-levels, the names for noise variances.
+"""/v1/datasets: register, show, list, describe, remove; columns, rows and levels of a data set.
 
 A table is sent, or named by where it lies: `{"source": "folder/*.parquet"}`.
 """
@@ -59,7 +58,7 @@ LONGEST_FORM = 16_384
 
 
 def _with_source(body: dict[str, Any]) -> dict[str, Any]:
-    """What a route that takes a table says of its body, with the other thing that it takes."""
+    """Return the body documentation of a route that takes a table or a source."""
     content = dict(body["requestBody"]["content"])
     table = content["application/json"]["schema"]
     content["application/json"] = {"schema": {"anyOf": [table, SourceForm.model_json_schema()]}}
@@ -98,7 +97,7 @@ def register_dataset(
     ] = None,
     key_column: Annotated[
         str | None,
-        Query(description="The identifier column by which rows are retired and known again."),
+        Query(description="Identifier column by which rows are retired and duplicates found."),
     ] = None,
     protection: Annotated[
         Protection,
@@ -209,7 +208,10 @@ def put_columns(
 
 @router.get("/{dataset_id}/ledger")
 def show_ledger(dataset_id: str, resources: ResourcesDep, context: ContextDep) -> LedgerView:
-    """Show what copies have cost a row and a person under formal protection, for those who answer for the data set."""
+    """Show the privacy loss of a row and a person by issued copies, under formal protection.
+
+    For the data set's owner, auditors and administrators.
+    """
     return LedgerView.of(ledger.read_ledger(resources, context, dataset_id))
 
 

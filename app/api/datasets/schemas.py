@@ -1,4 +1,4 @@
-"""The JSON forms of data sets, their columns, rows and levels."""
+"""JSON schemas of data sets, their columns, rows and levels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from app.api.transport.forms import DataForm, Form, View
 from app.model import Column, ColumnOverrides, Dataset, Kind, Notice, Protection, Scale, Storage
@@ -35,7 +35,7 @@ Bound = Annotated[float, Field(allow_inf_nan=False)] | date | None
 
 
 class ColumnForm(Form):
-    """What the owner says of a column."""
+    """Kind and options of a column, set by the owner."""
 
     kind: Kind | None = None
     round_to_integer: bool | None = Field(
@@ -128,7 +128,7 @@ class VersionsView(View):
 
 
 class NoticeView(View):
-    """Something to know beside the answer: a sentence, and its figures where it has some."""
+    """Notice: a sentence, and its figures if it has some."""
 
     type: str
     detail: str
@@ -188,22 +188,26 @@ class DatasetView(BaseModel):
 
 
 class FrequentView(BaseModel):
-    """A value and how many rows have it."""
+    """A value and its number of rows."""
 
     value: str
     rows: int
 
 
 class ProposalView(BaseModel):
-    """What the owner may want to say: a parameter with its value, or a change of the table itself."""
+    """Proposal to the owner: a parameter with its value, or a change of the table itself."""
 
     parameter: str
-    value: str | dict[str, dict[str, bool | float | str | list[str]]] | None
+    value: Annotated[
+        str | dict[str, dict[str, bool | float | str | list[str]]] | None,
+        # Of nested alternatives openapi-generator makes Java that does not compile.
+        WithJsonSchema({"description": "A text, or columns with their overrides, or null."}),
+    ]
     reason: str
 
 
-class ColumnSeenView(ColumnView):
-    """A column with what was seen of it. Shown to the owner in this answer, and kept nowhere."""
+class ColumnReportView(ColumnView):
+    """Profile of a column, shown to the owner in this answer and not stored."""
 
     distinct: int | None = Field(description="Different values; null when they are too many.")
     smallest: float | str | None
@@ -216,7 +220,7 @@ class ColumnSeenView(ColumnView):
 
 
 class ReadAsView(View):
-    """How the table was read; null is what its format does not have."""
+    """Detected format of the table; null where its format has no such property."""
 
     format: str
     encoding: str | None
@@ -251,7 +255,7 @@ class RegisteredView(BaseModel):
     frozen: bool
     created_at: datetime
     read_as: ReadAsView
-    columns: list[ColumnSeenView]
+    columns: list[ColumnReportView]
     versions: VersionsView | None
     warnings: list[NoticeView]
 
@@ -283,10 +287,10 @@ class RegisteredView(BaseModel):
         )
 
 
-def _seen(column: Column, seen: ColumnReport) -> ColumnSeenView:
+def _seen(column: Column, seen: ColumnReport) -> ColumnReportView:
     said = asdict(seen)
     said["frequent"] = [FrequentView(value=value, rows=rows) for value, rows in seen.frequent]
-    return ColumnSeenView.model_validate({**ColumnView.of(column).model_dump(), **said})
+    return ColumnReportView.model_validate({**ColumnView.of(column).model_dump(), **said})
 
 
 class DatasetList(BaseModel):
@@ -297,7 +301,7 @@ class DatasetList(BaseModel):
 
 
 class DescriptionForm(Form):
-    """What is said of a data set to others; what is left out stays as it is."""
+    """Description and options of a data set; members left out stay unchanged."""
 
     description: str | None = Field(None, max_length=20_000)
     listed: bool | None = Field(None, description="Whether others may find it and ask for a copy.")
@@ -331,7 +335,7 @@ class RetiredView(BaseModel):
 
 
 class AppendedView(BaseModel):
-    """The ordinals that the appended rows got, from `first_row` on; or, while they are pending, the name of their batch."""
+    """Ordinals of the appended rows, from `first_row` on; or the name of their batch while they are pending."""
 
     first_row: int | None
     appended: int
@@ -374,7 +378,7 @@ class PendingView(BaseModel):
 
 
 class ClosedView(BaseModel):
-    """The ordinals that the pending rows got: from `first_row` on."""
+    """Ordinals of the former pending rows, from `first_row` on."""
 
     first_row: int
     closed: int
@@ -427,7 +431,7 @@ class CellGuaranteeView(View):
 
 
 class FormalGuaranteeView(View):
-    """Differential privacy of whole rows, whoever has this copy and all noisier ones, whatever they know."""
+    """Differential privacy of whole rows against any holder of this copy and all noisier ones."""
 
     mu: float
     rho: float
@@ -472,7 +476,7 @@ class LevelList(BaseModel):
 
 
 class LedgerEntryView(View):
-    """What a data set has cost by its least perturbed copy, a row and a person."""
+    """Privacy loss of a row and of a person by the least perturbed copy of a data set."""
 
     dataset: str
     noise_variance: float | None = Field(description="Of that copy; null before the first.")
@@ -485,7 +489,7 @@ class LedgerEntryView(View):
 
 
 class LedgerView(View):
-    """What copies have cost a person: by this data set, and by the owner's others with a key column of that name."""
+    """Privacy loss of a person by copies of this data set and of the owner's others with the same key column."""
 
     key_column: str | None
     entries: list[LedgerEntryView]
@@ -496,6 +500,6 @@ class LedgerView(View):
 
 
 class SourceForm(Form):
-    """Where a table lies: a file, a folder, or a pattern of files, below a root for imports."""
+    """Source of an import: a file, a folder, or a pattern of files, below an allowed root."""
 
     source: str = Field(max_length=4_000, examples=["s3://bucket/people/*.parquet"])

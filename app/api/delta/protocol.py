@@ -1,4 +1,4 @@
-"""Formats of the Delta Sharing protocol: errors, headers, pages, and the lines about a table.
+"""Formats of the Delta Sharing protocol: errors, headers, pages, and the NDJSON lines of a table.
 
 The lines of an answer are protocol, metadata and files, in one of two response formats.
 """

@@ -155,7 +155,7 @@ def query_table(
 def table_changes(
     share: str, schema: str, table: str, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """What changed between versions is not kept."""
+    """Refuse: changes between versions are not stored."""
     state, _ = shared_tables.table_state(resources, context, share, schema, table)
     raise shared_tables.not_kept(state)
 

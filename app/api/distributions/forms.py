@@ -1,10 +1,11 @@
-"""Noise and perturbations as JSON: a `kind` and the parameters that the kind has."""
+"""JSON schemas of noise and perturbations, discriminated by `kind`."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from app.api.transport.forms import Form
 from app.service.distributions.noise import Noise, noise_of
@@ -68,14 +69,18 @@ class LevelNoiseForm(NoiseLawForm):
     column_variance: float
 
 
-NoiseForm = Annotated[
-    NormalForm | UniformForm | LaplaceForm | TriangularForm | NoiseTableForm | LevelNoiseForm,
-    Field(discriminator="kind"),
-]
+AnyNoiseForm = TypeAliasType(
+    "AnyNoiseForm",
+    Annotated[
+        NormalForm | UniformForm | LaplaceForm | TriangularForm | NoiseTableForm | LevelNoiseForm,
+        Field(discriminator="kind"),
+    ],
+)
+"""A type with a name, which generators of clients need."""
 
 
 class PerturbationForm(Form):
-    """What all perturbations share: W lives on multiples of gamma."""
+    """Common base of perturbations: W lives on multiples of gamma."""
 
     gamma: float = Field(1.0, description="1/gamma is a positive integer; larger is stronger.")
 
@@ -116,7 +121,10 @@ class GeometricForm(PerturbationForm):
     base: float
 
 
-AnyPerturbationForm = Annotated[
-    DiscreteNormalForm | PoissonForm | InverseSquareForm | InverseCubeForm | GeometricForm,
-    Field(discriminator="kind"),
-]
+AnyPerturbationForm = TypeAliasType(
+    "AnyPerturbationForm",
+    Annotated[
+        DiscreteNormalForm | PoissonForm | InverseSquareForm | InverseCubeForm | GeometricForm,
+        Field(discriminator="kind"),
+    ],
+)

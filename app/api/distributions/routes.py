@@ -1,4 +1,4 @@
-"""/v1/distributions: what a recipient learns in aggregate, and the perturbation of values."""
+"""/v1/distributions: estimation, perturbation and privacy measures."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def estimate(
     source = form.source()
     if isinstance(source, ColumnOfCopy):
         source = Perturbed(*column_of_copy(resources, context, source.copy, source.column))
-    found = estimate_distribution(source.data, form.wish(source.noise))
+    found = estimate_distribution(source.data, form.params(source.noise))
     if wanted is AnswerType.JSON:
         return EstimateView.of(found)
     return picture_response(_drawn(found), wanted)

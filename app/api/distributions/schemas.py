@@ -1,4 +1,4 @@
-"""The JSON forms of estimates, perturbation and measures."""
+"""JSON schemas of estimates, perturbations and measures."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
-from app.api.distributions.forms import AnyPerturbationForm, NoiseForm
+from app.api.distributions.forms import AnyNoiseForm, AnyPerturbationForm
 from app.api.transport.forms import DataForm, Form, Seed, View
 from app.errors import InvalidParameter
 from app.service.distributions.estimate import (
@@ -45,7 +46,7 @@ class HistogramForm(Form):
 
 
 class SupportForm(Form):
-    """Where the unperturbed values can lie."""
+    """Support of the unperturbed values."""
 
     low: float
     high: float
@@ -77,7 +78,7 @@ class EstimateForm(DataForm):
     histogram: HistogramForm | None = None
     copy_id: str | None = Field(None, max_length=40, description="A copy, and its `column`.")
     column: str | None = None
-    noise: NoiseForm | None = Field(
+    noise: AnyNoiseForm | SkipJsonSchema[None] = Field(
         None, description="Needed but for a copy, whose noise is known."
     )
     method: EstimationMethod = EstimationMethod.EM_ON_BINS
@@ -134,7 +135,7 @@ class EstimateForm(DataForm):
         assert self.histogram is not None
         return Perturbed(self.histogram.histogram(), noise)
 
-    def wish(self, noise: Noise) -> EstimateParams:
+    def params(self, noise: Noise) -> EstimateParams:
         return EstimateParams(
             noise=noise,
             method=self.method,
@@ -158,7 +159,7 @@ class EstimateForm(DataForm):
 
 
 class IterativeView(BaseModel):
-    """How the iterations went; `unexplained_share` of the values fits nowhere on the support."""
+    """Course of the iterations; `unexplained_share` of the values fits nowhere on the support."""
 
     iterations: int
     stopped_by: Literal["most_iterations", "likelihood_gain", "discrepancy"]
@@ -175,7 +176,7 @@ class DampedHarmonicView(View):
 
 
 class DirectView(View):
-    """How the series was made; `negative_mass` was cut off."""
+    """Details of the direct estimate; `negative_mass` was cut off."""
 
     period: float
     amplification_limit: float
@@ -220,8 +221,8 @@ class PerturbForm(DataForm):
 
     values: list[float] | None = Field(None, max_length=MOST_VALUES, fail_fast=True)
     answers: list[str] | None = Field(None, max_length=MOST_VALUES, fail_fast=True)
-    noise: NoiseForm | None = None
-    perturbation: AnyPerturbationForm | None = None
+    noise: AnyNoiseForm | SkipJsonSchema[None] = None
+    perturbation: AnyPerturbationForm | SkipJsonSchema[None] = None
     edges: list[float] | None = Field(None, max_length=10_001, description="Bins of values.")
     categories: list[str] | None = Field(
         None, max_length=10_000, description="All answers there are."
@@ -241,8 +242,8 @@ class PerturbedView(BaseModel):
 class SettingForm(Form):
     """A perturbation of the one-step scheme, or noise added to values in bins; and their shares."""
 
-    perturbation: AnyPerturbationForm | None = None
-    noise: NoiseForm | None = None
+    perturbation: AnyPerturbationForm | SkipJsonSchema[None] = None
+    noise: AnyNoiseForm | SkipJsonSchema[None] = None
     shares: list[float] = Field(max_length=1_000)
     edges: list[float] | None = Field(None, max_length=1_001, description="With noise.")
 
@@ -274,7 +275,7 @@ class MeasuredView(View):
 
 
 class MeasuresView(BaseModel):
-    """What one record leaks of its bin, and what the estimate of the shares loses.
+    """Privacy loss of one record and information loss of the estimate.
 
     `privacy_loss` is 1 - 2^(-I) for the mutual information I; `right_without_record` is the best
     guess that needs no record; `information_loss` is null for added noise.

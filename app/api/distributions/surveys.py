@@ -1,4 +1,4 @@
-"""/v1/surveys: the one-step scheme as a stream of responses, of which only totals are kept."""
+"""/v1/surveys: randomised responses in, running totals and estimates out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_AT_ONCE = 100_000
 
 
 class SurveyForm(Form):
-    """What is asked: one of several categories, or a number in one of several bins."""
+    """A survey to create: a question with several categories, or with a number in one of several bins."""
 
     name: str = Field(max_length=200)
     categories: list[Annotated[str, Field(min_length=1, max_length=200)]] | None = Field(

@@ -1,1 +1,1 @@
-"""The HTTPS bindings of the Dataspace Protocol, provider side. Their document is the protocol's own."""
+"""HTTPS binding of the Dataspace Protocol, provider side; not part of the OpenAPI document."""

@@ -1,4 +1,4 @@
-"""Answers and errors of the Dataspace Protocol.
+"""Responses and error bodies of the Dataspace Protocol.
 
 What a principal may not see is a 404. A message that does not fit the state or the form is a 400 with the error
 of its own protocol. A failure of ours stays a problem document.

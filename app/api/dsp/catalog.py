@@ -1,4 +1,4 @@
-"""Supported versions of the Dataspace Protocol, and its catalogue."""
+"""Version and catalogue endpoints of the Dataspace Protocol."""
 
 from __future__ import annotations
 

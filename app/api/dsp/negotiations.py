@@ -1,4 +1,4 @@
-"""Contract negotiations, as a consumer speaks to their provider."""
+"""Contract negotiation endpoints of the Dataspace Protocol, provider side."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def request_negotiation(
 
 @router.get("/{provider_pid}")
 def show_negotiation(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a negotiation is."""
+    """Show the state of a negotiation."""
     return _now(resources, context, provider_pid)
 
 

@@ -1,4 +1,4 @@
-"""The protocol's messages, as strict as its JSON schemas; members beyond those are let through unread."""
+"""Pydantic models of the Dataspace Protocol's messages; unknown members are ignored."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Constraint = AtomicConstraint | LogicalConstraint
 
 
 class PolicyRule(_Part):
-    """What is permitted, prohibited or asked for."""
+    """Permission, prohibition or obligation."""
 
     action: str
     constraint: list[Constraint] = []
@@ -178,7 +178,7 @@ class EndpointProperty(_Part):
 
 
 class DataAddress(_Part):
-    """Where data are, or are to go."""
+    """Address of data, or of the target of a push."""
 
     type: Annotated[Literal["DataAddress"], Field(alias="@type")]
     endpoint_type: str

@@ -1,4 +1,4 @@
-"""Transfer processes, as a consumer speaks to their provider."""
+"""Transfer process endpoints of the Dataspace Protocol, provider side."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def request_transfer(
 
 @router.get("/{provider_pid}")
 def show_own_transfer(provider_pid: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a transfer is."""
+    """Show the state of a transfer."""
     return answer(_body(transfers.show_own(resources, context, provider_pid)))
 
 
@@ -62,7 +62,7 @@ def resume_own_transfer(
 def complete_own_transfer(
     provider_pid: str, form: TransferCompletion, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """Say that the data are there."""
+    """Complete a transfer, as its consumer."""
     return _send(resources, context, provider_pid, form, TransferMessage.COMPLETE)
 
 

@@ -1,4 +1,4 @@
-"""/v1/jobs: watch long work, and cancel it."""
+"""/v1/jobs: list, show, cancel, follow by server-sent events, read the result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, key_id_of
-from app.api.transport.endpoints.route import Route
-from app.api.transport.idempotency import LONGEST_KEY
+from app.api.transport.endpoints.route import LONGEST_KEY, Route
 from app.api.transport.incoming.async_worker import answer_of
 from app.api.transport.incoming.tables import TABLE_TYPES
 from app.api.transport.job_events import event_id, events_of, principal_of_token
@@ -166,6 +165,6 @@ def take_back(
         ),
     ],
 ) -> TakenBack:
-    """Take back a request that was not waited for: cancel its job, or never carry it out."""
+    """Take back a request that the client gave up on: cancel its job, or reject it when it arrives."""
     job_status = status.take_back(resources, context, idempotency_key)
     return TakenBack(job=None if job_status is None else JobView.of(job_status))

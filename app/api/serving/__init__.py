@@ -1,1 +1,1 @@
-"""Serving the app: uvicorn and its supervisor, shutdown, connection limits, load shedding, metrics, traces."""
+"""Server: uvicorn and its supervisor, shutdown, connection limits, load shedding, metrics, traces."""

@@ -1,4 +1,4 @@
-"""Admission control: 503 with Retry-After while the service stops or is overloaded.
+"""Admission control: load shedding and graceful shutdown answer 503 with Retry-After.
 
 Graceful shutdown: readiness is withdrawn first, requests are finished, the rest is refused. uvicorn stops accepting,
 waits `timeout_graceful_shutdown` for responses and cancels the rest. Added here: a notice period before it, and 503
@@ -159,7 +159,7 @@ class QueueDelay:
         return max(self._last, now - self._began)
 
     def reset(self) -> None:
-        """Forget the last delay: nothing waits."""
+        """Reset the measured delay."""
         self._last = 0.0
 
     async def _wait(self, threads: CapacityLimiter) -> None:

@@ -1,4 +1,4 @@
-"""Connection limits that uvicorn lacks: size and time of a request's head, idle and all connections.
+"""Connection limits that uvicorn lacks: size and time of headers, idle time, number of connections.
 
 uvicorn reads a head of any size and waits for it for ever (`h11_max_incomplete_event_size` is h11's alone). Its
 `limit_concurrency` counts idle connections and refuses probes too, by plain text without Retry-After. Here the

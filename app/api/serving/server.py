@@ -1,4 +1,4 @@
-"""The service behind a socket: uvicorn's configuration, and its supervisor where several processes serve.
+"""Uvicorn server: its configuration, and the supervisor of several processes.
 
 The socket is bound before anything else is done: a second start on the same port fails before it has changed a key
 or shown one. Worker processes inherit it from uvicorn's supervisor, which replaces one that ended or hangs, restarts

@@ -1,4 +1,4 @@
-"""OpenTelemetry traces, where the standard variables configure them and the extra is installed.
+"""OpenTelemetry tracing, enabled by its standard environment variables.
 
 `OTEL_EXPORTER_OTLP_ENDPOINT` (or its form for traces) switches them on; all other standard variables
 (`OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, headers …) mean what they mean everywhere. One span for a

@@ -1,1 +1,1 @@
-"""Who may have what, over HTTP: principals, keys, grants, and the log of what they did."""
+"""Principals, keys, grants and the audit log over HTTP."""

@@ -1,4 +1,4 @@
-"""/v1/principals, /v1/datasets/{id}/grants and /v1/audit-log: principals and their keys, what they may have, and what was done."""
+"""/v1/principals, /v1/datasets/{id}/grants, /v1/audit-log and /v1/reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON forms of principals, keys, grants and the log."""
+"""JSON schemas of principals, keys, grants and the audit log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.service.sharing.principals import NewKey
 
 
 class GrantForm(Form):
-    """What a recipient may have."""
+    """Level, columns and end of a grant."""
 
     level: str = Field(max_length=200)
     expires_at: AwareDatetime | None = None

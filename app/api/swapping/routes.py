@@ -1,4 +1,4 @@
-"""/v1/identifiability and /v1/swaps: who is given away by a table, and a table that gives away less.
+"""/v1/identifiability and /v1/swaps: count identifiable records, swap confidential values.
 
 The `bins` parameter says how numeric columns become categories, as JSON in the address.
 """

@@ -1,4 +1,4 @@
-"""/v1/synthesis and /v1/utility: synthetic tables by six methods, and a released table against its original.
+"""/v1/synthesis and /v1/utility: synthetic tables by six methods, utility and risk of a release.
 
 Methods can be compared, and the leakage of PRIMP measured. The utility of a release is JSON, a page or
 pictures.
@@ -64,7 +64,7 @@ DistanceDep = Annotated[
 
 
 class PictureName(StrEnum):
-    """Which picture an image is of."""
+    """Name of a picture."""
 
     PAIRS = "pairs"
     MARGINALS = "marginals"
@@ -236,7 +236,7 @@ def synthesise_table(
     table: TableDep,
     progress: ProgressDep,
 ) -> Response:
-    """Answer a table with a synthetic one, and keep the report on it.
+    """Synthesise a table by one method, and store the report.
 
     Identifiers are left out unless `keep` names them, columns without values come back without, and the
     report names every fallback that was taken.

@@ -1,1 +1,1 @@
-"""What every route shares: who asks, problems, bodies, answers, downloads, requests done once."""
+"""Shared by all routes: authentication, problems, bodies, answers, downloads, idempotency, metrics."""

@@ -1,6 +1,6 @@
-"""What a route needs beside its parameters: the resources, who asks, where the service is, and whom to tell how far it is.
+"""FastAPI dependencies: resources, request context, progress, base URL.
 
-Who asks is known from the headers alone. A request may be answered later: `Prefer` (RFC 7240) says whether a principal
+The principal is known from the headers alone. A request may be answered later: `Prefer` (RFC 7240) says whether a principal
 would rather have that, and how long it waits; the job that sends the request again brings what this one knew.
 """
 
@@ -39,7 +39,7 @@ bearer = HTTPBearer(
 
 
 def get_resources(request: Request) -> Resources:
-    """What `app.main` opened."""
+    """Return the resources that `app.main` opened."""
     resources: Resources = request.app.state.resources
     return resources
 
@@ -52,7 +52,7 @@ def request_id_of(request: Request) -> str:
 def get_context(
     request: Request, _documented: Annotated[object, Depends(bearer)]
 ) -> RequestContext:
-    """Who asks, as `Route` found before it read the body."""
+    """Return the request context, which `Route` made before it read the body."""
     context: RequestContext = request.state.context
     return context
 
@@ -62,13 +62,13 @@ ContextDep = Annotated[RequestContext, Depends(get_context)]
 
 
 def key_of(request: Request) -> str | None:
-    """The key that the request carries."""
+    """Return the key of the request."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
 
 
 def known_principal(request: Request, *, bindings: Collection[Binding] = ()) -> Principal:
-    """The holder of the request's key or token, within its rate; or a Refusal.
+    """Return the principal of the request's key or token, within its rate limit; or a Refusal.
 
     Keys that are bound to an agreement are taken, too, where `bindings` names their kind.
     """
@@ -86,7 +86,7 @@ def known_principal(request: Request, *, bindings: Collection[Binding] = ()) -> 
 
 
 def counted(request: Request, principal: Principal, key_id: str | None) -> Principal:
-    """The principal, whose request is counted; `key_id` is None where it came by a token."""
+    """The principal, whose request is counted; `key_id` is None where it came by a token or a session."""
     # Before it is counted: a refusal is logged with its principal.
     request.state.principal, request.state.key_id = principal.id, key_id
     count_request(get_resources(request), principal)
@@ -112,11 +112,11 @@ READING = 50
 
 @dataclass
 class Replay:
-    """What a job brings beside the request.
+    """Data that a job adds to the request it sends.
 
     where:
         body     what was sent, as it is read
-        key_id   the public id of the key that asked for it; None for a token
+        key_id   the public id of the key that asked for it; None for a token or a session
         reading  of SCALE of the work, what reading the body takes
     """
 
@@ -144,13 +144,13 @@ def reading_share(endpoint: Callable[..., Any]) -> int | None:
 
 
 def replay_of(request: Request) -> Replay | None:
-    """What the job brought, where a job sends this request."""
+    """Return the data of the job that sends this request; None without one."""
     replay: Replay | None = request.scope.get("state", {}).get("replay")
     return replay
 
 
 def key_id_of(request: Request) -> str | None:
-    """The public id of the key that asks, or asked for the job that sends this request; None for a token."""
+    """The public id of the key that asks, or asked for the job that sends this request; None for a token or a session."""
     replay = replay_of(request)
     key_id: str | None = request.state.key_id if replay is None else replay.key_id
     return key_id
@@ -192,22 +192,22 @@ ProgressDep = Annotated[Progress, Depends(get_progress)]
 
 @dataclass(frozen=True)
 class AsyncPreference:
-    """The principal takes a job in place of an answer that is not there after so many seconds."""
+    """Preference for a job in place of an answer that takes longer than `wait` seconds."""
 
     seconds: float
     applied: str
 
 
-def async_preference(request: Request, patience: float) -> AsyncPreference | None:
-    """What the request prefers; None where it waits for its answer, however long that takes.
+def async_preference(request: Request, max_wait_seconds: float) -> AsyncPreference | None:
+    """Return the `Prefer` header's preference; None where the client waits for the answer.
 
     `respond-async` alone is a job at once; `wait=30` an answer within 30 seconds, or else a job. Nobody
-    waits longer than `patience`. Preferences that are not known, or make no sense, are ignored.
+    waits longer than `max_wait_seconds`. Preferences that are not known, or make no sense, are ignored.
     """
     said = dict(_preferences(request.headers.getlist("prefer")))
     wait = said.get("wait", "")
     if wait.isdecimal() and len(wait) < 9:
-        seconds = min(float(wait), patience)
+        seconds = min(float(wait), max_wait_seconds)
         return AsyncPreference(seconds, f"wait={seconds:g}")
     return AsyncPreference(0.0, "respond-async") if "respond-async" in said else None
 

@@ -1,4 +1,4 @@
-"""Where a request is wrong, in the names that its sender used: `columns.income`."""
+"""Location of a validation error in the names that the sender used: `columns.income`."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def place_of(found: Mapping[str, Any], said: object) -> str:
 
 
 def message_of(found: Mapping[str, Any]) -> str:
-    """What is wrong there, without the value."""
+    """Return the message of an error, without the value."""
     return MESSAGES.get(found["type"], str(found["msg"]))

@@ -1,4 +1,4 @@
-"""What every capability takes and gives: a JSON body, a seed, and values of ours as JSON."""
+"""Base classes of request and response bodies; the parameter `seed`."""
 
 from __future__ import annotations
 

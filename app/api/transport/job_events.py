@@ -23,7 +23,7 @@ from app.api.transport.dependencies import (
 from app.api.transport.job_schemas import JobView
 from app.errors import DomainError, Unauthenticated
 from app.model import Binding, Principal
-from app.service.authentication import holder, refuse_address
+from app.service.authentication import find_principal, refuse_address
 from app.service.jobs.event_tokens import open_event_token
 from app.service.jobs.status import JobStatus, show_job
 from app.service.resources import Resources
@@ -67,7 +67,10 @@ async def events_of(
     def look() -> JobStatus | None:
         try:
             context = request.state.context
-            if holder(resources, context.principal.id, key_id_of(request)) != context.principal:
+            if (
+                find_principal(resources, context.principal.id, key_id_of(request))
+                != context.principal
+            ):
                 return None
             return show_job(resources, context, first.job.id)
         except DomainError:

@@ -1,4 +1,4 @@
-"""The JSON form of jobs."""
+"""JSON schema of jobs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from app.api.transport.problems import Problem, kept_problem
+from app.api.transport.problems import Problem, stored_problem
 from app.job import JobState
 from app.service.jobs.status import JobStatus
 
 
 class JobView(BaseModel):
-    """A job: where it stands, how far it is, and what came of it."""
+    """A job: state, progress, and result or problem."""
 
     id: str
     kind: str
@@ -42,7 +42,7 @@ class JobView(BaseModel):
             principal=job.principal or "",
             subject=(outcome.get("subject") if done else None) or job.subject,
             state=job.state,
-            cancelling=job.cancel_asked and not job.state.ended,
+            cancelling=job.cancel_requested and not job.state.ended,
             step=job.step,
             done=job.done,
             total=job.total,
@@ -53,7 +53,7 @@ class JobView(BaseModel):
             finished_at=job.finished_at,
             result=f"/v1/jobs/{job.id}/result" if answered else None,
             problem=(
-                kept_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
+                stored_problem(outcome, job.request_id) if job.state is JobState.FAILED else None
             ),
         )
 

@@ -1,4 +1,4 @@
-"""Pagination by cursor: `limit` items, and a cursor for those after them."""
+"""Cursor pagination: `limit` items, and a cursor for the next page."""
 
 from __future__ import annotations
 

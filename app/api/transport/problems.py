@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: the only place that knows HTTP statuses.
+"""Error handler: domain errors as RFC 9457 problems; the only place that knows HTTP statuses.
 
 FastAPI's own 422 repeats the rejected value, its 404 is not a problem document and its 500 is plain
 text; the handlers here replace all of them. Refusals go to the audit log on their way out.
@@ -108,11 +108,11 @@ DOCUMENTED = (400, 401, 403, 404, 405, 406, 408, 409, 412, 413, 415, 422, 429, 4
 """The statuses that every operation documents beside its success."""
 
 PLACES = 100
-"""Of the places in which a request is wrong, those that are told."""
+"""Validation errors reported at most."""
 
 
 class ErrorPlace(BaseModel):
-    """Where in the request something is wrong, and what; never the value."""
+    """Location and kind of an error in the request, without the value."""
 
     where: str
     problem: str
@@ -182,7 +182,7 @@ def problem_response(
     return Response(orjson.dumps(body), status, headers, PROBLEM_TYPE)
 
 
-def kept_problem(kept: dict[str, Any], request_id: str) -> Problem:
+def stored_problem(kept: dict[str, Any], request_id: str) -> Problem:
     """The problem of something that failed after its request was over."""
     slug = kept["slug"]
     return Problem(
@@ -241,7 +241,7 @@ def problem_of(request: Request, error: DomainError) -> Response:
 
 
 def headers_of(error: DomainError) -> dict[str, str]:
-    """What HTTP wants to be said of an error beside its body."""
+    """Return the HTTP headers of an error."""
     comes_again = errors.RateLimited | errors.QuotaExceeded | errors.Busy | errors.Unavailable
     if isinstance(error, comes_again):
         return {"Retry-After": str(error.fields.get("seconds", 60))}
@@ -278,7 +278,7 @@ def where_wrong(error: RequestValidationError) -> str:
 
 
 def _places(error: RequestValidationError) -> list[dict[str, str]]:
-    """Where the request is wrong and what with it; the forms that one place could have had, together."""
+    """Return locations and messages of validation errors; alternatives of one location are joined."""
     wrong: dict[str, dict[str, None]] = {}
     for found in error.errors()[:PLACES]:
         wrong.setdefault(_where(found, error.body), {}).setdefault(message_of(found))
@@ -346,13 +346,13 @@ def _without_slash(request: Request) -> str | None:
 
 
 def failure_of(request: Request) -> Response:
-    """What is answered where the service itself failed."""
+    """Return the answer to an unhandled exception."""
     slug, title, remedy = TRANSPORT[500]
     return problem_response(request, 500, slug, title, remedy)
 
 
 async def _outage(request: Request, error: Exception) -> Response:
-    """A failure of the database or the disk is told as one; any other stays a failure of ours."""
+    """Return the outage behind an exception of the database or the disk, None for any other."""
     outage = outage_of(error)
     if outage is None:
         raise error

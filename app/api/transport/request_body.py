@@ -1,5 +1,4 @@
-"""A request's body on its way in: never slower than it may be, hashed where that is asked for, and
-let go of with patience when the answer came first.
+"""Request body middleware: limits for slow clients, a hash for idempotency, a bounded drain after an early answer.
 
 A sender that brings nothing for a while, or a few bytes now and then, holds a connection, and an
 upload a thread. So every `PACE_BYTES` must come within so many seconds of waiting; time in which
@@ -31,14 +30,14 @@ PACE_BYTES = 2**14
 LEFT_BYTES, LEFT_SECONDS = 64 * 2**20, 30.0
 """What is read of a body after its answer, and how long that may take."""
 
-READER_PATIENCE = 4
-"""A reader has so many times the seconds of a sender, for each part of an answer."""
+READER_TIMEOUTS = 4
+"""Timeout for a client to read a part of an answer, as a multiple of the timeout for sending."""
 
 Update = Callable[[bytes], None]
 
 
 class IncomingBody:
-    """The body of one request as it comes in; whoever reads it reads it through here."""
+    """Receive channel of one request: times, counts and hashes its body."""
 
     def __init__(self, scope: Scope, receive: Receive, seconds: float) -> None:
         headers = Headers(scope=scope)
@@ -65,7 +64,7 @@ class IncomingBody:
         return await self._receive()
 
     def when_answered(self, call: Callable[[], None]) -> None:
-        """Have something done as soon as an answer begins: what is left is to send it."""
+        """Call a function as soon as the answer begins."""
         self._when_answered.append(call)
 
     def answered(self) -> None:
@@ -74,7 +73,7 @@ class IncomingBody:
             self._when_answered.pop()()
 
     def hash_into(self, update: Update) -> None:
-        """Have all of the body hashed; asked for before any of it was read."""
+        """Hash the whole body; call it before the body is read."""
         if self.count:
             raise ValueError("a part of the body was read unhashed")
         self._update = update
@@ -100,7 +99,7 @@ class IncomingBody:
                     self._noted(await self._receive())
 
     async def has_left(self) -> bool:
-        """Whether the principal has gone; nobody looks before the body is complete."""
+        """Return whether the principal has gone; nobody looks before the body is complete."""
         if self.ended and not self.closed:
             with anyio.CancelScope() as at_once:
                 at_once.cancel()
@@ -153,7 +152,7 @@ class SlowClientMiddleware:
         scope.setdefault("state", {})["incoming_body"] = incoming
         early = False
 
-        async def patient_send(message: Message) -> None:
+        async def drain_after_answer(message: Message) -> None:
             nonlocal early
             if message["type"] == "http.response.start":
                 incoming.answered()
@@ -167,13 +166,13 @@ class SlowClientMiddleware:
                 await incoming.let_go()
                 message = {"type": "http.response.body", "body": b"", "more_body": False}
             try:
-                with anyio.fail_after(READER_PATIENCE * self.seconds):
+                with anyio.fail_after(READER_TIMEOUTS * self.seconds):
                     await send(message)
             except TimeoutError:
                 # What it does not take lies in memory that others wait for.
                 raise ClientDisconnect from None
 
-        await self.app(scope, incoming.receive, patient_send)
+        await self.app(scope, incoming.receive, drain_after_answer)
 
 
 def incoming_body_of(request: Request) -> IncomingBody:

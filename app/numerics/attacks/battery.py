@@ -1,4 +1,4 @@
-"""Every attack under its name, on the same footing [huang2005, li2012].
+"""Registry of the reconstruction attacks by name, called alike [huang2005, li2012].
 
 | word | meaning |
 | --- | --- |
@@ -55,7 +55,7 @@ class Attack(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the adversary has in hand."""
+    """Evidence of the adversary."""
 
     observation: Observation
     knowledge: Knowledge

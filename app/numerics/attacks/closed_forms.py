@@ -1,4 +1,4 @@
-"""What formulas say of attacks before one is made: expected errors, and how unlike the data the noise is shaped [huang2005, li2012].
+"""Expected errors of attacks in closed form, and dissimilarity of noise and data [huang2005, li2012].
 
 | here | li2012 | huang2005 | meaning |
 | --- | --- | --- | --- |
@@ -24,19 +24,6 @@ from app.numerics.attacks.spectral import Selection, falling_eigenvectors
 def single_copy_error(noise_variance: float, covariance: FloatArray) -> FloatArray:
     """v/(v+1)·K: error of the LLSE from one copy with noise v·K [li2012, eq. 8]."""
     return noise_variance / (noise_variance + 1) * covariance
-
-
-def independent_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
-    """(1 + Σ 1/v_i)⁻¹·K: error of the joint LLSE, fresh noise per copy [li2012, theorem 3]."""
-    variances = np.asarray(noise_variances, dtype=float)
-    if (variances == 0).any():
-        return np.zeros_like(covariance)
-    return covariance / (1 + np.sum(1 / variances))
-
-
-def cornerwave_copies_error(noise_variances: FloatArray, covariance: FloatArray) -> FloatArray:
-    """That of the least perturbed copy alone, whatever else was issued [li2012, theorem 4]."""
-    return single_copy_error(float(np.min(noise_variances)), covariance)
 
 
 def ndr_error(noise_covariance: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""The linear least squares estimate (LLSE) of a table from a disguised one [huang2005, li2012].
+"""Linear least squares estimate (LLSE) of a table from a disguised copy [huang2005, li2012].
 
 | here | huang2005 | li2012 | meaning |
 | --- | --- | --- | --- |

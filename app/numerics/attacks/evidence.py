@@ -1,4 +1,4 @@
-"""What an adversary has: many copies of one table as one that says as much, and what it knows of the original.
+"""Evidence of an adversary: several copies reduced to one sufficient copy, and its knowledge of the original.
 
 Copies are pooled after [li2012, section 3].
 

@@ -1,4 +1,4 @@
-"""A non-linear adversary: the posterior mean under a Gaussian mixture [li2012, section 7].
+"""Non-linear attack: posterior mean under a Gaussian mixture [li2012, section 7].
 
 | here | meaning |
 | --- | --- |

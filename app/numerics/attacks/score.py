@@ -1,4 +1,4 @@
-"""What an attack achieved, beside a baseline and a control, with an interval.
+"""Score of an attack beside a baseline and a control, with a bootstrap interval.
 
 | word | meaning |
 | --- | --- |
@@ -31,7 +31,7 @@ MOST_GROUPS = 1000
 
 @dataclass(frozen=True)
 class AttackScore:
-    """How near a reconstructed table (n × d) came to the original."""
+    """Distance of a reconstructed table (n × d) from the original."""
 
     rmse: FloatArray
     """Root mean squared error per attribute (d)."""

@@ -1,4 +1,4 @@
-"""Attacks that keep the principal directions and drop the rest with its noise [huang2005].
+"""Spectral filtering and PCA attacks: keep the principal directions, drop the rest [huang2005].
 
 | here | huang2005 | meaning |
 | --- | --- | --- |

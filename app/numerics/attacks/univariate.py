@@ -1,4 +1,4 @@
-"""Attacks that look at one attribute at a time [huang2005, section 4].
+"""Univariate attacks: each attribute alone [huang2005, section 4].
 
 | here | huang2005 | meaning |
 | --- | --- | --- |

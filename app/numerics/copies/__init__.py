@@ -1,1 +1,1 @@
-"""The mathematics of a copy: noise, path, shape and grid [li2012]."""
+"""Mathematics of a copy: noise, path, shape, records and grid [li2012]."""

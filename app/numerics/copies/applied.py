@@ -1,4 +1,4 @@
-"""The applied variance a(v; R²): the noise at which numbers and categories together keep the promise of v.
+"""Applied variance a(v; R²): noise at which numbers and categories together keep the promise of v.
 
 A copy has two channels: noise of covariance a·S on the numbers, and records that are untouched with
 probability q = 1/(1+a). An attacker who even knew which records are untouched is left, of the variance of
@@ -31,10 +31,10 @@ def applied_variance(v: float, r_squared: float) -> float:
     return v + r_squared * v / (half + math.hypot(half, math.sqrt(r_squared * v / (1.0 + v))))
 
 
-def nominal_variance(a: float, r_squared: float) -> float:
-    """The v with a(v; R²) = a: what a copy of applied variance a promises."""
-    _check(a, r_squared)
-    return a * ((a + (1.0 - r_squared)) / (1.0 + a * (1.0 + r_squared)))
+def squared_correlation(v: float, a: float) -> float:
+    """The R² with a(v; R²) = a."""
+    _check(v, 0.0)
+    return min(max(1.0 - ((v - a * a) / a + 2.0 * v) / (1.0 + v), 0.0), 1.0)
 
 
 def _check(variance: float, r_squared: float) -> None:

@@ -1,4 +1,4 @@
-"""How much numbers and categorical records tell of each other: one squared correlation.
+"""Association of numbers and categorical records as one squared correlation R².
 
 R² is the largest share of variance of any combination w·X of the numbers that a function of the record explains;
 it is also the largest share of any function of the record that the numbers explain by lines. Functions of the record
@@ -123,7 +123,7 @@ def _paired_covariance(
 
 
 def _effects(columns: Codes) -> list[int]:
-    """How many categories of each column a regression can choose freely: one less than occur."""
+    """Return how many categories of each column a regression can choose freely: one less than occur."""
     return [int(np.count_nonzero(np.bincount(own))) - 1 for own in columns]
 
 
@@ -189,7 +189,7 @@ class _Search:
 
 
 def _cells(columns: Codes, widths: Sequence[int]) -> tuple[Places, IntArray]:
-    """Of each row its cell, and how many rows each cell has; some that do not occur may be among them."""
+    """Cell of each row, and rows per cell; some cells may be empty."""
     n = columns.shape[1]
     cells, size = np.zeros(n, dtype=np.intp), 1
     for own, width in zip(columns, widths, strict=True):

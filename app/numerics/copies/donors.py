@@ -1,4 +1,4 @@
-"""Donors of categorical records: synthetic records from a tree of pair counts, never a person's.
+"""Donors of categorical records: synthetic records drawn from a tree of pair counts.
 
 The model is a Chow–Liu tree: the spanning tree of the columns with the most mutual information. What is
 kept of the rows are counts of values, and of pairs of values along the tree's edges. They can be merged over
@@ -89,7 +89,7 @@ class DonorCounts:
         )
 
     def merged(self, other: DonorCounts) -> DonorCounts:
-        """Of both sets of records; lists of values only ever grow at their end."""
+        """Counts of both sets of records; lists of values only grow at their end."""
         if self.parents != other.parents:
             raise ValueError("counts of one tree can be merged")
         return DonorCounts(
@@ -100,7 +100,7 @@ class DonorCounts:
 
     @property
     def listed(self) -> tuple[Flags, ...]:
-        """Of each column's values, which a copy may show: those of at least five rows."""
+        """Values of each column that a copy may show: those of at least five rows."""
         return tuple(np.asarray(rows >= FEWEST_ROWS) for rows in self.values)
 
     def arrays(self) -> dict[str, IntArray]:
@@ -209,7 +209,7 @@ def _chow_liu(columns: Codes, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _mutual_information(pairs: IntArray) -> float:
-    """Of two columns, in nats, less what chance lets it seem: (cells - values - values + 1)/2n."""
+    """Mutual information of two columns in nats, less its bias by chance: (cells - values - values + 1)/2n."""
     first, second, count = pairs
     n = count.sum()
     if not n:

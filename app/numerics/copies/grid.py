@@ -1,4 +1,4 @@
-"""The public grid that released numbers lie on, and what else shapes a number on its way out.
+"""Public grid of released numbers: rounding, bounds, integers.
 
 The low bits of x + z would tell values of x apart: not every float is a possible z. So every
 released number is rounded to a multiple of a power of two about 2⁻²⁰ of the column's noise. All
@@ -47,7 +47,7 @@ def grid_exponents(
 
 
 def carries_noise(largest_magnitude: float, exponent: int) -> bool:
-    """Whether float64 can hold every multiple of the step up to the magnitude.
+    """Return whether float64 can hold every multiple of the step up to the magnitude.
 
     When it cannot, x + z rounds noise away, and with enough of it released values are originals.
     """

@@ -1,4 +1,4 @@
-"""Noise at many trust levels as one Brownian path in the noise variance, made in blocks of rows [li2012, section 5].
+"""Brownian path in the noise variance across trust levels, in blocks of rows [li2012, section 5].
 
 The corner-wave covariance min(v_i, v_j)·K_X of theorem 4 says that the noise is a Brownian path B
 in v, shaped by a factor of K_X. Given all that was drawn before, a new point of the path depends on
@@ -47,7 +47,7 @@ from app.numerics.copies.noise.steps import Steps, steps
 
 @dataclass(frozen=True)
 class Bridge:
-    """How a point of the path follows from the two points beside it and a fresh normal g:
+    """Brownian bridge: a point of the path from its two neighbours and a fresh normal g:
 
     B(v) = lower_weight·B(lower) + upper_weight·B(upper) + fresh_sd·g.
     """
@@ -106,41 +106,13 @@ def bridges(variances: Sequence[float]) -> tuple[Bridge, ...]:
     return tuple(found)
 
 
-def coefficient_rows(variances: Sequence[float]) -> FloatArray:
-    """C of shape (m, m), lower triangular: B(v_i) = Σ_j C_ij·g_j for levels in order of arrival.
-
-    C·Cᵀ = min(v_i, v_j) [li2012, theorem 4 and eq. 15 as corrected above]. This is algorithm 1
-    (every level known at the start, in any order) and algorithm 3 (one at a time) alike.
-    """
-    rows = np.zeros((len(variances), len(variances)))
-    for position, bridge in enumerate(bridges(variances)):
-        if bridge.lower is not None:
-            rows[position] += bridge.lower_weight * rows[bridge.lower]
-        if bridge.upper is not None:
-            rows[position] += bridge.upper_weight * rows[bridge.upper]
-        rows[position, position] = bridge.fresh_sd
-    return rows
-
-
 def sequential_order(variances: Sequence[float]) -> list[int]:
     """The order in which algorithm 2 of li2012 draws: ascending, so that no row looks upwards.
 
-    The rows of `coefficient_rows` for levels in this order are C_ij = √(v_j - v_(j-1)), j ≤ i: each
-    copy is the one before it plus independent noise [li2012, theorem 5].
+    B(v_i) = Σ_j √(v_j - v_(j-1))·g_j, j ≤ i, for levels in this order: each copy is the one before it
+    plus independent noise [li2012, theorem 5].
     """
     return sorted(range(len(variances)), key=lambda position: variances[position])
-
-
-def independent_coefficients(variances: Sequence[float]) -> FloatArray:
-    """diag(√v_i), the scheme that fails [li2012, section 5.1.1]. For comparison, never released."""
-    return np.diag(np.sqrt(np.asarray(variances, dtype=np.float64)))
-
-
-def shaped_noise(coefficients: FloatArray, normals: FloatArray, factor: FloatArray) -> FloatArray:
-    """Z of shape (m, n, d): Z_i = (Σ_j C_ij·g_j)·Lᵀ, for C (m, m), g (m, n, r) and L (d, r)."""
-    paths = np.tensordot(coefficients, normals, axes=1)
-    shaped: FloatArray = paths @ factor.T
-    return shaped
 
 
 TILE_ROWS = 16_384
@@ -210,7 +182,7 @@ def path_block(
 
 
 def standard_normals(key: bytes, rows: RowRange, columns: int) -> FloatArray:
-    """What one key draws for some rows of a block, of shape (columns, last - first)."""
+    """Standard normals of one key for some rows of a block, of shape (columns, last - first)."""
     return path_block(PathDraws(bridges([1.0]), 0, {0: key}, columns), rows)
 
 
@@ -265,7 +237,7 @@ def path_tiles(
 def _slots(
     history: Sequence[Bridge] | Mapping[int, Bridge], needed: Sequence[int]
 ) -> dict[int, int]:
-    """Where each position's tile is kept; a tile that no later one hangs from makes room.
+    """Slots for the tiles of positions; a tile that no later one depends on is overwritten.
 
     The way to a target leads down a search tree, so that three are enough, however long it is.
     """

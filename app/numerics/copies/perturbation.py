@@ -1,4 +1,4 @@
-"""A perturbed copy from originals and noise: Y = X + B·Lᵀ on the release grid [li2012, eq. 1].
+"""Perturbed copy from originals and noise: Y = X + B·Lᵀ on the release grid [li2012, eq. 1].
 
 | here | li2012 | meaning |
 | --- | --- | --- |

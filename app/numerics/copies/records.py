@@ -90,11 +90,6 @@ def kept_share(applied_variance: float) -> float:
     return 1.0 / (1.0 + applied_variance)
 
 
-def cell_kept_share(applied_variance: float) -> float:
-    """q^(5/4), the share of cells that no event has replaced."""
-    return float(kept_share(applied_variance) ** (1.0 + COLUMN_EVENT_RATE))
-
-
 def show_records(
     codes: Codes,
     pool: Codes,

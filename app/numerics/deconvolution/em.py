@@ -137,7 +137,7 @@ def histogram_kernel(histogram: Histogram, noise: Noise, edges: FloatArray) -> K
 
 
 def goes_by_fft(histogram: Histogram, edges: FloatArray) -> bool:
-    """Whether bins and cells have one common width, and are so many that a transform pays."""
+    """Return whether bins and cells have one common width, and are so many that a transform pays."""
     width = width_if_uniform(edges)
     entries = histogram.centres.size * (edges.size - 1)
     return (

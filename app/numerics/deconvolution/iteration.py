@@ -1,7 +1,7 @@
 """EM iteration over any kernel, plain or smoothed, with its stopping rule.
 
 [wu2003, section 3, steps 1 to 4]; `kernel` has the notation. It ends by no more gain, a fit as good as chance
-allows, or no more patience. Step 4 leaves the criterion open. Deconvolution is ill-posed: past a point, more
+allows, or the limit of iterations. Step 4 leaves the criterion open. Deconvolution is ill-posed: past a point, more
 iterations fit the chance in z and ring (figure 3), so stopping is itself a regularisation.
 """
 

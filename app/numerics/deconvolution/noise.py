@@ -34,7 +34,7 @@ FREQUENCIES_AT_ONCE = 4096
 
 
 class Noise(Protocol):
-    """What an estimate asks of the noise; every class of this module answers."""
+    """Interface of a noise distribution for estimates."""
 
     @property
     def mean(self) -> float: ...

@@ -102,7 +102,7 @@ def _high_word(_context: Any, _a: Any, _b: Any) -> Any:
 
 @_generated
 def _zeros_above(_context: Any, _word: Any) -> Any:
-    """How many bits of a word are 0 above its highest 1; 64 where all are."""
+    """Return how many bits of a word are 0 above its highest 1; 64 where all are."""
 
     def generated(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -111,7 +111,7 @@ def _zeros_above(_context: Any, _word: Any) -> Any:
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, at: Any) -> Any:
-    """Where a word begins in an array of bytes."""
+    """Offset of a word in an array of bytes."""
     bytes_ = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(bytes_, [at]), ir.IntType(64).as_pointer())
 
@@ -302,7 +302,7 @@ def _letters_of_eight(words: Words) -> None:
 
 @njit(nogil=True, error_model="numpy", forceinline=True)
 def _without_zeros(first: np.uint64, second: np.uint64, last: np.uint8) -> np.int64:
-    """How many of 17 digits are left without the zeros at their end."""
+    """Return how many of 17 digits are left without the zeros at their end."""
     upper, lower = first ^ _DIGITS, second ^ _DIGITS
     left = _SIXTEEN if lower != _NONE else _EIGHT
     word = lower if lower != _NONE else upper

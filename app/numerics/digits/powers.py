@@ -30,7 +30,7 @@ _WORD = 2**64
 
 
 class PowerOfTen(NamedTuple):
-    """What a double of one exponent is multiplied with."""
+    """Multiplier for doubles of one exponent."""
 
     k: int
     g: int

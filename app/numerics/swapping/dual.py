@@ -44,7 +44,7 @@ from app.numerics.swapping.classes import Classes
 
 
 def cheapest_changes(classes: Classes, value: FloatArray) -> tuple[IntArray, FloatArray]:
-    """How many of each class change when every group takes its cheapest, and μ per group.
+    """Return how many of each class change when every group takes its cheapest, and μ per group.
 
     Shapes (m,) and (G + 1,). Any μ_g between the dearest change that is made and the cheapest that
     is not serves; halfway, both are as far from indifference as they can be. Where a group makes no
@@ -207,7 +207,7 @@ def _plane(at: DualResponse, deviation: int) -> Plane:
 def _best_step(
     planes: list[Plane], best: DualResponse, deviation: int, radius: float
 ) -> tuple[FloatArray, float]:
-    """Where in the box the planes promise most: the step in radii, shape (C,), and the promise.
+    """Best step within the box by the cutting planes: in radii, shape (C,), and its predicted value.
 
     Maximise z - (D / 2)·(h - l) over the step and z, h, l with z ≤ every plane and l ≤ λ ≤ h. All is
     measured from the best prices and in units of the box, because at 10⁶ records the planes differ

@@ -52,7 +52,7 @@ class Choice:
 
 
 def slacks(classes: Classes, at: DualResponse) -> FloatArray:
-    """How much dearer each option is than the best of its class. Shape (C + 1, m); last row: to stay.
+    """Extra cost of each option over the best of its class. Shape (C + 1, m); last row: to stay.
 
     To change to k costs d + λ_k - λ_t - μ_g, to stay 0. A class that is alone in its group has no
     say in how many change, so that staying is no option (+∞).

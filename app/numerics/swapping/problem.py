@@ -80,7 +80,7 @@ class SwapProblem:
         return int(self.posterior.shape[1])
 
     def changed(self, values: IntArray) -> Flags:
-        """Which records have another category than their own under `values`, shape (n,)."""
+        """Return which records have another category than their own under `values`, shape (n,)."""
         moved: Flags = values != self.home
         return moved
 
@@ -173,7 +173,7 @@ def smallest_deviation(problem: SwapProblem) -> int:
 
 
 def departures_of_groups(problem: SwapProblem) -> IntArray:
-    """How many changes (C2) takes out of each category. Shape (C,)."""
+    """Return how many changes (C2) takes out of each category. Shape (C,)."""
     in_groups = problem.group > 0
     home_of_group = np.zeros(len(problem.quota), dtype=np.int64)
     home_of_group[problem.group[in_groups]] = problem.home[in_groups]

@@ -123,16 +123,16 @@ ROUNDING = 1e-12
 """A cost that is not below this is 0: swaps for nothing could go round in circles."""
 
 
-class PublishedMethod(NamedTuple):
-    """What the rules of admissibility see of a record."""
+class SwapEligibility(NamedTuple):
+    """Properties of a record that the rules of admissibility use."""
 
     set: int
     home: int
     value: int
 
 
-def admissible(first: PublishedMethod, second: PublishedMethod) -> bool:
-    """Whether records of these kinds may swap values [li2004, definition 3 and rules 1 to 4]."""
+def admissible(first: SwapEligibility, second: SwapEligibility) -> bool:
+    """Return whether records of these kinds may swap values [li2004, definition 3 and rules 1 to 4]."""
     if first.value == second.value:
         return False  # definition 3: there is nothing to exchange
     sets = {first.set, second.set}
@@ -224,7 +224,7 @@ def _negative_swaps(
 
 def _admissible_kinds(
     problem: SwapProblem, values: IntArray, resting: IntArray
-) -> Iterator[tuple[PublishedMethod, IntArray, PublishedMethod, IntArray]]:
+) -> Iterator[tuple[SwapEligibility, IntArray, SwapEligibility, IntArray]]:
     """Pairs of kinds between which swaps are admissible, each with its resting records."""
     home, value = problem.home[resting], values[resting]
     set_ = np.where(problem.group[resting] > 0, MEMBER, np.where(home == value, KEPT, CHANGED))
@@ -234,7 +234,7 @@ def _admissible_kinds(
     present, start = np.unique(code[order], return_index=True)
     members = np.split(resting[order], start[1:])
     kinds = [
-        PublishedMethod(
+        SwapEligibility(
             int(c) // categories**2, int(c) // categories % categories, int(c) % categories
         )
         for c in present

@@ -49,7 +49,7 @@ MOST_GREEDY_CATEGORIES = 20
 
 @dataclass(frozen=True)
 class SwapPolicy:
-    """What the owner asks for: how much changes, by which method, with which estimate.
+    """Policy of a swap: share to change, method, estimate.
 
     `allowed_deviation` is the deviation of the marginal that `optimal` may use to lower the
     objective; where (C1) and (C2) force more, the smallest possible is used.
@@ -89,7 +89,7 @@ class AttributeSwap:
 
     @property
     def gap(self) -> float | None:
-        """How far the objective may lie above the optimum; 0 is proven optimal."""
+        """Upper bound of the objective's distance from the optimum; 0 is proven optimal."""
         return None if self.bound is None else self.objective - self.bound
 
 

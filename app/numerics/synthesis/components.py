@@ -104,12 +104,12 @@ def _fixed_point(white: FloatArray, rotation: FloatArray) -> FloatArray:
 
 
 MOST_PASSES = 200
-"""After so many passes the search for independent components is given up."""
+"""Passes after which the search for independent components is given up."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How the search for independent components went.
+    """Result of the search for independent components.
 
     `components` were asked for or taken by default; `permuted` were shuffled independently, which is
     what the leakage depends on; `variance_kept` is their share of the normalised variance.
@@ -133,7 +133,7 @@ class Decoupling:
     converged: bool
 
     def separation(self, permuted: int) -> Separation:
-        """What the report says when the first `permuted` sources are used."""
+        """Report on the first `permuted` sources."""
         kept = np.square(self.mixing[:permuted]).sum() / np.square(self.mixing).sum()
         return Separation(self.independent, permuted, self.iterations, self.converged, float(kept))
 

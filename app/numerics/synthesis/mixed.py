@@ -55,7 +55,7 @@ def at_mass(values: FloatArray, mass: float) -> Places:
 
 @dataclass(frozen=True)
 class LatentRule:
-    """What the values of one column have in common; `decimals` is None for a column not rounded."""
+    """Bounds and rounding of a column; `decimals` is None for a column not rounded."""
 
     least: float
     most: float

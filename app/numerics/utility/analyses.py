@@ -30,7 +30,7 @@ STANDARD_ERRORS = 2.0
 
 @dataclass(frozen=True)
 class MomentChange:
-    """What a copy does to the mean and the standard deviation of a column.
+    """Change of a column's mean and standard deviation by a copy.
 
     where:
         noise   sd(Y - X), of one row
@@ -45,7 +45,7 @@ class MomentChange:
     values: int
 
     def largest_bias(self, rows: int) -> float:
-        """How far the mean of a copy of `rows` rows lies off in 95 of 100 draws, or less.
+        """95 % bound of the bias of the mean in a copy of `rows` rows.
 
         What of the bias chance does not explain in the rows looked at, and two standard errors at
         the number of rows that the copy has.
@@ -56,7 +56,7 @@ class MomentChange:
 
 
 def moved(before: FloatArray, after: FloatArray) -> MomentChange | None:
-    """How a column (n,) moved; None where it has no two values, or no spread."""
+    """Change of a column (n,); None where it has no two values, or no spread."""
     there = ~np.isnan(before) & ~np.isnan(after)
     X, Y = before[there], after[there]
     if len(X) < 2 or not X.std() > 0:

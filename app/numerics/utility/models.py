@@ -157,7 +157,7 @@ def _columns(table: MixedTable, target: PredictionTarget) -> FloatArray:
 
 
 def _frequent(table: MixedTable) -> list[Places]:
-    """Of each categorical column the most frequent codes, but for the first of them."""
+    """Most frequent codes of each categorical column, but for the first of them."""
     found = []
     for column in table.codes.T:
         codes, counts = np.unique(column, return_counts=True)

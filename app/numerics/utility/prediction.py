@@ -115,7 +115,7 @@ def _features(table: MixedTable, target: PredictionTarget) -> FloatArray:
 def _learnt(
     table: MixedTable, target: PredictionTarget, testing: MixedTable, rng: np.random.Generator
 ) -> NDArray[Any]:
-    """What a forest that learnt from `table` answers to `testing`."""
+    """Answers to `testing` of a forest trained on `table`."""
     if table.records > MOST_TRAINING_RECORDS:
         table = table.taken(rng.permutation(table.records)[:MOST_TRAINING_RECORDS])
     answers = _answers(table, target)

@@ -80,7 +80,7 @@ def nearest_distances(
 
 
 def membership_area(members: FloatArray, others: FloatArray) -> float:
-    """How well nearness to the release tells `members`, (n,) distances, from `others`, (m,): ½ is chance.
+    """Area under the curve of telling `members`, (n,) distances, from `others`, (m,), by nearness: ½ is chance.
 
     The area under the curve, P{a member is nearer than another} + ½·P{as near}.
     """

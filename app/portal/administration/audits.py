@@ -1,4 +1,4 @@
-"""Audits for those who oversee: which data sets were attacked, with what verdict, and every picture.
+"""Audits of all data sets, for auditors and administrators: verdicts and pictures.
 
 Who oversees reads. To have copies attacked takes the rows, and so the owner or an administrator.
 """
@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.model import Role
+from app.portal.lists import ListDep
 from app.portal.owner.audits import MOST, audit_page
-from app.portal.owner.overview import After, page_of_datasets
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.attacks.audit import newest_audits, read_audit
@@ -34,25 +34,24 @@ router = APIRouter(
 
 
 @router.get("")
-def show_overseen(
+def show_all(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    after: After = "",
+    params: ListDep,
 ) -> Response:
     """Every data set, and what its last audit found."""
-    listed = page_of_datasets(
-        resources,
-        context,
-        after,
-        lambda one: next(iter(newest_audits(resources, context, one.id, limit=1)), None),
-    )
-    owners = {one.owner for one, _, _ in listed.entries}
+    found = registry.search_datasets(resources, context, params.query())
+    ids = [one.id for one in found.items]
+    newest = {one: newest_audits(resources, context, one, limit=1) for one in ids}
+    owners = {one.owner for one in found.items}
     return page(
         request,
         "administration/audits.html",
         title="Audits",
-        listed=listed,
+        listed=params.page_of(found),
+        levels={one: levels.list_levels(resources, context, one) for one in ids},
+        newest={one: audits[0] for one, audits in newest.items() if audits},
         names=principals.names_of(resources, context, owners),
     )
 
@@ -82,4 +81,4 @@ def show_audit(
     """An audit: its verdict, its pictures, and every attack."""
     dataset = registry.show_dataset(resources, context, dataset_id)
     audit = read_audit(resources, context, dataset_id, audit_id)
-    return audit_page(request, dataset, audit, overseen=True)
+    return audit_page(request, dataset, audit, for_auditor=True)

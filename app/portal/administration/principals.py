@@ -1,22 +1,23 @@
-"""Principals, their keys and their sessions."""
+"""Principals page: create and revoke principals, keys and sessions."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import ContextDep, ResourcesDep
+from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
 from app.errors import InvalidParameter
 from app.model import Role
+from app.portal.lists import ListDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.sharing import principals, sessions
 
-router = APIRouter(prefix="/portal/principals", route_class=PortalRoute, include_in_schema=False)
+PEOPLE_AT_ONCE = 50
 
-AT_ONCE = 50
+router = APIRouter(prefix="/portal/principals", route_class=PortalRoute, include_in_schema=False)
 
 
 @router.get("")
@@ -24,16 +25,15 @@ def list_principals(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    after: Annotated[str, Query(max_length=40)] = "",
+    params: ListDep,
 ) -> Response:
     """Everybody who has, or had, a key."""
-    found = principals.list_principals(resources, context, after=after, limit=AT_ONCE + 1)
+    found = principals.search_principals(resources, context, params.query(PEOPLE_AT_ONCE))
     return page(
         request,
         "administration/principals.html",
-        title="Principals",
-        records=found[:AT_ONCE],
-        more=found[AT_ONCE - 1].principal.id if len(found) > AT_ONCE else None,
+        title="People",
+        listed=params.page_of(found, PEOPLE_AT_ONCE),
         roles=list(Role) if context.principal.role is Role.ADMIN else [Role.RECIPIENT],
         may_make=context.principal.role in (Role.ADMIN, Role.OWNER),
     )
@@ -46,10 +46,20 @@ def create_principal(
     context: ContextDep,
     name: Annotated[str, Form(max_length=1_000)] = "",
     role: Annotated[str, Form(max_length=20)] = "",
+    by: Annotated[str, Form(max_length=20)] = "key",
 ) -> Response:
-    """A new principal; its key is shown this once."""
+    """A new principal; its invitation, or its key, is shown this once."""
     if role not in list(Role):
         raise InvalidParameter(f"role is one of {', '.join(Role)}", parameter="role")
+    if by == "invitation":
+        invited = principals.invite_principal(resources, context, name.strip(), Role(role))
+        return page(
+            request,
+            "administration/invitation.html",
+            title=f"An invitation for {invited.principal.name}",
+            invitation=invited,
+            address=f"{base_of(request)}/portal/invitation/{invited.token}",
+        )
     new = principals.create_principal(resources, context, name.strip(), Role(role))
     title = f"A key for {new.principal.name}"
     return page(request, "new_key.html", title=title, new=new, own=False)

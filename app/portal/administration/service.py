@@ -1,9 +1,10 @@
-"""How the service does: what it stands on, its jobs, and the settings in force; nothing there lets anybody in."""
+"""Service page: health, jobs and settings in force, without secrets."""
 
 from __future__ import annotations
 
 import platform
 from concurrent.futures import TimeoutError as TooLate
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,22 +14,23 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.job import JobState
 from app.model import Role
+from app.portal.lists import ListDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.context import require
 from app.service.health import Condition, Probe, Probes
-from app.service.jobs.status import cancel_job, list_jobs
+from app.service.jobs.status import cancel_job, search_jobs
 from app.service.resources import Resources
 
 router = APIRouter(prefix="/portal", route_class=PortalRoute, include_in_schema=False)
 
-PATIENCE_SECONDS = 4.0
-"""As for /ready: whoever asks does not wait longer."""
+PROBE_TIMEOUT_SECONDS = 4.0
+"""Timeout of the probes in seconds, as for /ready."""
 
 
 @router.get("/health")
 def show_health(request: Request, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Whether what the service stands on works, and what this process holds."""
+    """Return whether what the service stands on works, and what this process holds."""
     require(context, Role.AUDITOR)
     probes: Probes = request.app.state.probes
     looks = {"Database": probes.database, "Blob store": probes.blobs, "Redis": probes.redis}
@@ -47,7 +49,7 @@ def show_health(request: Request, resources: ResourcesDep, context: ContextDep) 
 
 @router.get("/settings")
 def show_settings(request: Request, context: ContextDep) -> Response:
-    """What the service was started with."""
+    """Show the settings in force."""
     require(context, Role.AUDITOR)
     return page(
         request,
@@ -59,13 +61,13 @@ def show_settings(request: Request, context: ContextDep) -> Response:
 
 def _found(probe: Probe) -> Condition:
     try:
-        return probe.asked().result(PATIENCE_SECONDS)
+        return probe.asked().result(PROBE_TIMEOUT_SECONDS)
     except TooLate:
         return Condition.FAILING
 
 
 def _held(resources: Resources) -> list[tuple[str, int]]:
-    """What is kept in memory, in bytes."""
+    """Return the bytes held in caches."""
     return [
         ("Noise", resources.noise.bytes_held),
         ("Blocks of copies", resources.copies.bytes_held),
@@ -77,36 +79,33 @@ def _held(resources: Resources) -> list[tuple[str, int]]:
 
 jobs_router = APIRouter(prefix="/portal/jobs", route_class=PortalRoute, include_in_schema=False)
 
-AT_ONCE = 50
-
 
 @jobs_router.get("")
 def show_jobs(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
+    params: ListDep,
     state: Annotated[str, Query(max_length=20)] = "",
-    after: Annotated[str, Query(max_length=60)] = "",
 ) -> Response:
     """One's own jobs, the newest first; everybody's for administrators."""
     if state and state not in list(JobState):
         raise InvalidParameter(f"state is one of {', '.join(JobState)}", parameter="state")
     chosen = JobState(state) if state else None
-    found = list_jobs(resources, context, chosen, after=after, limit=AT_ONCE + 1)
-    shown = found[:AT_ONCE]
+    params = replace(params, others=(("state", state),))
+    found = search_jobs(resources, context, params.query(), chosen)
     return page(
         request,
         "administration/jobs.html",
         title="Jobs",
-        jobs=shown,
+        listed=params.page_of(found),
         states=list(JobState),
         state=state,
-        more=shown[-1].job.id if len(found) > AT_ONCE else None,
     )
 
 
 @jobs_router.post("/{job_id}/cancel")
 def cancel(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Have a job end."""
+    """Cancel a job."""
     cancel_job(resources, context, job_id)
     return RedirectResponse("/portal/jobs?done=cancelled", 303)

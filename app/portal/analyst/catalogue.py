@@ -1,25 +1,21 @@
-"""The catalogue: the data sets that a principal may see."""
+"""The catalogue: the data sets that a principal may see, and those that it may ask for."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.errors import NotFound
+from app.portal.lists import ListDep, Number
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service.context import RequestContext
 from app.service.copies import levels
 from app.service.datasets import registry
-from app.service.resources import Resources
-from app.service.sharing.catalogue import list_catalogue
+from app.service.sharing.catalogue import search_catalogue
 from app.service.sharing.inbox import requests_for
 
 router = APIRouter(prefix="/portal/catalogue", route_class=PortalRoute, include_in_schema=False)
-
-AT_ONCE = 24
 
 
 @router.get("")
@@ -27,30 +23,20 @@ def show_catalogue(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    after: Annotated[str, Query(max_length=40)] = "",
-    listed_after: Annotated[str, Query(max_length=40)] = "",
+    params: ListDep,
+    on_request: Number = 1,
 ) -> Response:
     """Data sets with their columns and levels, and those that one may ask for."""
-    found = registry.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
-    shown = found[:AT_ONCE]
-    listed = list_catalogue(resources, context, after=listed_after, limit=AT_ONCE + 1)
+    found = registry.search_datasets(resources, context, params.query())
+    second = replace(params, number=on_request)
+    listings = search_catalogue(resources, context, second.query())
+    ids = [one.id for one in found.items]
     return page(
         request,
         "analyst/catalogue.html",
         title="Catalogue",
-        listings=[one for one in listed[:AT_ONCE] if not _known(resources, context, one.id)],
-        more_listed=listed[AT_ONCE - 1].id if len(listed) > AT_ONCE else None,
-        requests=requests_for(resources, context, [one.id for one in listed]),
-        entries=[(one, levels.list_levels(resources, context, one.id)) for one in shown],
-        after=after,
-        more=shown[-1].id if len(found) > AT_ONCE else None,
+        listed=params.page_of(found),
+        levels={one: levels.list_levels(resources, context, one) for one in ids},
+        listings=second.page_of(listings, parameter="on_request"),
+        requests=requests_for(resources, context, [one.id for one in listings.items]),
     )
-
-
-def _known(resources: Resources, context: RequestContext, dataset_id: str) -> bool:
-    """Whether the principal has a right to it already: then it need not ask."""
-    try:
-        registry.show_dataset(resources, context, dataset_id)
-    except NotFound:
-        return False
-    return True

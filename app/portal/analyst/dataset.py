@@ -1,4 +1,4 @@
-"""A data set as an analyst meets it: first rows, distributions, associations, code, downloads.
+"""Data set page for analysts: first rows, distributions, associations, code, downloads.
 
 What scripts draw of a copy is told them as JSON. A copy as a file is the very bytes that the API sends, with an
 estimate of how many there will be.
@@ -6,11 +6,9 @@ estimate of how many there will be.
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -20,13 +18,15 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of
 from app.api.transport.endpoints import downloads
 from app.errors import InvalidParameter
 from app.model import Copy, Kind, Level, Role
-from app.numerics.arrays import FloatArray
 from app.portal.analyst.snippets import snippets
 from app.portal.pages import page
-from app.portal.route import SESSION_COOKIE, PortalRoute, cookie_of
+from app.portal.route import SESSION_COOKIE, PortalRoute, VisitDep, cookie_of
+from app.portal.workbench.results import figures, matrix
 from app.service.context import RequestContext
-from app.service.copies import history, issue, levels
+from app.service.copies import issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
+from app.service.copies.files.signed_urls import sign_files
+from app.service.copies.generation import history
 from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading
@@ -34,12 +34,12 @@ from app.service.distributions.copy_summary import (
     Categories,
     CopySummary,
     Numbers,
-    first_rows,
+    some_rows,
     summarise_copy,
 )
 from app.service.resources import Resources
 from app.service.sharing.delta.shares import own_table
-from app.service.sharing.sessions import holder_of_session
+from app.service.sharing.sessions import principal_of_session
 from app.tables.media import MediaType
 from app.tables.writer import write_batches, write_table
 
@@ -54,8 +54,8 @@ def summary_document(summary: CopySummary) -> Response:
         "columns": [_column(one) for one in summary.columns],
         "associations": {
             "names": told.names,
-            "released": _matrix(told.released),
-            "corrected": None if told.corrected is None else _matrix(told.corrected),
+            "released": matrix(told.released),
+            "corrected": None if told.corrected is None else matrix(told.corrected),
         },
     }
     return Response(orjson.dumps(document), media_type="application/json")
@@ -67,32 +67,24 @@ def _column(one: Numbers | Categories) -> dict[str, Any]:
         return said | {
             "form": "categories",
             "names": one.names,
-            "shares": _figures(one.shares),
-            "low": _figures(one.low),
-            "high": _figures(one.high),
+            "shares": figures(one.shares),
+            "low": figures(one.low),
+            "high": figures(one.high),
             "others": round(one.others, 5),
         }
     return said | {
         "form": "dates" if one.column.kind is Kind.DATE else "numbers",
         "edges": [float(f"{edge:.9g}") for edge in one.edges],
-        "released": _figures(one.released),
-        "estimated": None if one.estimated is None else _figures(one.estimated),
-        "low": _figures(one.low),
-        "high": _figures(one.high),
+        "released": figures(one.released),
+        "estimated": None if one.estimated is None else figures(one.estimated),
+        "low": figures(one.low),
+        "high": figures(one.high),
     }
-
-
-def _figures(values: FloatArray) -> list[float]:
-    return [float(value) for value in np.round(values, 6)]
-
-
-def _matrix(values: FloatArray) -> list[list[float | None]]:
-    return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]
 
 
 router = APIRouter(prefix="/portal/datasets", route_class=PortalRoute, include_in_schema=False)
 
-FIRST_ROWS = 8
+ROWS_AT_ONCE = 25
 LONGEST_CELL = 60
 
 
@@ -103,6 +95,7 @@ def show_dataset(
     resources: ResourcesDep,
     context: ContextDep,
     level: Annotated[str | None, Query(max_length=200)] = None,
+    number: Annotated[int, Query(alias="page", ge=1, le=2**40)] = 1,
 ) -> Response:
     """The page of a data set, at one of the levels that the principal may have."""
     dataset = registry.show_dataset(resources, context, dataset_id)
@@ -118,7 +111,11 @@ def show_dataset(
         levels=offered,
         level=chosen,
         copy=copy,
-        rows=_cells(resources, context, copy) if copy else None,
+        rows=_cells(resources, context, copy, number) if copy else None,
+        number=number,
+        pages=-(-copy.rows // ROWS_AT_ONCE) if copy else 0,
+        at_once=ROWS_AT_ONCE,
+        link_seconds=resources.limits.signed_url_seconds,
         snippets=snippets(base_of(request), copy, table) if copy else [],
         may_read=context.principal.role is not Role.AUDITOR,
     )
@@ -131,14 +128,37 @@ def make_copy(
     context: ContextDep,
     level: Annotated[str, Form(max_length=200)],
 ) -> Response:
-    """Have the copy of a level made."""
+    """Issue the copy of a level."""
     issue.issue_copy(resources, context, dataset_id, issue.CopyRequest(level=level))
     return RedirectResponse(f"/portal/datasets/{dataset_id}?done=copy-made", 303)
 
 
+@router.post("/{dataset_id}/copies/{copy_id}/link")
+def make_link(
+    dataset_id: str,
+    copy_id: str,
+    request: Request,
+    visit: VisitDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+) -> Response:
+    """Signed addresses of a copy's files, for programs without a key."""
+    signed = sign_files(resources, context, copy_id, Selection(), key_id=visit.session.key)
+    base = base_of(request)
+    urls = [one.url if "://" in one.url else base + one.url for one in signed.files]
+    return page(
+        request,
+        "analyst/link.html",
+        title="Sharing link",
+        dataset=registry.show_dataset(resources, context, dataset_id),
+        urls=urls,
+        expires_at=signed.expires_at,
+    )
+
+
 @router.get("/{dataset_id}/copies/{copy_id}/summary")
 def show_summary(copy_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """What the pictures of the page are drawn from."""
+    """Return the data of the page's charts."""
     return summary_document(summarise_copy(resources, context, copy_id))
 
 
@@ -157,8 +177,11 @@ def _copy(
     return history.copy_at_level(resources, context, dataset_id, level.name)
 
 
-def _cells(resources: Resources, context: RequestContext, copy: Copy) -> list[list[str | None]]:
-    table = first_rows(resources, context, copy.id, FIRST_ROWS)
+def _cells(
+    resources: Resources, context: RequestContext, copy: Copy, number: int
+) -> list[list[str | None]]:
+    skipped = (number - 1) * ROWS_AT_ONCE
+    table = some_rows(resources, context, copy.id, ROWS_AT_ONCE, skipped)
     return [[_shown(value) for value in row.values()] for row in table.to_pylist()]
 
 
@@ -201,13 +224,13 @@ def download_copy(
     etag = downloads.entity_tag(release.fingerprint, media_type, cells)
     headers = downloads.download_headers(etag, media_type, release.name)
     record_release(resources, context, release, media_type.value)
-    holder = holder_of_session(cookie_of(request, SESSION_COOKIE) or "")
+    find_principal = principal_of_session(cookie_of(request, SESSION_COOKIE) or "")
     subject = f"GET {request.url.path}"[:500]
     look = partial(
         require_still_permitted,
         resources,
         context,
-        holder,
+        find_principal,
         copy_id,
         subject,
         columns=[column.name for column in release.columns],

@@ -1,4 +1,4 @@
-"""Code to paste: the same copy, in the tools that people have."""
+"""Code snippets that load a copy: Python client, pandas, polars, DuckDB, R, curl, Delta Sharing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits: copies attacked by a job, watched while it runs, and shown with a verdict."""
+"""Audit pages of an owner: start a job, watch it, show its verdict."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def begin_audit(
     context: ContextDep,
     level: Annotated[list[str] | None, Form(max_length=200)] = None,
 ) -> Response:
-    """Have the copies of some levels attacked."""
+    """Start an audit of some levels."""
     if not level:
         raise InvalidParameter("Choose at least one level.", parameter="level")
     job_id = ask_for_audit(resources, context, dataset.id, AuditParams(levels=tuple(level)))
@@ -64,7 +64,7 @@ def begin_audit(
 def watch_audit(
     job_id: str, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """How far an audit is, for the script that waits for it."""
+    """Return the progress of an audit, for the page's script."""
     watched = show_job(resources, context, job_id)
     job, came_of_it = watched.job, watched.outcome
     audits = f"{PREFIX}/{dataset.id}/audits"
@@ -89,17 +89,17 @@ def show_audit(
 ) -> Response:
     """An audit: its verdict, its pictures, and every attack."""
     audit = read_audit(resources, context, dataset.id, audit_id)
-    return audit_page(request, dataset, audit, overseen=False)
+    return audit_page(request, dataset, audit, for_auditor=False)
 
 
-def audit_page(request: Request, dataset: Dataset, audit: Audit, *, overseen: bool) -> Response:
-    """The page of an audit: among the owner's tabs, or where all that is overseen is."""
+def audit_page(request: Request, dataset: Dataset, audit: Audit, *, for_auditor: bool) -> Response:
+    """The page of an audit: among the owner's tabs, or where all that is for_auditor is."""
     return page(
         request,
         "owner/audit.html",
         title=f"An audit of {dataset.name}",
         dataset=dataset,
         audit=audit,
-        overseen=overseen,
+        for_auditor=for_auditor,
         points=orjson.dumps([asdict(point) for point in audit.by_copies]).decode(),
     )

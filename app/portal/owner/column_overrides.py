@@ -1,4 +1,4 @@
-"""What an owner says of columns, in a form and as the JSON that a script sends beside a file."""
+"""Column overrides of an owner, from a form or from JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def parse_overrides(text: str) -> dict[str, ColumnOverrides]:
 def changed_columns(
     columns: tuple[Column, ...], fields: Mapping[str, str]
 ) -> dict[str, ColumnOverrides]:
-    """What a form changes, its fields numbered as the columns are."""
+    """Return the changes of a form, whose fields are numbered like the columns."""
     overrides: dict[str, ColumnOverrides] = {}
     for place, column in enumerate(columns):
         said = _said(place, column, fields)

@@ -1,4 +1,4 @@
-"""The data set that an owner's page is about; for everybody else there is no such page."""
+"""Dependency that loads an owner's data set; not found for everybody else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels: chosen on a slider beside what they would risk and keep, named, offered and removed."""
+"""Levels page: a slider with risk and utility; name, offer and remove levels."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def preview(
     context: ContextDep,
     privacy: Annotated[list[float], Query(min_length=1, max_length=MOST_LEVELS)],
 ) -> Response:
-    """What levels would risk and keep; nothing of it is kept."""
-    wish = PreviewParams(privacies=tuple(privacy))
-    found = preview_levels(resources, context, dataset.id, wish)
+    """Preview risk and utility of levels; nothing is stored."""
+    params = PreviewParams(privacies=tuple(privacy))
+    found = preview_levels(resources, context, dataset.id, params)
     said = {"levels": [_tried(level) for level in found.levels]}
     return Response(orjson.dumps(said), media_type="application/json")
 
 
 def _most_analyses(dataset: Dataset) -> int:
-    """How many usual analyses of it can be judged, at most: the page keeps room for so many."""
+    """Return how many usual analyses of it can be judged, at most: the page keeps room for so many."""
     numbers = sum(one.kind.noised for one in dataset.columns)
     together = ("means", "correlations", "a tree", "a regression")
     return len(together) + (min(numbers, MOST_COLUMNS) if numbers > 1 else 0)
@@ -144,7 +144,7 @@ def offer_level(
     name: Name,
     offered: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Say whether those who find the data set may ask for a level."""
+    """Offer a level in the catalogue, or withdraw the offer."""
     level = _named(resources, context, dataset.id, name)
     levels.put_level(
         resources,
@@ -162,7 +162,7 @@ def offer_level(
 def remove_level(
     dataset: OwnDep, resources: ResourcesDep, context: ContextDep, name: Name
 ) -> Response:
-    """Forget a level that nobody has."""
+    """Remove a level that nobody has."""
     levels.remove_level(resources, context, dataset.id, name)
     return _back(dataset.id, "removed")
 

@@ -1,58 +1,23 @@
-"""An owner's data sets in pages, and the first page of one: what it is, what is missing yet, its columns, what was done."""
+"""An owner's data sets, and the first page of one: what it is, what is missing yet, its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.api.transport.dependencies import ContextDep, ResourcesDep
-from app.model import ColumnOverrides, Dataset, Kind, Level
+from app.model import ColumnOverrides, Kind
+from app.portal.lists import ListDep
 from app.portal.owner.column_overrides import changed_columns
 from app.portal.owner.dependencies import ONE, PREFIX, FieldsDep, OwnDep, require_owner
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service import logs
-from app.service.context import RequestContext
 from app.service.copies import levels, removal
 from app.service.datasets import registry
 from app.service.datasets.registration import columns as saying
-from app.service.resources import Resources
-from app.service.sharing import grants, principals
-
-AT_ONCE = 24
-
-After = Annotated[str, Query(max_length=40)]
-Extra = TypeVar("Extra")
-
-
-@dataclass(frozen=True)
-class DatasetPage(Generic[Extra]):
-    """A page of the list.
-
-    where:
-        entries  each data set, its levels, and what else is told of it
-        after    the data set before the first one; empty at the beginning
-        more     after which the next page begins, if there is one
-    """
-
-    entries: list[tuple[Dataset, list[Level], Extra]]
-    after: str
-    more: str | None
-
-
-def page_of_datasets(
-    resources: Resources, context: RequestContext, after: str, tell: Callable[[Dataset], Extra]
-) -> DatasetPage[Extra]:
-    """The page that follows a data set."""
-    found = registry.list_datasets(resources, context, after=after, limit=AT_ONCE + 1)
-    shown = found[:AT_ONCE]
-    entries = [(one, levels.list_levels(resources, context, one.id), tell(one)) for one in shown]
-    return DatasetPage(entries, after, shown[-1].id if len(found) > AT_ONCE else None)
-
+from app.service.sharing import grants
 
 router = APIRouter(route_class=PortalRoute, include_in_schema=False)
 
@@ -62,19 +27,18 @@ def list_owned(
     request: Request,
     resources: ResourcesDep,
     context: ContextDep,
-    after: After = "",
+    params: ListDep,
 ) -> Response:
     """One's own data sets; all of them for administrators."""
+    found = registry.search_datasets(resources, context, params.query())
+    ids = [one.id for one in found.items]
     return page(
         request,
         "owner/owned.html",
         title="Your data sets",
-        listed=page_of_datasets(
-            resources,
-            context,
-            after,
-            lambda one: grants.count_recipients(resources, [one.id]).get(one.id, 0),
-        ),
+        listed=params.page_of(found),
+        levels={one: levels.list_levels(resources, context, one) for one in ids},
+        recipients=grants.count_recipients(resources, ids),
     )
 
 
@@ -82,7 +46,7 @@ def list_owned(
 def show_owned(
     request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """What a data set is, and what to do next."""
+    """Show a data set and the next steps."""
     return page(
         request,
         "owner/overview.html",
@@ -99,10 +63,13 @@ def describe(
     dataset: OwnDep,
     resources: ResourcesDep,
     context: ContextDep,
+    name: Annotated[str | None, Form(max_length=1_000)] = None,
     description: Annotated[str, Form(max_length=20_000)] = "",
     listed: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Say what a data set is, and whether others find it."""
+    """Say what a data set is called, what it is, and whether others find it."""
+    if name is not None and name.strip() != dataset.name:
+        registry.rename_dataset(resources, context, dataset.id, name.strip())
     registry.describe_dataset(
         resources, context, dataset.id, description=description.strip(), listed=listed
     )
@@ -113,7 +80,7 @@ def describe(
 def correct_columns(
     dataset: OwnDep, fields: FieldsDep, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """Say what columns are, until the first copy exists."""
+    """Set kinds and options of columns, until the first copy exists."""
     overrides = changed_columns(dataset.columns, fields)
     if overrides:
         saying.put_columns(resources, context, dataset.id, overrides)
@@ -135,43 +102,10 @@ def withhold_column(
 
 @router.post(f"{ONE}/remove")
 def remove(dataset: OwnDep, resources: ResourcesDep, context: ContextDep) -> Response:
-    """Forget a data set for good."""
+    """Remove a data set for good."""
     removal.remove_dataset(resources, context, dataset.id)
     return RedirectResponse(f"{PREFIX}?done=removed", 303)
 
 
 def _back(dataset_id: str, done: str) -> Response:
     return RedirectResponse(f"{PREFIX}/{dataset_id}?done={done}", 303)
-
-
-history_router = APIRouter(
-    prefix=f"{ONE}/history", route_class=PortalRoute, include_in_schema=False
-)
-
-ENTRIES_AT_ONCE = 50
-
-
-@history_router.get("")
-def show_history(
-    request: Request,
-    dataset: OwnDep,
-    resources: ResourcesDep,
-    context: ContextDep,
-    before: Annotated[int | None, Query(ge=1, lt=2**62)] = None,
-) -> Response:
-    """Entries of the log about a data set, the newest first."""
-    found = logs.dataset_log(
-        resources, context, dataset.id, before=before, limit=ENTRIES_AT_ONCE + 1
-    )
-    shown = found[:ENTRIES_AT_ONCE]
-    mentioned = {entry.principal for entry in shown}
-    mentioned |= {str(entry.facts.get("recipient")) for entry in shown}
-    return page(
-        request,
-        "owner/history.html",
-        title=f"History of {dataset.name}",
-        dataset=dataset,
-        entries=shown,
-        names=principals.names_of(resources, context, mentioned),
-        older=shown[-1].sequence if len(found) > ENTRIES_AT_ONCE else None,
-    )

@@ -1,23 +1,24 @@
-"""Who has what of a data set: rights given by hand, agreements, copies that were drawn; and whose copy a found table is."""
+"""People page of a data set: grants, agreements, issued copies, tracing of a found table."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from app.agreement import Agreement, State, is_in_force
 from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
-from app.model import Grant, Principal, Role
+from app.model import Grant, Level, Principal, Role
 from app.portal.agreements import end_of
 from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.context import RequestContext
-from app.service.copies.history import read_history
+from app.service.copies.generation.history import read_history
 from app.service.copies.levels import list_levels
 from app.service.copies.tracing import trace
 from app.service.resources import Resources
@@ -35,7 +36,11 @@ Chosen = Annotated[str, Form(max_length=200)]
 
 @router.get("")
 def show_people(
-    request: Request, dataset: OwnDep, resources: ResourcesDep, context: ContextDep
+    request: Request,
+    dataset: OwnDep,
+    resources: ResourcesDep,
+    context: ContextDep,
+    recipient: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Rights, requests to decide, agreements and copies."""
     given = grants.list_grants(resources, context, dataset.id)
@@ -56,9 +61,13 @@ def show_people(
         agreements=[one for one in agreed if not _waits_for_owner(one)],
         in_force={one.id for one in agreed if is_in_force(one, now)},
         drawn=drawn,
-        called={level.noise_variance: level.name for level in levels},
+        called=_names_by_variance(levels),
+        undo=recipient and grants.may_restore(resources, context, dataset.id, recipient),
+        recipient=recipient,
         names=principals.names_of(
-            resources, context, mentioned | {one.principal for one in drawn} | {dataset.owner}
+            resources,
+            context,
+            mentioned | {one.principal for one in drawn} | {dataset.owner, recipient},
         ),
         choices=_recipients(resources, context),
     )
@@ -85,7 +94,25 @@ def withdraw(
 ) -> Response:
     """Take a right back."""
     grants.withdraw_grant(resources, context, dataset.id, recipient)
-    return _back(dataset.id, "withdrawn")
+    query = urlencode({"done": "withdrawn", "recipient": recipient})
+    return RedirectResponse(f"{PREFIX}/{dataset.id}/people?{query}", 303)
+
+
+@router.post("/restore")
+def restore(
+    dataset: OwnDep, resources: ResourcesDep, context: ContextDep, recipient: Chosen = ""
+) -> Response:
+    """Undo a withdrawal."""
+    grants.restore_grant(resources, context, dataset.id, recipient)
+    return _back(dataset.id, "restored")
+
+
+def _names_by_variance(levels: list[Level]) -> dict[float, str]:
+    """Levels of the same variance share a copy: it has the names of all of them."""
+    found: dict[float, list[str]] = {}
+    for level in levels:
+        found.setdefault(level.noise_variance, []).append(level.name)
+    return {variance: ", ".join(names) for variance, names in found.items()}
 
 
 def _waits_for_owner(agreement: Agreement) -> bool:
@@ -93,7 +120,7 @@ def _waits_for_owner(agreement: Agreement) -> bool:
 
 
 def _recipients(resources: Resources, context: RequestContext) -> list[Principal]:
-    """Who may be given something."""
+    """Return the recipients that may get a grant."""
     found = principals.list_principals(resources, context, after="", limit=MOST)
     able = [one.principal for one in found if not one.revoked_at]
     chosen = [principal for principal in able if principal.role is Role.RECIPIENT]
@@ -109,7 +136,7 @@ traces_router = APIRouter(prefix=f"{ONE}/trace", route_class=PortalRoute, includ
 
 @traces_router.get("")
 def show_form(request: Request, dataset: OwnDep) -> Response:
-    """Where a found table is dropped."""
+    """Show the form for a found table."""
     title = f"Trace a table to copies of {dataset.name}"
     return page(request, "owner/trace.html", title=title, dataset=dataset)
 

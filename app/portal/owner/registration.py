@@ -1,14 +1,11 @@
-"""Registering a table: a file is sent once, looked at, what was found is corrected, and then it is kept.
+"""Registration in three steps: upload, correct what was inferred, store.
 
-Until then it waits sealed, and is read as often as it is looked at. It lies where the bodies of jobs lie, under a
-name that begins with no job's id: what nobody registers is removed with what is left over there, after a day. The
-name holds the owner, so that for everybody else there is no such file.
+Until then it waits sealed (`service/datasets/registration/uploads.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -17,55 +14,26 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.incoming.tables import BodyDep, ReadingDep
-from app.errors import NotFound
 from app.model import ColumnOverrides, Kind, Protection
 from app.portal.owner.column_overrides import parse_overrides
 from app.portal.owner.dependencies import PREFIX, require_owner
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service.context import RequestContext, new_id
 from app.service.datasets.protection.declaration import declared_kinds, formal_options
 from app.service.datasets.registration import register
+from app.service.datasets.registration.uploads import (
+    UPLOAD,
+    forget_upload,
+    keep_upload,
+    opened_upload,
+)
 from app.service.resources import Resources
-from app.store.blobs.sealed_bytes import SealedReader
 from app.tables.bodies.streams import ByteStream
 from app.tables.columns import storage_overrides
 from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import AUTOMATIC, ReadOptions, TableStream
 
-CHUNK_BYTES = 2**20
-WAITING = "upload"
-
-FileId = Annotated[str, Query(alias="file", pattern=rf"^{WAITING}_[0-9a-f]{{20}}$")]
-
-
-def keep(resources: Resources, context: RequestContext, body: ByteStream) -> str:
-    """Seal what comes; its id. A body that does not come whole leaves nothing."""
-    file_id = new_id(WAITING)
-    with resources.jobs.files.writer(_name(file_id, context)) as sink:
-        while chunk := body.read(CHUNK_BYTES):
-            sink.write(chunk)
-    return file_id
-
-
-@contextmanager
-def opened(resources: Resources, context: RequestContext, file_id: str) -> Iterator[SealedReader]:
-    """The file of the principal, to be read in the block; NotFound where it is gone."""
-    try:
-        with resources.jobs.files.opened(_name(file_id, context)) as file:
-            yield SealedReader(file)
-    except FileNotFoundError:
-        raise NotFound("The file is not here any more. Choose it once more.") from None
-
-
-def forget(resources: Resources, context: RequestContext, file_id: str) -> None:
-    """Remove the file of the principal, if it is there."""
-    resources.jobs.files.remove(_name(file_id, context))
-
-
-def _name(file_id: str, context: RequestContext) -> str:
-    return f"{file_id}-{context.principal.id}"
-
+FileId = Annotated[str, Query(alias="file", pattern=rf"^{UPLOAD}_[0-9a-f]{{20}}$")]
 
 router = APIRouter(
     prefix=f"{PREFIX}/new",
@@ -81,7 +49,7 @@ Key = Annotated[str, Query(max_length=10_000)]
 
 @router.get("")
 def show_form(request: Request, resources: ResourcesDep) -> Response:
-    """Where a file is dropped."""
+    """Show the upload form."""
     limit = resources.limits.upload_bytes
     return page(
         request,
@@ -94,15 +62,15 @@ def show_form(request: Request, resources: ResourcesDep) -> Response:
 
 @router.post("/file")
 def take_file(resources: ResourcesDep, context: ContextDep, body: BodyDep) -> Response:
-    """Have a file wait, sealed, until it was looked at."""
-    said = {"file": keep(resources, context, body)}
+    """Store an uploaded file, sealed, until it is registered."""
+    said = {"file": keep_upload(resources, context, body)}
     return Response(orjson.dumps(said), 201, media_type="application/json")
 
 
 @router.delete("/file")
 def forget_file(resources: ResourcesDep, context: ContextDep, file_id: FileId) -> Response:
     """Remove a file that another one was chosen for."""
-    forget(resources, context, file_id)
+    forget_upload(resources, context, file_id)
     return Response(status_code=204)
 
 
@@ -118,10 +86,10 @@ def look_at_file(
     key_column: Key = "",
     protection: Protection = Protection.MEASURED,
 ) -> Response:
-    """How a file is read and what each column is taken for; it goes on waiting."""
+    """Show how a file is read and the kinds of its columns; it stays stored."""
     overrides = declared_kinds(parse_overrides(columns))
     with (
-        opened(resources, context, file_id) as body,
+        opened_upload(resources, context, file_id) as body,
         sent_table(resources, body, overrides, reading) as stream,
     ):
         found, report, notices = register.try_table(
@@ -164,7 +132,7 @@ def register_file(
     overrides = declared_kinds(parse_overrides(columns))
     register.check_name(resources, context, name.strip())
     with (
-        opened(resources, context, file_id) as body,
+        opened_upload(resources, context, file_id) as body,
         sent_table(resources, body, overrides, reading) as stream,
     ):
         dataset, _, notices = register.register_dataset(
@@ -179,7 +147,7 @@ def register_file(
             allow_overlap=allow_overlap,
             progress=progress,
         )
-    forget(resources, context, file_id)
+    forget_upload(resources, context, file_id)
     said = {
         "address": f"{PREFIX}/{dataset.id}?done=registered",
         "notices": [notice.detail for notice in notices],

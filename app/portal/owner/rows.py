@@ -1,4 +1,4 @@
-"""Rows: appended from a file, retired by key or by number."""
+"""Rows page: append from a file, retire by key or by number."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def show_rows(
     context: ContextDep,
     retired: int | None = None,
 ) -> Response:
-    """How many rows there are, those pending, and forms that change that."""
+    """Return how many rows there are, those pending, and forms that change that."""
     return page(
         request,
         "owner/rows.html",

@@ -1,6 +1,7 @@
 // Charts by plotly.js, which is loaded when the first of them is drawn; distributions of numbers among them.
 // Categories are bars of our own. Colours are those of the stylesheet. What a picture shows is also said
 // in words, for those who do not see it.
+import { figure, percent } from "./numbers.js";
 import { stopWhereItScrolls } from "./scroll_areas.js";
 
 const drawn = new Map();
@@ -63,7 +64,7 @@ export function layout() {
 }
 
 // Where the middle half of a histogram lies; `say` writes a place on its axis.
-export function middleHalf(edges, shares, say = (x) => Number(x.toPrecision(3)).toLocaleString("en")) {
+export function middleHalf(edges, shares, say = (x) => figure(x)) {
   const total = shares.reduce((sum, share) => sum + share, 0);
   if (!(total > 0)) return "nowhere";
   const at = (wanted) => {
@@ -113,13 +114,13 @@ export function drawCategories(place, { names, shares, low, high, others }) {
     bar.max = most;
     bar.value = share;
     bar.setAttribute("aria-label", name || "empty");
-    const figure = document.createElement("span");
-    figure.className = "number";
-    figure.textContent = `${(100 * share).toFixed(1)}${chance} %`;
-    item.append(label, bar, figure);
+    const said = document.createElement("span");
+    said.className = "number";
+    said.textContent = `${percent(share)}${chance}`;
+    item.append(label, bar, said);
     list.append(item);
   };
-  names.forEach((name, i) => row(name, shares[i], ` ± ${(50 * (high[i] - low[i])).toFixed(1)}`));
+  names.forEach((name, i) => row(name, shares[i], ` ± ${percent((high[i] - low[i]) / 2, 2)}`));
   if (others > 0) row("all others", others, "");
   place.replaceChildren(list);
   stopWhereItScrolls(list);

@@ -3,13 +3,10 @@ import { ask } from "./http.js";
 import { drawAssociations } from "./associations.js";
 import { drawCategories, drawNumbers, redrawAll } from "./charts.js";
 import { offerDownloads } from "./downloads.js";
+import { count, percent } from "./numbers.js";
 import { whenThemeChanges } from "./theme.js";
 
 const pictures = document.getElementById("pictures");
-
-function percent(share) {
-  return `${(100 * share).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
-}
 
 async function draw() {
   let summary;
@@ -20,7 +17,7 @@ async function draw() {
     return;
   }
   const { rows, sampled_rows: sampled, band } = summary;
-  const of = sampled < rows ? `from ${sampled.toLocaleString("en")} of ${rows.toLocaleString("en")} rows` : `from all ${rows.toLocaleString("en")} rows`;
+  const of = sampled < rows ? `from ${count(sampled)} of ${count(rows)} rows` : `from all ${count(rows)} rows`;
   pictures.querySelector("[data-said]").textContent =
     `What each column looks like in your copy, and an estimate of what it looked like before the noise, ${of}. The band holds ${percent(band)} of the estimates from rows drawn anew.`;
   drawAssociations(document.querySelector("[data-associations]"), document.getElementById("corrected"), summary.associations);

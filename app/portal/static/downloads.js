@@ -2,13 +2,14 @@
 // as it comes instead of holding it.
 import { ask } from "./http.js";
 import { byQuarters, say } from "./announcements.js";
+import { figure } from "./numbers.js";
 
 const MOST_HELD = 256 * 2 ** 20;
 
 function size(bytes) {
   const units = ["bytes", "KB", "MB", "GB"];
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
-  return `${(bytes / 1000 ** step).toLocaleString("en", { maximumFractionDigits: step > 1 ? 1 : 0 })} ${units[step]}`;
+  return `${figure(bytes / 1000 ** step)} ${units[step]}`;
 }
 
 function save(blob, name) {

@@ -2,6 +2,7 @@
 // Between levels that were tried a straight line is drawn; where the slider rests, its level is tried. What
 // was tried stays as it is: a level has one verdict.
 import { ask } from "./http.js";
+import { figure as number, percent } from "./numbers.js";
 import { drawCurve, drawExamples } from "./preview.js";
 import { recommend } from "./recommendations.js";
 import { say } from "./announcements.js";
@@ -17,16 +18,8 @@ const SAME = 1e-9, REST_MS = 500, NORMAL_95 = 1.96;
 const unitColumn = chooser.querySelector("[data-unit-column]"), unitWidth = chooser.querySelector("[data-unit-width]");
 const STANDINGS = { ok: ["good", "ok"], attention: ["warn", "look here"], broken: ["bad", "do this"] };
 
-function percent(share, digits = 3) {
-  return `${(100 * share).toLocaleString("en", { maximumSignificantDigits: digits })} %`;
-}
-
 function known() {
   return [...tried.keys()].sort((a, b) => a - b);
-}
-
-function number(value) {
-  return value.toLocaleString("en", { maximumSignificantDigits: 3 });
 }
 
 // Half the width of the interval that has 95 of 100 values, of the chosen column.
@@ -72,7 +65,7 @@ function show() {
   fill("risk", between(privacy, (level) => level.risk.recovered), percent);
   fill("quality", between(privacy, (level) => level.utility.quality), percent);
   fill("means", between(privacy, worstMean), percent);
-  fill("correlations", between(privacy, (level) => level.utility.correlations?.largest), (value) => value.toFixed(3));
+  fill("correlations", between(privacy, (level) => level.utility.correlations?.largest), (value) => number(value));
   const close = tried.get(nearest(privacy));
   if (model(close)) {
     told("model-name").textContent = `A model of ${model(close).target}`;

@@ -5,8 +5,10 @@ import { offerCopying } from "./clipboard.js";
 import { stopWhereTablesScroll } from "./scroll_areas.js";
 import { nameCells } from "./stacked_tables.js";
 import { offerThemes } from "./theme.js";
+import { showLocalTimes } from "./times.js";
 
 offerThemes();
+showLocalTimes();
 answerInPlace();
 offerCopying();
 nameCells();

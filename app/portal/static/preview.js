@@ -1,4 +1,5 @@
 // What a preview shows: risk and utility by privacy, and columns before and after.
+import { percent } from "./numbers.js";
 import { PLAIN, colour, describe, layout, middleHalf, plotly } from "./charts.js";
 import { stopWhereItScrolls } from "./scroll_areas.js";
 
@@ -15,7 +16,7 @@ export async function drawCurve(place, address, levels, here, marks) {
   const frame = layout();
   const traces = [
     { type: "scatter", mode: "lines", x: [0, 100], y: [100, 0], hoverinfo: "skip", line: { color: colour("--line-strong"), width: 1.5, dash: "dot" } },
-    line("found out", (level) => level.risk.recovered, "--bad"),
+    line("recovered", (level) => level.risk.recovered, "--bad"),
   ];
   if (levels.every((level) => level.utility.quality !== null)) traces.push(line("quality", (level) => level.utility.quality, "--chart-estimate"));
   await Plotly.react(place, traces, {
@@ -99,7 +100,7 @@ function drawShares(place, { bins, shares_before, shares_after }) {
       both.append(bar);
     }
     const figure = element("span", "number");
-    figure.textContent = `${(100 * shares_before[i]).toFixed(1)} → ${(100 * shares_after[i]).toFixed(1)} %`;
+    figure.textContent = `${percent(shares_before[i])} → ${percent(shares_after[i])}`;
     item.append(label, both, figure);
     list.append(item);
   });

@@ -2,17 +2,21 @@
 // that asks, and which sheet of a workbook is meant.
 import { notice } from "./forms.js";
 
-const ONE = ["delimiter", "decimal", "header", "dates", "encoding", "sheet"];
+const ONE = ["delimiter", "decimal", "header", "header_row", "dates", "encoding", "sheet"];
+const SEVERAL = ["missing", "skip_rows"];
 
+// Whether some problem is settled by a field of the form.
 export function decides(problem) {
-  return [...ONE, "missing"].includes(problem?.parameter);
+  const told = [problem ?? {}, ...(problem?.problems ?? [])];
+  const remedies = told.flatMap((one) => [one.parameters ?? {}, ...(one.choices ?? [])]).flatMap(Object.keys);
+  return [problem?.parameter, ...remedies].some((name) => [...ONE, ...SEVERAL].includes(name));
 }
 
 // What a form says, as parameters; of no form, nothing.
 export function said(form) {
   const params = new URLSearchParams();
   for (const name of ONE) if (form?.elements[name].value.trim()) params.set(name, form.elements[name].value.trim());
-  for (const mark of form?.elements.missing.value.split(/\s+/) ?? []) if (mark) params.append("missing", mark);
+  for (const name of SEVERAL) for (const one of form?.elements[name].value.split(/\s+/) ?? []) if (one) params.append(name, one);
   return params;
 }
 

@@ -1,11 +1,11 @@
 // The pictures of a result: before and after, bars, an estimate with its band, associations.
 import { drawMatrix } from "./associations.js";
 import { colour, draw, drawNumbers, layout, middleHalf, redrawAll } from "./charts.js";
+import { percent } from "./numbers.js";
 import { stopWhereItScrolls } from "./scroll_areas.js";
 import { whenThemeChanges } from "./theme.js";
 
 const pictures = document.getElementById("pictures");
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 function beside({ edges, before, after }) {
   const centres = before.map((_, i) => (edges[i] + edges[i + 1]) / 2);

@@ -1,5 +1,6 @@
 // Appending the rows of a file.
 import { notice } from "./forms.js";
+import { count } from "./numbers.js";
 import { Sender, takeFiles } from "./upload.js";
 
 const place = document.getElementById("append");
@@ -18,9 +19,9 @@ async function append(file, allowed = {}) {
     return;
   }
   const { appended, pending, rows, notices } = JSON.parse(answer.responseText);
-  document.getElementById("rows-now").textContent = rows.toLocaleString("en").replaceAll(",", "\u202f");
+  document.getElementById("rows-now").textContent = count(rows);
   const words = pending ? "They are pending, sealed, until enough rows have come." : "Every copy has them from now on.";
-  sender.say(notice(notices.length ? "warn" : "good", `${appended.toLocaleString("en")} rows are appended`, [words, ...notices].join(" ")));
+  sender.say(notice(notices.length ? "warn" : "good", `${count(appended)} rows are appended`, [words, ...notices].join(" ")));
 }
 
 function offerAnyway(file, allowed) {

@@ -3,11 +3,12 @@ import { Problem, token } from "./http.js";
 import { notice } from "./forms.js";
 import { whichSheet } from "./read_options.js";
 import { byQuarters, say } from "./announcements.js";
+import { figure } from "./numbers.js";
 
 export function size(bytes) {
   const units = ["bytes", "KB", "MB", "GB"];
   const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
-  return `${(bytes / 1000 ** step).toLocaleString("en", { maximumFractionDigits: step > 1 ? 1 : 0 })} ${units[step]}`;
+  return `${figure(bytes / 1000 ** step)} ${units[step]}`;
 }
 
 export function takeFiles(box, take) {

@@ -1,5 +1,6 @@
 // A tool of the workbench: a file is looked at when it is chosen, so that its columns can be named, and
 // sent with the choices when the form is.
+import { count } from "./numbers.js";
 import { ask, Problem, token } from "./http.js";
 import { notice } from "./forms.js";
 import { say } from "./announcements.js";
@@ -52,12 +53,23 @@ function offer(columns) {
   }
 }
 
+// Which columns to swap: those whose values the others give away in the most rows.
+function advise(givenAway) {
+  const place = form.querySelector("[data-advice]");
+  if (!place) return;
+  const ranked = Object.entries(givenAway).sort((one, other) => other[1] - one[1]).filter(([, rows]) => rows > 0);
+  const named = ranked.slice(0, 3).map(([name, rows]) => `${name} (${count(rows)} rows)`).join(", ");
+  place.textContent = named
+    ? `The other columns give away most of ${named}, numbers taken in ten bins. Choose those of them that nobody may learn.`
+    : "The other columns give away no value of a text column.";
+}
+
 // What a file holds, and how it is read: the reader is asked until both are known.
 async function lookAt(file, params = new URLSearchParams()) {
   const body = new FormData();
   body.append("table", file);
   try {
-    return [await (await ask(`${form.dataset.look}?${params}`, { method: "POST", body })).json(), params];
+    return [await (await ask(`${form.dataset.look}${form.dataset.look.includes("?") ? "&" : "?"}${params}`, { method: "POST", body })).json(), params];
   } catch (failure) {
     const { problem } = failure;
     if (!problem?.sheets && !decides(problem)) throw failure;
@@ -93,7 +105,7 @@ function decided(problem, file, params) {
 }
 
 async function look(input) {
-  const words = input.closest("[data-drop]").querySelector("[data-said]");
+  const words = document.getElementById(`${input.id}-said`);
   const files = [...input.files];
   if (files.length === 0) return;
   clear();
@@ -105,9 +117,10 @@ async function look(input) {
     for (const file of files) {
       const [table, params] = await lookAt(file);
       if (input.looked !== mine) return; // another file was chosen meanwhile
-      told.push(`${file.name}: ${table.rows.toLocaleString("en")} rows, ${table.columns.length} columns.`);
+      told.push(`${file.name}: ${count(table.rows)} rows, ${table.columns.length} columns.`);
       found.push({ ...Object.fromEntries(params), missing: params.getAll("missing") });
       if (!input.multiple) offer(table.columns);
+      advise(table.given_away);
     }
     readings[input.name] = found;
     words.textContent = told.join(" ");

@@ -1,1 +1,1 @@
-"""The workbench: stateless methods on a file that somebody drops, done as jobs, and nothing kept but a job's result."""
+"""Workbench: stateless methods on an uploaded file, run as jobs; only a job's result is kept."""

@@ -1,4 +1,4 @@
-"""Score attacks on disguised tables of which the original is known."""
+"""Tool: score attacks on disguised tables whose original is known."""
 
 from __future__ import annotations
 
@@ -28,8 +28,20 @@ from app.tables.arrays.numbers import number_table
 SAYS = TypeAdapter(AttackScoring)
 
 
+ADVICE = {
+    "ndr": "The noisy value itself is the best guess: only more noise protects better.",
+    "udr": "Fear who knows the distribution: rare values are pulled back into it. Cap extremes, or add noise.",
+    "sf": "Fear correlated columns: independent noise stands out from them. Shape the noise like the data.",
+    "pca-dr": "Fear correlated columns: independent noise stands out from them. Shape the noise like the data.",
+    "be-dr": "Fear correlated columns and pooled copies: shape the noise like the data, and draw all copies by one plan.",
+    "serial-smoothing": "Fear the order of the rows: neighbours reveal each other. Shuffle the rows.",
+    "mixture": "Fear groups of like rows: their means reveal the values. Add noise for the largest groups.",
+}
+"""What to do about the attack that comes nearest."""
+
+
 class AttackForm(Form):
-    """What is known of the noise, and of the original."""
+    """Known noise, and knowledge of the original."""
 
     columns: list[str] = Field(min_length=1)
     noise: Literal["independent", "proportional"] = "independent"
@@ -47,7 +59,7 @@ class AttackForm(Form):
 def run_attacks(
     tables: Mapping[str, list[pa.Table]], form: AttackForm, _limits: Limits, progress: Progress
 ) -> ToolResult:
-    """What every attack gets back."""
+    """Score every attack."""
     (given,) = tables["original"]
     original = number_table(given, "original", form.columns)
     disguised = [
@@ -112,6 +124,7 @@ def run_attacks(
     shown = ResultPage(
         verdict=f"The best attack, {best}, leaves {100 * left[best]:.1f} % of the variance to guess, as a mean"
         " over columns.",
+        advice=ADVICE.get(best, ""),
         figures=(
             ("Rows", float(found.rows)),
             ("Copies", float(found.copies)),

@@ -1,4 +1,4 @@
-"""Estimate the distribution behind perturbed values, with the band that chance gives it."""
+"""Tool: estimate the distribution behind perturbed values, with its sampling band."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from pydantic import Field
 from app.api.transport.forms import Form
 from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
-from app.numerics.arrays import FloatArray
-from app.numerics.cancellation import cancellable
-from app.numerics.deconvolution.bins import cells_per_bin, histogram_on
-from app.numerics.deconvolution.em import LEVEL, em_with_band
-from app.numerics.deconvolution.noise import Laplace, Noise, Normal, Uniform, noise_of_copy
 from app.portal.workbench.results import ResultPage, ToolResult, figures
-from app.service.distributions.estimate import Bins, EstimateParams, estimate_distribution
+from app.service.distributions.estimate import (
+    LEVEL,
+    Bins,
+    EstimateParams,
+    FloatArray,
+    estimate_with_band,
+)
+from app.service.distributions.noise import Noise, noise_of
 from app.service.progress import Progress
 from app.tables.arrays.numbers import number_table
 
@@ -39,17 +41,18 @@ class DistributionForm(Form):
         """The noise; that of a level is told by its privacy e: v = e/(1-e) times the column's variance."""
         match self.noise:
             case "normal":
-                return Normal(self.amount**2)
+                return noise_of("normal", variance=self.amount**2)
             case "uniform":
-                return Uniform(-self.amount, self.amount)
+                return noise_of("uniform", low=-self.amount, high=self.amount)
             case "laplace":
-                return Laplace(self.amount)
+                return noise_of("laplace", scale=self.amount)
         if self.amount >= 1:
             raise InvalidParameter(
                 "The privacy of a level lies between 0 and 1.", parameter="amount", most=1
             )
         variance = self.amount / (1 - self.amount)
-        return noise_of_copy(variance, float(values.var()) / (1 + variance))
+        column = float(values.var()) / (1 + variance)
+        return noise_of("level", noise_variance=variance, column_variance=column)
 
 
 def run_estimate(
@@ -65,13 +68,9 @@ def run_estimate(
     present = table.select([form.column]).drop_null()
     values = number_table(present, "given", [form.column]).values[:, 0]
     noise = form.noise_of(values)
-    with cancellable(progress.raise_if_cancelled):
-        progress.report("taking the noise out", 0, 2)
-        found = estimate_distribution(values, EstimateParams(noise, bins=Bins(form.bins)))
-        progress.report("drawing anew for the band", 1, 2)
-        edges = found.edges
-        histogram = histogram_on(values, edges, cells_per_bin=cells_per_bin(edges))
-        band = em_with_band(histogram, noise, edges, np.random.default_rng(SEED))
+    params = EstimateParams(noise, bins=Bins(form.bins))
+    found, band = estimate_with_band(values, params, SEED, progress)
+    edges = found.edges
     inside = np.clip(values, edges[0], edges[-1])
     observed = np.histogram(inside, edges)[0] / values.size
     centres = (edges[:-1] + edges[1:]) / 2

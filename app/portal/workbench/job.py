@@ -1,4 +1,4 @@
-"""A tool at work: a request that a job answers, as the API's are. Its answer is one Arrow stream.
+"""Job of a tool: a request answered by the job runner; its result is one Arrow stream.
 
 The stream has the table; beside it, in the metadata of its schema, the report and what the page shows.
 """
@@ -34,7 +34,7 @@ READ_OPTIONS = TypeAdapter(ReadOptions)
 REPORT, PAGE = b"report", b"page"
 
 
-def told_readings(said: str) -> Readings:
+def read_options_of_form(said: str) -> Readings:
     """How each file of a form is read, as its page says in JSON."""
     try:
         return {

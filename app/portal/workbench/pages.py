@@ -1,4 +1,4 @@
-"""The pages of the workbench: choose a tool, drop a file, watch, look, download."""
+"""Pages of the workbench: choose a tool, upload a file, watch the job, see and download the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.api.transport.dependencies import ContextDep, ProgressDep, ResourcesDep
 from app.api.transport.endpoints.downloads import EXTENSION
 from app.api.transport.incoming.async_requests import keep_request
 from app.api.transport.incoming.tables import FormDep, form_body
-from app.api.transport.problems import kept_problem, problem_types
+from app.api.transport.problems import problem_types, stored_problem
 from app.errors import InvalidParameter, NotFound
 from app.job import JobState
 from app.portal.pages import page
@@ -28,7 +28,7 @@ from app.portal.workbench.job import (
     Readings,
     answer_with,
     opened_result,
-    told_readings,
+    read_options_of_form,
 )
 from app.portal.workbench.tools import TOOLS, Tool, tool_named
 from app.service.context import RequestContext
@@ -74,7 +74,7 @@ def get_asked(
 ) -> Asked:
     """What a form of the workbench asks for; InvalidParameter names the choice that is wrong."""
     chosen = tool_named(tool)
-    return Asked(chosen, chosen.options(options), told_readings(readings))
+    return Asked(chosen, chosen.options(options), read_options_of_form(readings))
 
 
 AskedDep = Annotated[Asked, Depends(get_asked)]
@@ -100,7 +100,7 @@ def show_tools(request: Request, resources: ResourcesDep, context: ContextDep) -
 def show_work(
     job_id: str, request: Request, resources: ResourcesDep, context: ContextDep
 ) -> Response:
-    """How far a work is, or what came of it."""
+    """Show the progress or the result of a run."""
     job_status = _mine(resources, context, job_id)
     job, problem, shown = job_status.job, None, None
     tool = _tool_of(resources, job_status)
@@ -108,7 +108,7 @@ def show_work(
         with opened_result(resources, job_status) as (_, beside):
             shown = orjson.loads(beside[PAGE])
     if job.state is JobState.FAILED:
-        problem = kept_problem(job_status.outcome, job.request_id)
+        problem = stored_problem(job_status.outcome, job.request_id)
     return page(
         request,
         "workbench/job.html",
@@ -125,7 +125,7 @@ def show_work(
 
 @router.get("/work/{job_id}/state")
 def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
-    """How far a work is, for the script that watches it."""
+    """Return the progress of a run, for the page's script."""
     job_status = _mine(resources, context, job_id)
     job = job_status.job
     said = {
@@ -133,7 +133,7 @@ def show_state(job_id: str, resources: ResourcesDep, context: ContextDep) -> Res
         "step": job.step,
         "done": job.done,
         "total": job.total,
-        "cancelling": job.cancel_asked,
+        "cancelling": job.cancel_requested,
         "remaining_seconds": job_status.remaining_seconds,
     }
     return _json(said)
@@ -154,7 +154,7 @@ def download(
     context: ContextDep,
     name: Annotated[str, Query(alias="format")] = "csv",
 ) -> Response:
-    """What came of a work: its table in any format, or its report."""
+    """Download the result: its table in any format, or its report."""
     job_status = _mine(resources, context, job_id)
     tool = _tool_of(resources, job_status)
     kind = FORMATS.get(name)
@@ -171,13 +171,16 @@ def download(
 
 
 @router.post("/look", openapi_extra=PARTS)
-def look(form: FormDep, _ask: ContextDep) -> Response:
-    """What columns a table has; nothing of it is kept."""
+def look(
+    form: FormDep, resources: ResourcesDep, _ask: ContextDep, *, advise: bool = False
+) -> Response:
+    """What columns a table has, and which of them the others give away; nothing of it is kept."""
     table = form.table("table")
     columns = [
         {"name": one.name, "number": bool(pa.types.is_floating(one.type))} for one in table.schema
     ]
-    return _json({"rows": table.num_rows, "columns": columns})
+    given_away = swapping.rows_given_away(table, resources.limits) if advise else {}
+    return _json({"rows": table.num_rows, "columns": columns, "given_away": given_away})
 
 
 @router.get("/{tool}")

@@ -1,4 +1,4 @@
-"""What a tool found: a table to download, a report, and what the page shows of both."""
+"""Result of a tool: a table to download, a report, and their HTML."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from app.numerics.arrays import FloatArray
-from app.service.distributions.comparison import NumbersBeside, SideBySide
+from app.service.distributions.comparison import NumberComparison, SideBySide
+from app.service.distributions.estimate import FloatArray
 
 Picture = dict[str, Any]
 
@@ -32,12 +32,14 @@ class ResultPage:
 
     where:
         verdict   what came out, in a sentence
+        advice    what to do about it
         figures   label and value
         notes     what a reader should not overlook
         pictures  what the script draws, each with a `form` and a `title`
     """
 
     verdict: str
+    advice: str = ""
     figures: Sequence[tuple[str, str | float | None]] = ()
     notes: Sequence[str] = ()
     listed: Sequence[ReportTable] = ()
@@ -77,7 +79,7 @@ def pictures_beside(beside: SideBySide) -> list[Picture]:
     found: list[Picture] = []
     for one in beside.columns:
         told = {"title": one.name, "before": figures(one.before), "after": figures(one.after)}
-        if isinstance(one, NumbersBeside):
+        if isinstance(one, NumberComparison):
             edges = [float(f"{edge:.9g}") for edge in one.edges]
             extra = {"form": "numbers", "edges": edges, "says": "As it came, and as it is now."}
         else:
@@ -91,8 +93,8 @@ def pictures_beside(beside: SideBySide) -> list[Picture]:
                 "title": "Associations",
                 "says": "Correlations of numbers, and their like where categories take part.",
                 "names": beside.names,
-                "before": _matrix(beside.before),
-                "after": _matrix(beside.after),
+                "before": matrix(beside.before),
+                "after": matrix(beside.after),
             }
         )
     return found
@@ -107,5 +109,6 @@ def _figure(value: float) -> float:
     return round(float(value), 6)
 
 
-def _matrix(values: FloatArray) -> list[list[float | None]]:
+def matrix(values: FloatArray) -> list[list[float | None]]:
+    """Associations as exact as a picture shows them; None where there is none."""
     return [[None if math.isnan(v) else round(float(v), 3) for v in row] for row in values]

@@ -1,8 +1,9 @@
-"""Swap confidential values, so that identification breaks and the distribution stays."""
+"""Tool: swap confidential values so that identification breaks and the distribution stays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import orjson
@@ -10,15 +11,18 @@ import pyarrow as pa
 from pydantic import Field
 
 from app.api.transport.forms import Form, Seed
+from app.errors import InvalidParameter, InvalidTable
 from app.model import Limits
 from app.portal.workbench.results import Picture, ReportTable, ResultPage, ToolResult, bars
 from app.service.progress import Progress
+from app.service.swapping.identify import count_identifiable
 from app.service.swapping.report import AttributeReport
 from app.service.swapping.swap import SwapParams, swap_table
 from app.tables.arrays.coded import BinRule
 from app.tables.identifiers import identifiers
 
 MOST_SHOWN = 12
+ADVISED_BINS = 10
 METHODS = {
     "optimal": "Optimal: the proven optimum",
     "greedy": "Greedy: the published method",
@@ -27,7 +31,7 @@ METHODS = {
 
 
 class SwapForm(Form):
-    """Which columns, how many of the identifiable records, and how."""
+    """Columns, share of identifiable records, and method."""
 
     confidential: list[str] = Field(min_length=1)
     proportion: float = Field(0.5, gt=0, le=1)
@@ -79,6 +83,7 @@ def run_swap(
         verdict=f"{before:,} values were given away, {after:,} still are."
         if before
         else "Nothing was given away, so nothing was changed.",
+        advice=_advice(report.attributes),
         figures=(
             ("Changed", float(sum(one.changed for one in report.attributes))),
             ("Seed", str(report.seed)),
@@ -104,6 +109,34 @@ def run_swap(
         pictures=pictures,
     )
     return ToolResult(swapped, orjson.dumps(report), shown)
+
+
+def _advice(attributes: Sequence[AttributeReport]) -> str:
+    worst = max(attributes, key=lambda one: one.still_disclosed)
+    if not worst.still_disclosed:
+        return "The table can be released as far as these columns go."
+    return (
+        f"Most are left in {worst.column}: swap a larger share, or leave out or group a column that"
+        " points at its rows."
+    )
+
+
+def rows_given_away(table: pa.Table, limits: Limits) -> dict[str, int]:
+    """Count the rows whose value the other columns give away, for each column of texts.
+
+    Numbers count as ten bins: each of their values on its own would point at its row.
+    """
+    left_out = identifiers(table, limits)
+    kept = [one for one in table.schema if one.name not in left_out]
+    numbers = [one.name for one in kept if pa.types.is_floating(one.type)]
+    bins = dict.fromkeys(numbers, BinRule(ADVISED_BINS))
+    found = {}
+    for one in kept:
+        if one.name not in bins:
+            with suppress(InvalidTable, InvalidParameter):  # nothing there can be swapped
+                report = count_identifiable(table, [one.name], None, bins, limits)
+                found[one.name] = report.attributes[0].counts.identifiable
+    return found
 
 
 def _share(one: AttributeReport, count: int) -> float:

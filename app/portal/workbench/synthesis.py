@@ -1,4 +1,4 @@
-"""Synthesise a table by one method, and compare all methods on it."""
+"""Tools: synthesise a table by one method, or compare all methods on it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from app.service.synthesis.synthesise import compare_methods, synthesise
 from app.tables.identifiers import left_out_note
 
 METHODS = {
+    MethodName.STRATIFIED: "Stratified: ranks, inside groups of like records; take it when in doubt",
     MethodName.HYBRID: "Hybrid: as PRIMP, with the covariance kept exactly",
     MethodName.PRIMP: "PRIMP: independent components, each permuted on its own",
-    MethodName.STRATIFIED: "Stratified: ranks, inside groups of like records",
     MethodName.CHOLESKY: "Cholesky: the covariance exactly, the shapes not",
     MethodName.LHS: "Latin hypercube: marginals and rank correlations",
     MethodName.NORMAL: "Normal: means and covariance alone",
 }
 
 
+ADVICE = "Compare the methods on your table before you release rows: which is best depends on it."
+
+
 class ComparisonForm(Form):
-    """What every synthesis takes."""
+    """Options common to all methods."""
 
     rows: int | None = Field(None, ge=1, le=2_000_000)
     components: int | None = None
@@ -55,7 +58,7 @@ class ComparisonForm(Form):
 class SynthesisForm(ComparisonForm):
     """One method, too."""
 
-    method: MethodName = MethodName.HYBRID
+    method: MethodName = MethodName.STRATIFIED
 
 
 def run_synthesis(
@@ -125,11 +128,15 @@ def _standing(
 
 def _shown(report: SynthesisReport, pictures: list[dict[str, object]]) -> ResultPage:
     told, members, quality, _ = _standing(report)
-    verdict = f"{report.rows:,} rows made from {report.records:,} by {report.method}."
-    if report.left_out:
-        verdict += f" {left_out_note(report.left_out)}"
+    verdict = f"{report.rows:,} rows made from {report.records:,} by {report.method}"
+    if told is not None and members is not None:
+        verdict += (
+            f": a judge tells them from fresh rows with chance {told:.2f}, and finds out who was"
+            f" in the table with chance {members:.2f} (0.50 is guessing)"
+        )
     return ResultPage(
-        verdict=verdict,
+        verdict=f"{verdict}.",
+        advice=ADVICE + (f" {left_out_note(report.left_out)}" if report.left_out else ""),
         figures=(
             ("Quality", quality),
             ("Extra from originals", told),

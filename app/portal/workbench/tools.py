@@ -1,4 +1,4 @@
-"""The tools of the workbench: what each needs, what it is asked by, and what does it."""
+"""Registry of the workbench's tools: title, form, files and function of each."""
 
 from __future__ import annotations
 

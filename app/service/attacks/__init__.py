@@ -1,1 +1,1 @@
-"""What attackers get back: from tables that a principal brings, and from copies of ours."""
+"""Attacks on tables in a request, and audits of copies."""

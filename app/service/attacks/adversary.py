@@ -1,4 +1,4 @@
-"""An adversary: what it is to try, what it knows, what it is told of the noise, and what it makes of the copies in hand.
+"""Adversary of attacks and audits: its methods, its knowledge of data and noise, its estimate from copies.
 
 | kind | covariance of a copy's noise |
 | --- | --- |
@@ -39,7 +39,7 @@ __all__ = ["Attack", "Options", "Selection", "fixed_count", "largest_gap", "shar
 
 
 class CopyCorrelation(StrEnum):
-    """How the noises of different copies go together."""
+    """Correlation of the noises of different copies."""
 
     INDEPENDENT = "independent"
     CORNER_WAVE = "corner-wave"
@@ -150,7 +150,7 @@ def _variances_for(variances: tuple[float, ...], d: int) -> FloatArray:
 
 
 class KnowledgeKind(StrEnum):
-    """What an adversary knows of the original's mean, covariance and distributions."""
+    """Knowledge of the original's mean, covariance and distributions."""
 
     PERFECT = "perfect"
     ESTIMATED = "estimated"
@@ -158,7 +158,7 @@ class KnowledgeKind(StrEnum):
 
 @dataclass(frozen=True)
 class AttackPlan:
-    """Which attacks, with what knowledge, and how they are to be scored."""
+    """Attacks, knowledge and scoring."""
 
     attacks: tuple[Attack, ...] | None = None
     between: CopyCorrelation = CopyCorrelation.INDEPENDENT
@@ -217,7 +217,7 @@ def _known_cells(
 
 
 def warnings_of(knowledge: Knowledge) -> tuple[str, ...]:
-    """What the adversary had to put up with."""
+    """Return warnings on the adversary's evidence."""
     if not knowledge.projected:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""Attacks on tables that a principal brings: what they get back, and how near it is to the original."""
+"""Attack tables of a request: reconstruct an original, or score all attacks against it."""
 
 from __future__ import annotations
 

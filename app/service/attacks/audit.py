@@ -1,4 +1,4 @@
-"""What a data set's copies reveal: each alone, all together, and the least perturbed one to every attacker.
+"""Audit of a data set's copies: each alone, all pooled, and the least perturbed against every attacker.
 
 Issued copies are attacked as they were released; where one of those asked for was never issued, all are simulated.
 With the least perturbed copy in hand the others tell nothing more, so that one is given to every attacker.
@@ -25,7 +25,7 @@ from app.numerics.cancellation import cancellable
 from app.service import results
 from app.service.attacks.attack import counted
 from app.service.attacks.findings import Audit, AuditedCopy, AuditPoint
-from app.service.context import IdempotentRequest, RequestContext, new_id, overseen, owned
+from app.service.context import IdempotentRequest, RequestContext, auditable_dataset, new_id, owned
 from app.service.copies.generation.sampled_rows import SampledRows, sampled_rows
 from app.service.copies.levels import checked_variance
 from app.service.jobs.enqueue import enqueue, payload_of
@@ -46,7 +46,7 @@ MOST_CELLS = 40_000_000
 
 @dataclass(frozen=True)
 class AuditParams:
-    """Which copies to audit, on how many rows."""
+    """Copies to audit, and the number of rows."""
 
     levels: tuple[str, ...] = ()
     noise_variances: tuple[float, ...] = ()
@@ -67,14 +67,14 @@ def run_audit(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wish: AuditParams,
+    params: AuditParams,
     progress: Progress = NO_PROGRESS,
 ) -> Audit:
-    """Attack the copies named by `wish`, for the data set's owner, and keep what was found.
+    """Attack the copies named by `params`, for the data set's owner, and store the audit.
 
     Nothing of the copies leaves.
     """
-    audit = _found(resources, context, dataset_id, wish, progress)
+    audit = _found(resources, context, dataset_id, params, progress)
     progress.report("keeping what was found", SCALE, SCALE)
     with unit_of_work(resources, context) as uow:
         owned(uow.connection, context, dataset_id)
@@ -87,15 +87,15 @@ def _found(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wish: AuditParams,
+    params: AuditParams,
     progress: Progress,
 ) -> Audit:
     progress.report("reading rows", 0, SCALE)
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
-        wanted = _wanted(connection, dataset_id, wish)
+        wanted = _wanted(connection, dataset_id, params)
         d = max(1, len(dataset.columns))
-        most_rows = max(2, min(wish.most_rows, MOST_CELLS // (d * len(wanted))))
+        most_rows = max(2, min(params.most_rows, MOST_CELLS // (d * len(wanted))))
         rows = sampled_rows(resources, connection, dataset, most_rows)
     entries = [one.entry for one in wanted if one.entry is not None]
     variances = [one.noise_variance for one in wanted]
@@ -145,7 +145,7 @@ def _by_copies(
     copies: Sequence[ReleasedRows],
     alone: Sequence[float],
 ) -> tuple[AuditPoint, ...]:
-    """What the first copies leave, in the order in which they were drawn."""
+    """Return the variance left by the first copies, in the order drawn."""
     applied = [rows.protections[min(rows.protections)].applied(variance) for variance in variances]
     found = []
     for count in counted(len(copies)):
@@ -166,7 +166,7 @@ def read_audit(
 ) -> Audit:
     """A past audit, for those who answer for the data set."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         audit = results.read_result(resources, connection, dataset_id, audit_id, Audit)
     if audit is None:
         raise NotFound(f"The data set has no audit {audit_id!r}.")
@@ -178,7 +178,7 @@ def list_audits(
 ) -> list[Audit]:
     """Past audits in the order they were run."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return results.list_results(
             resources, connection, dataset_id, Audit, after=after, limit=limit
         )
@@ -189,20 +189,20 @@ def newest_audits(
 ) -> list[Audit]:
     """Past audits, the last one first."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return results.newest_results(resources, connection, dataset_id, Audit, limit=limit)
 
 
-def _wanted(connection: Connection, dataset_id: str, wish: AuditParams) -> list[AttackedCopy]:
+def _wanted(connection: Connection, dataset_id: str, params: AuditParams) -> list[AttackedCopy]:
     """The copies to audit: issued ones in the order they were drawn, then the others."""
     drawn = history.of(connection, dataset_id)
     named = {level.name: level.noise_variance for level in levels.of(connection, dataset_id)}
-    for name in wish.levels:
+    for name in params.levels:
         if name not in named:
             raise NotFound(f"the data set has no level {name!r}")
-    asked = [checked_variance(named[name], "levels") for name in wish.levels]
-    asked += [checked_variance(v, "noise_variances") for v in wish.noise_variances]
-    asked += [entry.noise_variance for entry in drawn] if wish.issued else []
+    asked = [checked_variance(named[name], "levels") for name in params.levels]
+    asked += [checked_variance(v, "noise_variances") for v in params.noise_variances]
+    asked += [entry.noise_variance for entry in drawn] if params.issued else []
     if not asked:
         raise InvalidParameter(
             "name levels or noise_variances, or ask for all issued copies (there are"
@@ -230,9 +230,9 @@ AUDIT = "audit"
 
 
 def ask_for_audit(
-    resources: Resources, context: RequestContext, dataset_id: str, wish: AuditParams
+    resources: Resources, context: RequestContext, dataset_id: str, params: AuditParams
 ) -> str:
-    """Have copies audited by a job, for the data set's owner; the job's id."""
+    """Enqueue an audit for the data set's owner; return the job's id."""
     job_id = new_id("job")
     with unit_of_work(resources, context) as uow:
         owned(uow.connection, context, dataset_id)
@@ -242,9 +242,9 @@ def ask_for_audit(
             kind=AUDIT,
             subject=dataset_id,
             payload={
-                "levels": wish.levels,
-                "issued": wish.issued,
-                "most_rows": wish.most_rows,
+                "levels": params.levels,
+                "issued": params.issued,
+                "most_rows": params.most_rows,
             },
             principal=context.principal,
             request_id=context.request_id,
@@ -265,12 +265,12 @@ def _audit(resources: Resources, job: Job, progress: Progress) -> Outcome:
         if receipts.find(connection, record.principal.id, idempotency.key) is not None:
             return Outcome()  # an earlier attempt had kept what it found
     context = RequestContext(record.principal, job.request_id, idempotency)
-    wish = AuditParams(
+    params = AuditParams(
         levels=tuple(given["levels"]),
         issued=given["issued"],
         most_rows=given["most_rows"],
     )
-    return Outcome(subject=run_audit(resources, context, job.subject, wish, progress).id)
+    return Outcome(subject=run_audit(resources, context, job.subject, params, progress).id)
 
 
 AUDITING = JobType(_audit)

@@ -1,4 +1,4 @@
-"""What attacks found: values that are told, drawn and kept as they are."""
+"""Findings of attacks as values for answers, charts and storage."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Literal
 from app.numerics.attacks.battery import Attack
 from app.numerics.attacks.releases.findings import Finding, Verdict
 from app.numerics.attacks.score import TOLERANCES, AttackScore
+
+__all__ = ["Finding", "Verdict"]  # what its findings are made of
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class ShareFinding:
 
 @dataclass(frozen=True)
 class ScoreFinding:
-    """How near a guess came: `within` counts cells missed by that share of the standard deviation."""
+    """Distance of a guess: `within` counts cells missed by that share of the standard deviation."""
 
     rmse: ErrorFinding
     normalised_error: ShareFinding
@@ -91,7 +93,7 @@ class ErrorOfCopies:
 
 @dataclass(frozen=True)
 class AttackScoring:
-    """Everything that a score of attacks says."""
+    """Scores of all attacks on disguised tables."""
 
     columns: tuple[str, ...]
     rows: int
@@ -105,7 +107,7 @@ class AttackScoring:
 
 @dataclass(frozen=True)
 class ReconstructionReport:
-    """How a table was reconstructed, and what is to be said of it."""
+    """Report of a reconstruction, with its warnings."""
 
     attacks: tuple[Attack, ...]
     columns: tuple[str, ...]
@@ -144,7 +146,7 @@ class Audit:
     """Copies attacked together and alone, and the least perturbed of them by every attacker.
 
     where:
-        pooling_gain  what the best copy alone leaves, less what all together leave
+        pooling_gain  variance left by the best copy alone, less that left by all copies together
         summary       the findings in a sentence or two
         findings      the worst of each target, the worst first
     """

@@ -1,4 +1,4 @@
-"""Single-level additive noise for a table that a principal brings [huang2005, sections 4 and 8.1].
+"""Single-level additive noise for a table of a request [huang2005, sections 4 and 8.1].
 
 For those who want exactly one disguised table. It has no history: two tables randomized with
 different seeds are two independent copies, whose noise an attacker averages away [li2012, theorem 3].
@@ -26,7 +26,7 @@ SEED_BITS = 128
 
 
 def new_seed() -> int:
-    """A seed that nobody guesses: whoever has it can take the noise away again."""
+    """Random seed; it must stay secret, since the noise can be removed with it."""
     return secrets.randbits(SEED_BITS)
 
 

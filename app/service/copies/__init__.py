@@ -1,1 +1,1 @@
-"""Copies: issued once, released for ever the same."""
+"""Copies: levels, previews, issuing, files, history, tracing."""

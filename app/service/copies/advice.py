@@ -1,4 +1,4 @@
-"""What an owner should know of a level before a copy of it is issued.
+"""Advice on a level before its copy is issued: warnings for the owner.
 
 Where numbers and categories tell of each other, more noise is applied than the level's own; some columns cause that,
 and leaving one of them out would save it. And a share of variance is promised to linear guesses: other guesses at
@@ -48,12 +48,12 @@ class ColumnNoise:
 
 @dataclass(frozen=True)
 class Advice:
-    """What the promise of a level costs, and where it ends.
+    """Advice to the owner on the cost and the limits of a level.
 
     where:
-        applied_variance  of the first rows
-        noise             of these rows, number by number
-        weakly_protected  what attackers are left with less of than is promised to linear ones, the worst first
+        applied_variance  applied noise variance of the first part
+        noise             noise of each numeric column
+        weakly_protected  findings below the promised variance, worst first
     """
 
     applied_variance: float

@@ -1,4 +1,4 @@
-"""Compiled noise, lines of CSV and moments of rows, ahead of the first request that could use them.
+"""Ahead-of-time compilation of kernels for noise, CSV lines and moments.
 
 What was compiled is kept on disk for the next start. Until it is ready, and where it cannot be made,
 copies are made by the noise's definition and written by polars: the same bytes, more slowly. So are

@@ -1,4 +1,4 @@
-"""Permission of a download in progress: checked again and again until its last byte."""
+"""Permission of a download in progress, checked again until the last byte."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 
 from app.errors import Refusal, Unauthenticated
 from app.service import logs
-from app.service.authentication import NOT_RUNNING, Holder, is_running
+from app.service.authentication import NOT_RUNNING, FindPrincipal, is_running
 from app.service.context import RequestContext, released_columns
-from app.service.copies import history
+from app.service.copies.generation import history
 from app.service.resources import Resources
 from app.store.database import chained_logs
 from app.store.database.engine import reading
@@ -21,7 +21,7 @@ LOOK_SECONDS = 1.0
 def require_still_permitted(
     resources: Resources,
     context: RequestContext,
-    holder: Holder,
+    find_principal: FindPrincipal,
     copy_id: str,
     subject: str,
     *,
@@ -36,7 +36,7 @@ def require_still_permitted(
     """
     try:
         with reading(resources.engine) as connection:
-            if holder(connection) != context.principal:
+            if find_principal(connection) != context.principal:
                 raise Unauthenticated("The key was revoked, or the session has ended.")
             if not is_running(connection, context.principal):
                 raise Refusal(NOT_RUNNING)

@@ -1,8 +1,8 @@
-"""Issuing copies: at most one draw for each variance, written to the history before it can be used.
+"""Issue copies: at most one draw per variance, in the history before it is used.
 
 The history entry is the copy: it is committed here, and only what is committed can be downloaded
 (invariant 1). The data set is locked from the look at the history to the commit (invariant 2), so a
-variance is drawn once whoever asks at once (invariant 3).
+variance is drawn once among concurrent requests (invariant 3).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.context import RequestContext, grant_for, new_id, visible
-from app.service.copies.history import (
+from app.service.copies.generation.history import (
     FORMAL_RECIPE,
     RECIPE,
     copy_of,
@@ -48,7 +48,7 @@ NEAREST = 2.0**-40
 
 
 class Algorithm(StrEnum):
-    """How a batch is drawn: in the order asked (algorithm 1 of li2012), or ascending (2).
+    """Order in which a batch is drawn: as asked (algorithm 1 of li2012), or ascending (2).
 
     Both give the same distribution. Drawn in ascending order on an empty history, every copy is the
     one before it plus independent noise, and costs one more draw than it.

@@ -1,4 +1,4 @@
-"""Ledger of formal protection: what the copies issued so far cost a row, and a person over all data sets of an owner.
+"""Ledger of formal protection: cumulative privacy loss of a row and of a person.
 
 Copies of one data set are a Markov chain, so that all of them cost what the least perturbed one costs. Data sets are drawn
 independently: μ² and ρ add. A person with k rows loses μ·√k and k·ρ of each. The key column's name says who is the same
@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from app.errors import InvalidParameter
 from app.model import Dataset
 from app.numerics.privacy_accounting import DELTA, gaussian_epsilon
-from app.service.context import RequestContext, overseen
+from app.service.context import RequestContext, auditable_dataset
 from app.service.datasets.protection.declaration import row_mechanism
 from app.service.resources import Resources
 from app.store.database.copies import history
@@ -28,7 +28,7 @@ AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """What a data set has cost by its least perturbed copy.
+    """Privacy loss by the least perturbed copy of a data set.
 
     where:
         noise_variance  of that copy, a slot's level among them; None before the first
@@ -68,7 +68,7 @@ class Ledger:
 def read_ledger(resources: Resources, context: RequestContext, dataset_id: str) -> Ledger:
     """The ledger, for those who answer for the data set; InvalidParameter under measured protection."""
     with reading(resources.engine) as connection:
-        dataset = overseen(connection, context, dataset_id)
+        dataset = auditable_dataset(connection, context, dataset_id)
         if not dataset.formal:
             raise InvalidParameter(
                 "A ledger is kept under formal protection; this data set has measured protection.",

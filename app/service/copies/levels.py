@@ -144,7 +144,7 @@ def _changeable(
 
 
 def remove_level(resources: Resources, context: RequestContext, dataset_id: str, name: str) -> None:
-    """Forget a level while nobody has its copy and no grant names it."""
+    """Remove a level while nobody has its copy and no grant names it."""
     with unit_of_work(resources, context) as uow:
         connection = uow.connection
         owned_and_locked(connection, context, dataset_id)

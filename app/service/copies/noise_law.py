@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from app.errors import Hidden
 from app.numerics.arrays import FloatArray
+from app.numerics.copies.donors import NO_PARENT
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.history import (
+from app.service.copies.generation.history import (
     LAW_WITHHELD,
     may_know_noise,
     permitted,
     promised_variance,
 )
+from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.resources import Resources
 from app.store.database.datasets import datasets
@@ -48,7 +51,7 @@ class PartNoise:
 
 @dataclass(frozen=True)
 class NoiseLaw:
-    """The noise law of a copy, in the columns that somebody may have.
+    """Return the noise law of a copy, in the columns that a principal may have.
 
     where:
         columns            names of the columns with noise, in the order of the covariances
@@ -56,6 +59,8 @@ class NoiseLaw:
         records            names of the columns whose cells are replaced
         record_event_rate, column_event_rate  of all of these together and of each, on the axis ln(1 + a)
         categories         their declared values, from which replacements are drawn evenly (formal protection)
+        donor_pairs        pairs of records' columns that an edge joins in the tree which donors are drawn along
+        withheld_pairs     pairs that the tree joins by columns which are withheld
     """
 
     copy: str
@@ -66,6 +71,8 @@ class NoiseLaw:
     record_event_rate: float
     column_event_rate: float
     categories: dict[str, tuple[str, ...]] | None
+    donor_pairs: tuple[tuple[str, str], ...]
+    withheld_pairs: tuple[tuple[str, str], ...]
     parts: tuple[PartNoise, ...]
 
 
@@ -79,7 +86,7 @@ def noise_covariance(
 
 
 def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) -> NoiseLaw:
-    """Return the noise law for whoever may have the copy; Hidden where its owner keeps it back."""
+    """Return the noise law to principals who may have the copy; Hidden where its owner withholds it."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
         if not may_know_noise(dataset, grant):
@@ -101,6 +108,8 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
     columns = tuple(one for one in released if frozen is not None and one in frozen.numeric)
     units = {} if frozen is None else dict(zip(frozen.numeric, frozen.scale_units, strict=True))
     records = tuple(one for one in released if frozen is not None and one in frozen.records)
+    donors = None if frozen is None else frozen.donors
+    known_pairs, withheld_pairs = ((), ()) if donors is None else _donor_pairs(donors, records)
     return NoiseLaw(
         copy=copy_id,
         noise_variance=variance,
@@ -110,11 +119,38 @@ def show_noise_law(resources: Resources, context: RequestContext, copy_id: str) 
         record_event_rate=1.0 if declared is None else 0.0,
         column_event_rate=COLUMN_EVENT_RATE if declared is None else 1.0,
         categories=None if declared is None else {name: declared.values[name] for name in records},
+        donor_pairs=known_pairs,
+        withheld_pairs=withheld_pairs,
         parts=tuple(
             _part_noise(protections[hash_], variance, columns, ranges)
             for hash_, ranges in runs.items()
         ),
     )
+
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def _donor_pairs(donors: Donors, released: Sequence[str]) -> tuple[Pairs, Pairs]:
+    """The tree's edges between released columns, and between those that meet in withheld ones.
+
+    It is the tree's shape, without a count: whoever knows which columns tell most of each other knows it.
+    """
+    names = tuple(donors.values)
+    edges = [(names[k], names[j]) for j, k in enumerate(donors.counts.parents) if k != NO_PARENT]
+    meet: dict[str, set[str]] = {name: {name} for name in names if name not in released}
+    for one, other in edges:
+        if one in meet and other in meet:
+            together = meet[one] | meet[other]
+            meet |= dict.fromkeys(together, together)
+    withheld: set[tuple[str, str]] = set()
+    for group in {frozenset(group) for group in meet.values()}:
+        around = sorted(
+            {there for edge in edges for here, there in (edge, edge[::-1]) if here in group} - group
+        )
+        withheld |= set(pairwise(around))
+    known = tuple(edge for edge in edges if not set(edge) & set(meet))
+    return known, tuple(sorted(withheld))
 
 
 def _part_noise(

@@ -12,7 +12,7 @@ from app.store.database.datasets import datasets, orphaned_blobs
 
 
 def remove_dataset(resources: Resources, context: RequestContext, dataset_id: str) -> None:
-    """Forget a data set: its rows, its secret and so every copy; its history remains."""
+    """Remove a data set: its rows, its secret and so every copy; its history remains."""
     with unit_of_work(resources, context) as uow:
         owned_and_locked(uow.connection, context, dataset_id)
         blobs = datasets.blobs_of(uow.connection, dataset_id)

@@ -1,4 +1,4 @@
-"""Whose copy is this? A found table, traced to the recipients whose copies it was made of."""
+"""Tracing of a found table to the recipients whose copies it was made of."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from app.errors import Conflict, InvalidTable
 from app.model import Column, Dataset, HistoryEntry, Kind, Principal, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import RecipientShare, RowMatches, matched_rows, shares
-from app.service.context import RequestContext, overseen
+from app.service.context import RequestContext, auditable_dataset
+from app.service.copies.generation.history import released_history
 from app.service.copies.generation.release import Selection, open_release
-from app.service.copies.history import released_history
 from app.service.datasets.protection.part_protection import open_protections
 from app.service.datasets.protection.row_sample import number_rows
 from app.service.resources import Resources
@@ -33,11 +33,11 @@ NAMED = 1e-3
 
 @dataclass(frozen=True)
 class TracedCopy:
-    """What a found table has of one recipient's copy.
+    """Share of one recipient's copy in a found table.
 
     where:
         weight        its share in the table: 1 for a copy as it is, 1/3 for one of three averaged
-        error_chance  that somebody without a part would be given so much, of all recipients together
+        error_chance  that any recipient without a share would be assigned this much
         named         whether that is below 1 in 1,000
     """
 
@@ -51,12 +51,12 @@ class TracedCopy:
 
 @dataclass(frozen=True)
 class Trace:
-    """Whose copies a found table was made of.
+    """Copies that a found table was made of.
 
     where:
-        rows, matched  rows of the table that were looked at, and the most that one level's copies know again
+        rows, matched  rows of the table that were looked at, and the most that match one level's copies
         columns        those in common, by which it was traced
-        copies         every copy in a slot, the surest first
+        copies         every copy in a slot, most certain first
     """
 
     dataset: str
@@ -84,7 +84,7 @@ def trace(resources: Resources, context: RequestContext, dataset_id: str, found:
     issued under a traceable agreement.
     """
     with reading(resources.engine) as connection:
-        dataset = overseen(connection, context, dataset_id)
+        dataset = auditable_dataset(connection, context, dataset_id)
         given = history.slots_of(connection, dataset_id)
         entries = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
         given = [slot for slot in given if slot.noise_variance in entries]
@@ -166,7 +166,7 @@ def _traced(
     columns: Sequence[Column],
     rows: FloatArray,
 ) -> tuple[int, list[tuple[Slot, RecipientShare]]]:
-    """How many rows a level's copies know again, and the share of each of its slots in them."""
+    """Count the rows that match a level's copies, and estimate the share of each of its slots in them."""
     base = _copied(resources, context, group.base, columns, None)
     matches = matched_rows(rows, base, group.noise)
     copies = [_copied(resources, context, entry, columns, matches) for _, entry in group.slots]

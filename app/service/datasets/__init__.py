@@ -1,1 +1,1 @@
-"""Data sets: registered, added to, described; and their levels."""
+"""Data sets: registration, rows, columns, protection, overlap."""

@@ -1,5 +1,7 @@
-"""Columns as they leave: numbers on the grid, within bounds, whole where the owner asked; the rest as
-it is. Missing cells stay missing. Each acts on one copy alone."""
+"""Output columns of a copy: numbers on the grid, within bounds, rounded where the owner asked; categories as text.
+
+Missing cells stay missing. Each step acts on one copy alone.
+"""
 
 from __future__ import annotations
 

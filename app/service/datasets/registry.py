@@ -1,4 +1,4 @@
-"""Data sets as they are: show, list, remove."""
+"""Data set registry: show, list and describe data sets."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from app.errors import Hidden, NotFound, Refusal
-from app.model import Dataset, Role
+from app.errors import Hidden, NameTaken, NotFound, Refusal
+from app.model import Dataset, ListQuery, ListResult, Role
 from app.service.context import (
     RequestContext,
+    checked_name,
     live_grants,
     owned,
     owned_and_locked,
@@ -72,6 +73,36 @@ def list_datasets(
         return [_as_granted(connection, context, one) for one in granted]
 
 
+def search_datasets(
+    resources: Resources, context: RequestContext, wanted: ListQuery
+) -> ListResult[Dataset]:
+    """The data sets of `list_datasets` that people look for."""
+    role, me = context.principal.role, context.principal.id
+    with reading(resources.engine) as connection:
+        now = moment(connection)
+        if role is Role.RECIPIENT:
+            granted = datasets.search(connection, wanted, granted_to=me, now=now)
+            shown = [_as_granted(connection, context, one) for one in granted.items]
+            return ListResult(shown, granted.total)
+        owner = me if role is Role.OWNER else None
+        found = datasets.search(connection, wanted, owner=owner, now=now)
+        return ListResult(with_versions(connection, found.items), found.total)
+
+
+def rename_dataset(
+    resources: Resources, context: RequestContext, dataset_id: str, name: str
+) -> None:
+    """Give a data set another name; NameTaken where its owner has another of this name."""
+    checked_name("name", name)
+    with unit_of_work(resources, context) as uow:
+        dataset = owned_and_locked(uow.connection, context, dataset_id)
+        other = datasets.named(uow.connection, dataset.owner, name)
+        if other is not None and other.id != dataset_id:
+            raise NameTaken(f"There is a data set named {name!r} already.", parameter="name")
+        datasets.rename(uow.connection, dataset_id, name)
+        uow.record("dataset.rename", dataset_id, before=dataset.name, name=name)
+
+
 def describe_dataset(
     resources: Resources,
     context: RequestContext,
@@ -111,7 +142,7 @@ def describe_dataset(
 
 
 def _as_granted(connection: Connection, context: RequestContext, dataset: Dataset) -> Dataset:
-    """What a recipient sees of a data set: the columns that one of its rights lets it have.
+    """Return a data set as a recipient sees it: with the columns of its rights.
 
     Of rows that are in no copy, withdrawn or pending, it learns nothing: not by what is counted of a
     column, nor by why it got its kind, which counts values that no copy may ever show.

@@ -1,4 +1,4 @@
-"""What is kept of a data set under seal alone: its secret, and its statistics.
+"""Sealed values of a data set: its secret and its statistics.
 
 The secret is 32 random bytes from which all its noise derives. The statistics are moments of its number columns and
 counts of its categories. Moments are of all number columns in their order, whatever their kind, so that a column can change
@@ -43,7 +43,7 @@ def open_secret(resources: Resources, connection: Connection, dataset_id: str) -
 
 
 def part_digest(secret: bytes, rows_digest: bytes, *, formal: bool = False) -> str:
-    """What the rows of a part are, so that nobody can test a guess of them against it.
+    """Return the keyed digest of a part's rows, so that nobody can test a guess against it.
 
     Under formal protection it is drawn, once for each part: noise is as fresh, and follows from no row.
     """
@@ -52,7 +52,7 @@ def part_digest(secret: bytes, rows_digest: bytes, *, formal: bool = False) -> s
 
 
 def secret_context(dataset_id: str) -> str:
-    """What the seal is bound to."""
+    """Return the authenticated context of the seal."""
     return f"secret:{dataset_id}"
 
 

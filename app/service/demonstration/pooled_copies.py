@@ -43,7 +43,7 @@ class RemainingShares:
 
 @dataclass(frozen=True, repr=False)
 class PoolingResult:
-    """What pooling did, for those who pooled, the least perturbed copy first.
+    """Result of pooling, by recipient, least perturbed copy first.
 
     where:
         alone        (m,), the share that is left from each copy alone, as issued
@@ -51,7 +51,7 @@ class PoolingResult:
         independent  the same variances, with noise of its own for each copy
     """
 
-    holders: tuple[DemonstrationCopy, ...]
+    copies: tuple[DemonstrationCopy, ...]
     columns: tuple[str, ...]
     truth: FloatArray
     alone: tuple[float, ...]
@@ -64,18 +64,18 @@ def pool_copies(
 ) -> PoolingResult:
     """Attack the pooled copies of these recipients of the principal's demonstration."""
     shown = the_demonstration(resources, context)
-    chosen = [place for place, one in enumerate(shown.holders) if one.id in recipients]
+    chosen = [place for place, one in enumerate(shown.copies) if one.id in recipients]
     if not chosen:
         raise InvalidParameter("Choose one recipient at least.", parameter="recipient")
     with reading(resources.engine) as connection:
         rows = sampled_rows(resources, connection, shown.dataset, MOST_ROWS)
     apart = _independent(rows, shown)
-    holders = [shown.holders[place] for place in chosen]
-    issued = [rows.issued(resources, context, one.entry).released for one in holders]
+    copies = [shown.copies[place] for place in chosen]
+    issued = [rows.issued(resources, context, one.entry).released for one in copies]
     with unit_of_work(resources, context) as uow:
-        uow.record("demonstration.pool", shown.dataset.id, copies=len(holders))
+        uow.record("demonstration.pool", shown.dataset.id, copies=len(copies))
     return PoolingResult(
-        holders=tuple(holders),
+        copies=tuple(copies),
         columns=rows.numbers,
         truth=rows.matrix,
         alone=tuple(_attacked(rows, [copy]).left[0] for copy in issued),
@@ -85,9 +85,9 @@ def pool_copies(
 
 
 def _independent(rows: SampledRows, shown: Demonstration) -> list[FloatArray]:
-    """Copies at the same levels, each with noise of its own: the same draws whoever pools."""
+    """Copies at the same levels with independent noise, seeded by the data set."""
     rng, found = rows.rng(), []
-    for one in shown.holders:
+    for one in shown.copies:
         copy = rows.matrix.copy()
         for part, protection in rows.protections.items():
             there = rows.parts == part

@@ -101,7 +101,7 @@ class Demonstration:
     """The data set, and who holds which copy, the least perturbed first."""
 
     dataset: Dataset
-    holders: tuple[DemonstrationCopy, ...]
+    copies: tuple[DemonstrationCopy, ...]
 
 
 def make_demonstration(
@@ -144,8 +144,8 @@ def find_demonstration(resources: Resources, context: RequestContext) -> Demonst
         dataset = datasets.named(connection, context.principal.id, NAME)
         if dataset is None:
             return None
-        holders = _holders(connection, dataset.id)
-    return Demonstration(dataset, holders) if holders else None
+        copies = _copies(connection, dataset.id)
+    return Demonstration(dataset, copies) if copies else None
 
 
 def the_demonstration(resources: Resources, context: RequestContext) -> Demonstration:
@@ -157,7 +157,7 @@ def the_demonstration(resources: Resources, context: RequestContext) -> Demonstr
 
 
 def remove_demonstration(resources: Resources, context: RequestContext) -> None:
-    """Forget the principal's demonstration, and revoke the recipients that were made for it."""
+    """Remove the principal's demonstration, and revoke its recipients."""
     _remove(resources, context, the_demonstration(resources, context).dataset.id)
 
 
@@ -172,7 +172,7 @@ def _share(
 
 
 def _mark(dataset_id: str) -> str:
-    """How recipients of a demonstration are called behind their name: by this alone they are known as such."""
+    """Return the suffix of the names of a demonstration's recipients, by which they are identified."""
     return f" (demonstration {dataset_id[-8:]})"
 
 
@@ -188,7 +188,7 @@ def _made_for(connection: Connection, dataset_id: str) -> list[tuple[Grant, str]
     ]
 
 
-def _holders(connection: Connection, dataset_id: str) -> tuple[DemonstrationCopy, ...]:
+def _copies(connection: Connection, dataset_id: str) -> tuple[DemonstrationCopy, ...]:
     named = {level.name: level for level in levels.of(connection, dataset_id)}
     drawn = {entry.noise_variance: entry for entry in history.of(connection, dataset_id)}
     found = [

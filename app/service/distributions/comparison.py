@@ -24,7 +24,7 @@ MOST_COLUMNS = 30
 
 
 @dataclass(frozen=True)
-class NumbersBeside:
+class NumberComparison:
     """Shares (K,) of a column of numbers between edges (K+1,), in both tables."""
 
     name: str
@@ -34,7 +34,7 @@ class NumbersBeside:
 
 
 @dataclass(frozen=True)
-class CategoriesBeside:
+class CategoryComparison:
     """Shares of the most frequent categories in both tables."""
 
     name: str
@@ -47,7 +47,7 @@ class CategoriesBeside:
 class SideBySide:
     """Columns that both tables have, and their associations, (c, c); NaN where undefined."""
 
-    columns: tuple[NumbersBeside | CategoriesBeside, ...]
+    columns: tuple[NumberComparison | CategoryComparison, ...]
     names: tuple[str, ...]
     before: FloatArray
     after: FloatArray
@@ -98,7 +98,7 @@ def _numbers(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _beside(
     name: str, old: pa.ChunkedArray, new: pa.ChunkedArray
-) -> NumbersBeside | CategoriesBeside | None:
+) -> NumberComparison | CategoryComparison | None:
     if pa.types.is_floating(old.type):
         before, after = (_present(values) for values in (old, new))
         if not before.size or before.min() == before.max():
@@ -108,11 +108,11 @@ def _beside(
             np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(values.size, 1)
             for values in (before, after)
         ]
-        return NumbersBeside(name, edges, *shares)
+        return NumberComparison(name, edges, *shares)
     counted = [_counted(values) for values in (old, new)]
     names = sorted(counted[0], key=lambda one: (-counted[0][one], one))[:CATEGORIES]
     shares = [np.array([of.get(one, 0.0) for one in names]) for of in counted]
-    return CategoriesBeside(name, tuple(names), *shares) if names else None
+    return CategoryComparison(name, tuple(names), *shares) if names else None
 
 
 def _present(values: pa.ChunkedArray) -> FloatArray:

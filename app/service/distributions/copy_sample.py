@@ -16,19 +16,19 @@ from app.model import Scale
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.noise import Normal
 from app.service.context import RequestContext
+from app.service.copies.generation.history import LAW_WITHHELD
 from app.service.copies.generation.release import Release, Selection, open_release
 from app.service.copies.generation.row_ranges import within
-from app.service.copies.history import LAW_WITHHELD
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 
 SAMPLE_ROWS = 50_000
 RUNS = 32
-"""Of a larger copy so many runs of consecutive rows are taken: a table may be sorted."""
+"""Runs of consecutive rows sampled from a larger copy: a table may be sorted."""
 
 
 def sampled(release: Release, rows: int = SAMPLE_ROWS, runs: int = RUNS) -> pa.Table:
-    """At most about so many rows of a release, in their order."""
+    """Sample rows of a release in order, at most about `rows`."""
     whole = release.last - release.first
     if whole > rows:
         length = -(-rows // runs)
@@ -42,10 +42,10 @@ def sampled(release: Release, rows: int = SAMPLE_ROWS, runs: int = RUNS) -> pa.T
     return pa.Table.from_batches(list(release.batches()), schema=release.schema)
 
 
-def leading(release: Release, rows: int) -> pa.Table:
-    """The first rows of a release."""
-    end = release.first + rows
-    chosen = (within(batch, release.first, end) for batch in release.batches_of_rows)
+def leading(release: Release, rows: int, skipped: int = 0) -> pa.Table:
+    """The first rows of a release, after those skipped."""
+    begin = release.first + skipped
+    chosen = (within(batch, begin, begin + rows) for batch in release.batches_of_rows)
     release = replace(release, batches_of_rows=tuple(batch for batch in chosen if batch))
     return pa.Table.from_batches(list(release.batches()), schema=release.schema)
 

@@ -28,10 +28,10 @@ from app.service.unit_of_work import unit_of_work
 
 BINS = 40
 CATEGORIES = 12
-"""Categories that are told one by one; the rest is told together."""
+"""Categories shown one by one; the others are shown together."""
 
 MOST_PAIRED = 30
-"""Columns whose associations are told."""
+"""Columns whose associations are shown."""
 
 SEED = 20_260_101
 """Of the draws behind the bands: the same copy has the same bands."""
@@ -80,7 +80,7 @@ class Associations:
 
 @dataclass(frozen=True)
 class CopySummary:
-    """What is told of a copy, from so many of its rows."""
+    """Summary of a copy, from a sample of its rows."""
 
     rows: int
     sampled_rows: int
@@ -112,12 +112,14 @@ def summarise_copy(resources: Resources, context: RequestContext, copy_id: str) 
     return known
 
 
-def first_rows(resources: Resources, context: RequestContext, copy_id: str, rows: int) -> pa.Table:
-    """The first rows of a copy, for those who may download it; that they were read is recorded."""
+def some_rows(
+    resources: Resources, context: RequestContext, copy_id: str, rows: int, skipped: int
+) -> pa.Table:
+    """Some rows of a copy, for those who may download it; that they were read is recorded."""
     release = open_release(resources, context, copy_id, Selection())
     with unit_of_work(resources, context) as uow:
         uow.record("copy.look", release.entry.copy, dataset=release.dataset.id, rows=rows)
-    return leading(release, rows)
+    return leading(release, rows, skipped)
 
 
 def _summary(release: Release) -> CopySummary:
@@ -127,7 +129,9 @@ def _summary(release: Release) -> CopySummary:
         values = table.column(column.name)
         if _is_number(column, values):
             scaled = on_scale(_floats(values), column.scale_unit)
-            told.append(_numbers(column, scaled, release.noise_variances.get(column.name)))
+            told.append(
+                number_distribution(column, scaled, release.noise_variances.get(column.name))
+            )
         else:
             told.append(_categories(column, values))
     return CopySummary(
@@ -139,8 +143,10 @@ def _summary(release: Release) -> CopySummary:
     )
 
 
-def _numbers(column: Column, values: FloatArray, noise_variance: float | None) -> Numbers:
-    """Of values on the column's scale, where bins are equal; their edges are values."""
+def number_distribution(
+    column: Column, values: FloatArray, noise_variance: float | None
+) -> Numbers:
+    """Summarise values on the column's scale, where bins are equal; edges are values."""
     there = values[~np.isnan(values)]
     missing = 1.0 - there.size / max(values.size, 1)
     if there.size < 2 or there.min() == there.max():

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
 import numpy.typing as npt
 
 from app.errors import InvalidParameter, InvalidTable
 from app.numerics.arrays import FloatArray
+from app.numerics.cancellation import cancellable
 from app.numerics.deconvolution.bins import (
     Histogram,
     cells_per_bin,
@@ -24,10 +26,18 @@ from app.numerics.deconvolution.bins import (
     uniform_edges,
     width_if_uniform,
 )
-from app.numerics.deconvolution.em import em_on_bins, em_on_records, goes_by_fft
+from app.numerics.deconvolution.em import (
+    LEVEL,
+    EstimateWithBand,
+    em_on_bins,
+    em_on_records,
+    em_with_band,
+    goes_by_fft,
+)
 from app.numerics.deconvolution.fourier import DirectEstimate, Taper, clear_period, direct_estimate
 from app.numerics.deconvolution.iteration import IterativeEstimate, Stopping
 from app.numerics.deconvolution.noise import Noise
+from app.service.progress import Progress
 
 MOST_BINS = 10_000
 FINE_BINS = 200
@@ -39,11 +49,16 @@ FFT_WORK = 60
 """Entries of a matrix that take as long as one place of a transform."""
 
 
-__all__ = ["FloatArray", "Histogram", "Stopping"]  # values that its functions take
+__all__ = [
+    "LEVEL",
+    "FloatArray",
+    "Histogram",
+    "Stopping",
+]  # what its functions take, and the share in a band
 
 
 class EstimationMethod(StrEnum):
-    """How the distribution is estimated."""
+    """Method of estimating the distribution."""
 
     EM_ON_BINS = "em_on_bins"
     EM_ON_RECORDS = "em_on_records"
@@ -52,7 +67,7 @@ class EstimationMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Bins:
-    """Where the estimate lives: given edges, or so many equal bins on a support, known or not.
+    """Bins of the estimate: given edges, or equal bins on a given or inferred support.
 
     where:
         fine  so many equal bins to estimate on first, which are then summed over the bins asked for
@@ -88,7 +103,7 @@ class DirectParams:
 
 @dataclass(frozen=True)
 class EstimateParams:
-    """What an estimate is asked to be."""
+    """Parameters of an estimate."""
 
     noise: Noise
     method: EstimationMethod = EstimationMethod.EM_ON_BINS
@@ -112,7 +127,7 @@ class DistributionEstimate:
 
 
 def estimate_distribution(
-    data: npt.ArrayLike | Histogram, wish: EstimateParams
+    data: npt.ArrayLike | Histogram, params: EstimateParams
 ) -> DistributionEstimate:
     """Estimate the distribution of X from values of X + Y, or from their histogram."""
     known = checked_histogram(data) if isinstance(data, Histogram) else checked_values(data)
@@ -120,17 +135,17 @@ def estimate_distribution(
     if points.min() == points.max():
         raise InvalidTable("All values are equal: there is no distribution to estimate.")
     records = known.total if isinstance(known, Histogram) else float(known.size)
-    edges = chosen_edges(wish, points)
-    working = wish.bins.working(edges)
+    edges = chosen_edges(params, points)
+    working = params.bins.working(edges)
     direct = iterative = None
-    if wish.method is EstimationMethod.DIRECT or wish.start_from_direct:
-        direct = _direct(known, wish, working)
-    if wish.method is not EstimationMethod.DIRECT:
-        iterative = _iterative(known, wish, working, direct)
+    if params.method is EstimationMethod.DIRECT or params.start_from_direct:
+        direct = _direct(known, params, working)
+    if params.method is not EstimationMethod.DIRECT:
+        iterative = _iterative(known, params, working, direct)
     made = iterative or direct
     assert made is not None
     return DistributionEstimate(
-        method=wish.method,
+        method=params.method,
         records=records,
         edges=edges,
         probabilities=summed_over(made.probabilities, working, edges),
@@ -139,9 +154,22 @@ def estimate_distribution(
     )
 
 
-def chosen_edges(wish: EstimateParams, points: FloatArray) -> FloatArray:
-    """The edges (K+1,) that the wish names, on the support that it names or that z suggests."""
-    bins = wish.bins
+def estimate_with_band(
+    values: FloatArray, params: EstimateParams, seed: int, progress: Progress
+) -> tuple[DistributionEstimate, EstimateWithBand]:
+    """Estimate on bins, and again from values drawn anew, for the band in which `LEVEL` of the estimates lie."""
+    with cancellable(progress.raise_if_cancelled):
+        progress.report("taking the noise out", 0, 2)
+        found = estimate_distribution(values, params)
+        progress.report("drawing anew for the band", 1, 2)
+        histogram = histogram_on(values, found.edges, cells_per_bin=cells_per_bin(found.edges))
+        rng = np.random.default_rng(seed)
+        return found, em_with_band(histogram, params.noise, found.edges, rng)
+
+
+def chosen_edges(params: EstimateParams, points: FloatArray) -> FloatArray:
+    """The edges (K+1,) that the parameters name, on the support that it names or that z suggests."""
+    bins = params.bins
     if bins.edges is not None:
         edges = checked_edges(bins.edges)
         if bins.support is not None and not (
@@ -155,24 +183,24 @@ def chosen_edges(wish: EstimateParams, points: FloatArray) -> FloatArray:
     if not 1 <= max(count, bins.fine or 1) <= MOST_BINS:
         raise InvalidParameter(f"an estimate has 1 to {MOST_BINS} bins", parameter="bins")
     if edges is None:
-        edges = uniform_edges(*(bins.support or support_behind(points, wish.noise)), count)
+        edges = uniform_edges(*(bins.support or support_behind(points, params.noise)), count)
     return edges
 
 
 def _direct(
-    data: FloatArray | Histogram, wish: EstimateParams, edges: FloatArray
+    data: FloatArray | Histogram, params: EstimateParams, edges: FloatArray
 ) -> DirectEstimate:
-    series = wish.series
+    series = params.series
     if series.keep_clear and series.period is not None:
         raise InvalidParameter("give a period or keep_clear, not both", parameter="period")
     size = data.centres.size if isinstance(data, Histogram) else data.size
     _require_affordable(size * series.harmonics, "harmonics")
     period = series.period
     if series.keep_clear:
-        period = clear_period(wish.noise, float(edges[-1] - edges[0]), series.harmonics)
+        period = clear_period(params.noise, float(edges[-1] - edges[0]), series.harmonics)
     return direct_estimate(
         data,
-        wish.noise,
+        params.noise,
         edges,
         harmonics=series.harmonics,
         period=period,
@@ -183,13 +211,13 @@ def _direct(
 
 def _iterative(
     data: FloatArray | Histogram,
-    wish: EstimateParams,
+    params: EstimateParams,
     edges: FloatArray,
     direct: DirectEstimate | None,
 ) -> IterativeEstimate:
     start = None if direct is None else direct.probabilities
-    bins, iterations = edges.size - 1, wish.stopping.most_iterations
-    if wish.method is EstimationMethod.EM_ON_RECORDS:
+    bins, iterations = edges.size - 1, params.stopping.most_iterations
+    if params.method is EstimationMethod.EM_ON_RECORDS:
         if isinstance(data, Histogram):
             raise InvalidParameter(
                 "a histogram has no records: estimate on bins", parameter="method"
@@ -198,11 +226,11 @@ def _iterative(
         _require_affordable(data.size * bins * iterations, "most_iterations")
         return em_on_records(
             data,
-            wish.noise,
+            params.noise,
             edges,
-            stopping=wish.stopping,
+            stopping=params.stopping,
             start=start,
-            smoothing_bins=wish.smoothing_bins,
+            smoothing_bins=params.smoothing_bins,
         )
     histogram = (
         data
@@ -217,11 +245,11 @@ def _iterative(
         _require_affordable(cells * bins * iterations, "most_iterations")
     return em_on_bins(
         histogram,
-        wish.noise,
+        params.noise,
         edges,
-        stopping=wish.stopping,
+        stopping=params.stopping,
         start=start,
-        smoothing_bins=wish.smoothing_bins,
+        smoothing_bins=params.smoothing_bins,
     )
 
 

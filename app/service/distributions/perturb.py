@@ -146,7 +146,7 @@ class LossMeasures:
 
 
 def measure(settings: Sequence[Setting], responses: int, seed: int) -> list[LossMeasures]:
-    """The measures of each setting; the information loss is that from so many responses."""
+    """Measure privacy loss and information loss of each setting, the latter from a number of responses."""
     if sum(len(one.shares) for one in settings) > MOST_SHARES:
         raise InvalidParameter(
             f"all settings together may have {MOST_SHARES} bins", parameter="settings"

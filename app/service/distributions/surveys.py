@@ -77,7 +77,7 @@ def create_survey(
 
 
 def show_survey(resources: Resources, context: RequestContext, survey_id: str) -> Survey:
-    """What the survey asks: who may respond must be able to read it, which is any principal."""
+    """Return a survey; any principal may respond and so may read it."""
     del context
     with reading(resources.engine) as connection:
         survey = surveys.one(connection, survey_id)
@@ -127,7 +127,7 @@ def estimate_survey(
 
 
 def remove_survey(resources: Resources, context: RequestContext, survey_id: str) -> None:
-    """Forget a survey and its totals."""
+    """Remove a survey and its totals."""
     with unit_of_work(resources, context) as uow:
         survey = surveys.one(uow.connection, survey_id)
         if survey is None:
@@ -158,7 +158,7 @@ def _require_reader(context: RequestContext, survey: Survey) -> None:
 
 
 def _checked_bins(categories: Sequence[str] | None, edges: Sequence[float] | None) -> int:
-    """How many bins the survey has; InvalidParameter unless exactly one of the two describes them."""
+    """Return how many bins the survey has; InvalidParameter unless exactly one of the two describes them."""
     if (categories is None) == (edges is None):
         raise InvalidParameter("give either categories or edges", parameter="categories")
     if categories is not None:

@@ -1,4 +1,4 @@
-"""Enqueue a job in the transaction that causes it: both commit, or neither."""
+"""Enqueue a job in the transaction that causes it, deduplicated by `dedup_key`."""
 
 from __future__ import annotations
 
@@ -95,6 +95,6 @@ def _require_quota(
 
 
 def payload_of(resources: Resources, job: Job) -> dict[str, Any]:
-    """What a job was given."""
+    """Return the payload of a job."""
     given: dict[str, Any] = orjson.loads(resources.vault.open(job.payload, f"job:{job.id}"))
     return given

@@ -13,7 +13,7 @@ import orjson
 
 from app.errors import Unauthenticated
 from app.model import Principal
-from app.service.authentication import holder
+from app.service.authentication import find_principal
 from app.service.context import RequestContext
 from app.service.jobs.status import show_job
 from app.service.resources import Resources
@@ -50,7 +50,7 @@ def open_event_token(resources: Resources, token: str, job_id: str) -> tuple[Pri
         job, principal_id, key_id, expires = orjson.loads(resources.vault.open(sealed, SEALED_FOR))
     except (SealBroken, ValueError):
         raise Unauthenticated("This is not a token that the service gave out.") from None
-    principal = holder(resources, principal_id, key_id)
+    principal = find_principal(resources, principal_id, key_id)
     if job != job_id or datetime.now(UTC).timestamp() >= expires or principal is None:
         raise Unauthenticated(
             "The token is for another job, or its time is over; ask for a new one."

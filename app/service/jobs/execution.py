@@ -79,7 +79,7 @@ def run_job(resources: Resources, heartbeat: Heartbeat, job: Job) -> None:
 def _attempt(resources: Resources, job: Job, job_type: JobType, progress: Progress) -> str:
     """Do the work; how it ended, in a word."""
     try:
-        if job.cancel_asked:
+        if job.cancel_requested:
             raise Cancelled
         _require_right(resources, job)
         outcome = job_type.handler(resources, job, progress)
@@ -97,7 +97,7 @@ def _attempt(resources: Resources, job: Job, job_type: JobType, progress: Progre
 
 
 def _judged(job: Job, error: Exception) -> tuple[Failed, bool]:
-    """An error as it is told, and whether another attempt may fare better."""
+    """Return the problem of an error, and whether another attempt may succeed."""
     if isinstance(error, Failed):
         return error, error.may_pass
     if isinstance(error, TryAgain):
@@ -146,7 +146,7 @@ def _put_back(resources: Resources, job: Job, seconds: float, *, counted: bool) 
 
 
 def _told(failed: Failed | JobLost) -> dict[str, Any]:
-    """What is kept of a failure."""
+    """Return a failure as it is stored."""
     return {
         "slug": failed.slug,
         "title": failed.title,
@@ -190,7 +190,7 @@ def _ended(
 
 
 def _written(job: Job, write: Callable[[], bool]) -> bool:
-    """What `write` says, tried again while the database fails; False where it goes on failing."""
+    """Return the result of `write`, retried while the database fails; False when it keeps failing."""
     for left in reversed(range(FINISHING_TRIES)):
         try:
             return write()
@@ -202,7 +202,7 @@ def _written(job: Job, write: Callable[[], bool]) -> bool:
 
 
 def outcome_of(resources: Resources, job: Job) -> dict[str, Any]:
-    """What came of a job that ended: `value` and `subject`, or what a failure says."""
+    """Return the outcome of an ended job: `value` and `subject`, or its failure."""
     if job.outcome is None:
         return {}
     kept: dict[str, Any] = orjson.loads(resources.vault.open(job.outcome, f"outcome:{job.id}"))

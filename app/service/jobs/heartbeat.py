@@ -41,13 +41,13 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more; whoever works on has lost its job before long."""
+        """Stop; running jobs soon lose their leases."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def interrupt(self) -> None:
-        """Have all that is under way, and all that is begun from now on, be put back."""
+        """Interrupt all running jobs, and those begun from now on; they are put back."""
         with self._lock:
             self._stopping = True
             for _, progress in self._under_way.values():
@@ -83,7 +83,7 @@ class Heartbeat:
                     log.warning("no beat", extra=said)
 
     def _forward(self, job: Job, told: tuple[str, int, int]) -> tuple[str, int, int]:
-        """What was told, but for what threads of one job, telling at once, took back."""
+        """Keep reported progress from going back when threads of one job report at once."""
         lease = job.lease or ""
         _, before, of = self._written.get(lease, ("", 0, 0))
         step, done, total = told

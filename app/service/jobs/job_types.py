@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a job: plain values, kept sealed, and what it made, by its id."""
+    """Outcome of a job: plain values, stored sealed, and the id of what it made."""
 
     value: dict[str, Any] = field(default_factory=dict)
     subject: str | None = None
@@ -98,7 +98,7 @@ class Pool(Enum):
 
 @dataclass(frozen=True)
 class JobType:
-    """How jobs of one type are done.
+    """Type of jobs: handler, retries, thread pool.
 
     where:
         retry_delays  seconds before the second, third … attempt; after the last of them there is none
@@ -114,18 +114,18 @@ class JobType:
 
     @property
     def attempts(self) -> int:
-        """How often a job is begun at most."""
+        """Maximum number of attempts."""
         return len(self.retry_delays) + 1
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """How jobs are run here.
+    """Job configuration and counters of a process.
 
     where:
         files          bodies that wait for a job, and answers that came of one
         lease_seconds  how long a worker may be silent until its job is given to another
-        patience       seconds that a principal who allows it waits before it gets a job in place of an answer
+        max_wait_seconds       seconds that a principal who allows it waits before it gets a job in place of an answer
         keep_days      how long a job that ended can be asked for
         job_types      what can be done; `app.main` names them
         committed      set when this process has committed a job, so that its runner looks at once
@@ -133,7 +133,7 @@ class Jobs:
 
     files: JobFiles
     lease_seconds: float = 30.0
-    patience: float = 30.0
+    max_wait_seconds: float = 30.0
     keep_days: int = 7
     job_types: dict[str, JobType] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)

@@ -23,24 +23,24 @@ BEGINNING = timedelta(days=1)
 
 
 def request_file(job_id: str) -> str:
-    """Where the body of a request waits."""
+    """Return the file of a request's body."""
     return f"{job_id}-request"
 
 
 def answer_file(job_id: str, attempt: int) -> str:
-    """Where the answer of an attempt is."""
+    """Return the file of an attempt's answer."""
     return f"{job_id}-answer-{attempt}"
 
 
 def files_of(job: Job) -> Iterator[str]:
-    """All files that a job may have."""
+    """Return all files that a job may have."""
     yield request_file(job.id)
     for attempt in range(1, job.attempts + 1):
         yield answer_file(job.id, attempt)
 
 
 def jobs_with_files(connection: Connection) -> Iterator[Job]:
-    """All jobs that may have files."""
+    """Return the jobs that may have files."""
     after = ""
     while found := jobs.of_kinds(connection, (REQUEST,), after=after, limit=AT_ONCE):
         after = found[-1].id
@@ -48,7 +48,7 @@ def jobs_with_files(connection: Connection) -> Iterator[Job]:
 
 
 def tidy(resources: Resources, _job: Job, progress: Progress) -> Outcome:
-    """Forget jobs that ended more days ago than they are kept, and remove files that nobody knows."""
+    """Delete jobs past their retention, and files without a job."""
     now = datetime.now(UTC)
     before = now - timedelta(days=resources.jobs.keep_days)
     removed = 0

@@ -1,4 +1,4 @@
-"""Job runner of one process: claims jobs fairly and runs each in a thread of its pool.
+"""Job runner of a worker process: claims jobs fairly and runs each in a thread of its pool.
 
 It looks at the database whenever this process has committed or ended a job, and a few times a second for
 what others have. The row is the truth, so nothing is lost where a look fails.

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.errors import Conflict, Hidden, NotFound
 from app.job import Job, JobState
-from app.model import Role
+from app.model import ListQuery, ListResult, Role
 from app.service.context import RequestContext
 from app.service.jobs.execution import outcome_of
 from app.service.jobs.job_types import clean_up
@@ -64,6 +64,18 @@ def list_jobs(
     return [JobStatus(job, outcome_of(resources, job)) for job in found]
 
 
+def search_jobs(
+    resources: Resources, context: RequestContext, wanted: ListQuery, state: JobState | None
+) -> ListResult[JobStatus]:
+    """The jobs of `list_jobs` that people look for."""
+    principal = None if context.principal.role is Role.ADMIN else context.principal.id
+    with reading(resources.engine) as connection:
+        found = jobs.search(connection, wanted, principal, state)
+    return ListResult(
+        [JobStatus(job, outcome_of(resources, job)) for job in found.items], found.total
+    )
+
+
 def cancel_job(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
     """End a job that waits, have one that runs end; one that ended stays as it is."""
     with unit_of_work(resources, context) as uow:
@@ -94,7 +106,7 @@ def take_back(resources: Resources, context: RequestContext, key: str) -> JobSta
 def _subject_or_never(
     connection: Connection, context: RequestContext, key: str, now: datetime
 ) -> str:
-    """What the request made, by its receipt; one that says "never" where there is none."""
+    """Return the subject of a receipt; without one, store a receipt that bars the request."""
     try:
         with connection.begin_nested():
             receipts.add(connection, context.principal.id, key, "", TAKEN_BACK, now)
@@ -116,7 +128,7 @@ def _cancelled(connection: Connection, context: RequestContext, job_id: str) -> 
 
 
 def _left(resources: Resources, before: Job, after: Job) -> JobStatus:
-    """What is left of a job that was asked to end; the files of one that never began go."""
+    """Return a cancelled job; files of one that never began are removed."""
     if before.state is JobState.QUEUED and after.state is JobState.CANCELLED:
         clean_up(resources, after)
     return JobStatus(after, outcome_of(resources, after))

@@ -1,4 +1,4 @@
-"""A backup: all tables and all blobs as of one moment, in a folder, while the service runs.
+"""Backup of all tables and blobs as of one moment, while the service runs.
 
 The tables are read in one view of the database. Blobs never change once they are written, so those
 which the tables refer to can be copied afterwards. Where one was removed meanwhile, the tables are
@@ -192,7 +192,7 @@ def _copy(
 
 
 def _keep(path: Path) -> None:
-    """Have a file, or the names in a folder, on disk."""
+    """Flush a file or a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

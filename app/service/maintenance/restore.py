@@ -16,7 +16,7 @@ from app.service.maintenance.backup import CHUNK_BYTES, FORMAT, MANIFEST, Tell, 
 from app.service.startup.installation import opened_vault
 from app.store.blobs.job_files import FOLDER as JOBS
 from app.store.blobs.store import Place
-from app.store.database.engine import reading, wait_as_long_as_it_takes, writing
+from app.store.database.engine import disable_timeouts, reading, writing
 from app.store.database.installation import Installation
 from app.store.database.migrations import migrate
 from app.store.vault import StoreMark
@@ -42,7 +42,7 @@ def restore(
         _place_blobs(place.below(JOBS), folder / JOBS, said[JOBS], tell)
     migrate(engine, said["schema"])
     with writing(engine) as connection:
-        wait_as_long_as_it_takes(connection)
+        disable_timeouts(connection)
         _fill(connection, folder / "tables", said["tables"])
     migrate(engine)
     with writing(engine) as connection:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 
 from app.job import Job
 from app.model import Dataset, Part
-from app.service.copies.history import Chain
+from app.service.copies.generation.history import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
 from app.service.jobs.execution import outcome_of
@@ -78,7 +78,7 @@ BROKEN = (SealBroken, HistoryNotWhole, OSError, pa.ArrowException, ValueError, K
 
 @dataclass(frozen=True)
 class VerificationFinding:
-    """Something that is not as it must be."""
+    """A fault that the verification found."""
 
     where: str
     problem: str
@@ -86,7 +86,7 @@ class VerificationFinding:
 
 @dataclass
 class VerificationReport:
-    """What was looked at, and what is wrong with it.
+    """Report of a verification: what was checked, and every fault.
 
     where:
         unknown_blobs  files of the store that no data set refers to and no upload began: left alone
@@ -129,7 +129,7 @@ def verify(resources: Resources, tell: Tell, *, quick: bool = False) -> Verifica
 
 
 def _agreements(connection: Connection) -> Iterator[VerificationFinding]:
-    """What is wrong with the agreements' own logs."""
+    """Yield faults of the agreements' own logs."""
     after = ""
     while known := agreements.page(connection, after=after, limit=500):
         after = known[-1].id
@@ -139,8 +139,8 @@ def _agreements(connection: Connection) -> Iterator[VerificationFinding]:
 
 
 @dataclass
-class _Told:
-    """What the log says of a data set."""
+class _LoggedState:
+    """State of a data set according to the log."""
 
     registered: bool = False
     removed: bool = False
@@ -148,18 +148,24 @@ class _Told:
     drawn: int = 0
 
 
-def _read_log(connection: Connection, found: VerificationReport, tell: Tell) -> dict[str, _Told]:
+def _read_log(
+    connection: Connection, found: VerificationReport, tell: Tell
+) -> dict[str, _LoggedState]:
     """Check the chain of the log, and gather what it says of each data set."""
     found.log_entries, found.log_hash = chained_logs.audit_head(connection)
     for broken in chained_logs.audit_faults(connection):
         found.findings.append(VerificationFinding("audit log", broken))
-    told: dict[str, _Told] = {}
+    told: dict[str, _LoggedState] = {}
     after = 0
     while entries := chained_logs.audit_page(connection, after=after, limit=1_000):
         after = entries[-1].sequence
         tell("audit log", after, found.log_entries)
         for entry in entries:
-            of = told.setdefault(entry.subject, _Told()) if entry.outcome == "done" else _Told()
+            of = (
+                told.setdefault(entry.subject, _LoggedState())
+                if entry.outcome == "done"
+                else _LoggedState()
+            )
             rows, drawn = entry.facts.get("rows", 0), entry.facts.get("drawn", 0)
             match entry.action:
                 case "dataset.register":
@@ -173,8 +179,10 @@ def _read_log(connection: Connection, found: VerificationReport, tell: Tell) -> 
     return told
 
 
-def _disagreements(connection: Connection, told: dict[str, _Told]) -> Iterator[VerificationFinding]:
-    """Where the log and the state contradict each other."""
+def _disagreements(
+    connection: Connection, told: dict[str, _LoggedState]
+) -> Iterator[VerificationFinding]:
+    """Yield contradictions between the log and the state."""
     rows = connection.execute(select(tables.datasets.c.id, tables.datasets.c.rows))
     there = {row.id: row.rows for row in rows}
     count = select(tables.history.c.dataset, func.count().label("entries"))
@@ -183,7 +191,7 @@ def _disagreements(connection: Connection, told: dict[str, _Told]) -> Iterator[V
         for row in connection.execute(count.group_by(tables.history.c.dataset))
     }
     for dataset_id in sorted({*there, *drawn, *(k for k, one in told.items() if one.registered)}):
-        said = told.get(dataset_id, _Told())
+        said = told.get(dataset_id, _LoggedState())
         if dataset_id in there and not said.registered:
             yield VerificationFinding(dataset_id, "the audit log does not tell of its registration")
         if dataset_id in there and said.removed:
@@ -246,7 +254,7 @@ def _sealed(
     parts: list[Part],
     found: VerificationReport,
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with the secret, the statistics, the history and the protections."""
+    """Yield faults of secret, statistics, history and protections."""
     for what, opening in (("secret", open_secret), ("statistics", open_statistics)):
         try:
             opening(resources, connection, dataset.id)
@@ -282,7 +290,7 @@ def _blob_findings(
 def _blob(
     resources: Resources, dataset: Dataset, blob: str, rows: int, *, quick: bool
 ) -> str | None:
-    """What is wrong with a blob of so many rows; every page of it authenticates itself when it is read."""
+    """Return what is wrong with a blob; each of its pages is authenticated when it is read."""
     try:
         held = resources.blobs.row_count(blob)
         if held != rows:

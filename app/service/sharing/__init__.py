@@ -1,1 +1,1 @@
-"""Principals, their keys, and what they may have."""
+"""Sharing: principals, keys, grants, agreements, deliveries, data spaces."""

@@ -1,4 +1,4 @@
-"""What a principal may find and ask for: data sets that their owners listed, at the levels they offer."""
+"""Catalogue: data sets that their owners listed, with the levels on offer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from app.errors import NotFound
-from app.model import Column, Dataset, Level
+from app.model import Column, Dataset, Level, ListQuery, ListResult, Role
 from app.service.context import RequestContext, released_columns
 from app.service.resources import Resources
 from app.store.database.datasets import datasets, levels
-from app.store.database.engine import reading
+from app.store.database.engine import moment, reading
 from app.store.database.sharing import principals
 
 
@@ -43,6 +43,19 @@ def list_catalogue(
     with reading(resources.engine) as connection:
         found = datasets.page(connection, after=after, limit=limit, listed=True)
         return [listed(connection, dataset) for dataset in found]
+
+
+def search_catalogue(
+    resources: Resources, context: RequestContext, wanted: ListQuery
+) -> ListResult[Listing]:
+    """Listed data sets that people look for, but those that they own or have already."""
+    if context.principal.role in (Role.ADMIN, Role.AUDITOR):
+        return ListResult([], 0)  # all data sets are theirs to see
+    with reading(resources.engine) as connection:
+        found = datasets.search(
+            connection, wanted, listed_for=context.principal.id, now=moment(connection)
+        )
+        return ListResult([listed(connection, one) for one in found.items], found.total)
 
 
 def show_listing(resources: Resources, context: RequestContext, dataset_id: str) -> Listing:

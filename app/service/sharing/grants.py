@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from app.errors import InvalidParameter, NotFound
-from app.model import Dataset, Grant, Kind
-from app.service.context import RequestContext, overseen, owned_and_locked
+from sqlalchemy import Connection
+
+from app.errors import Conflict, InvalidParameter, NotFound
+from app.model import Dataset, Grant, Kind, LogEntry, LogFilter
+from app.service.context import RequestContext, auditable_dataset, owned_and_locked
 from app.service.resources import Resources
 from app.service.sharing.principals import require_recipient
 from app.service.unit_of_work import unit_of_work
+from app.store.database import chained_logs
 from app.store.database.datasets import levels
 from app.store.database.engine import moment, reading
 from app.store.database.sharing import agreements
+
+UNDO_LASTS = timedelta(minutes=1)
+MOST_WITHDRAWALS = 100
+"""Of one data set, that are looked through for the one to undo."""
 
 
 def put_grant(resources: Resources, context: RequestContext, grant: Grant) -> Grant:
@@ -42,15 +50,74 @@ def withdraw_grant(
     """Take a grant back; what the recipient has downloaded it has."""
     with unit_of_work(resources, context) as uow:
         owned_and_locked(uow.connection, context, dataset_id)
-        if not agreements.remove_grant(uow.connection, dataset_id, recipient):
+        grant = agreements.grant_by_hand(uow.connection, dataset_id, recipient)
+        if grant is None:
             raise NotFound(f"recipient {recipient!r} has no grant on this data set")
-        uow.record("grant.withdraw", dataset_id, recipient=recipient)
+        agreements.remove_grant(uow.connection, dataset_id, recipient)
+        ends = grant.expires_at.isoformat() if grant.expires_at else None
+        columns = None if grant.columns is None else json.dumps(grant.columns)
+        uow.record(
+            "grant.withdraw",
+            dataset_id,
+            recipient=recipient,
+            level=grant.level,
+            expires_at=ends,
+            columns=columns,
+            first_row=grant.first_row,
+        )
+
+
+def restore_grant(
+    resources: Resources, context: RequestContext, dataset_id: str, recipient: str
+) -> Grant:
+    """Undo the withdrawal of a grant within a minute, as the audit log has it; Conflict after that."""
+    with unit_of_work(resources, context) as uow:
+        owned_and_locked(uow.connection, context, dataset_id)
+        entry = last_withdrawal(uow.connection, dataset_id, recipient, uow.now)
+        if (
+            entry is None
+            or agreements.grant_by_hand(uow.connection, dataset_id, recipient) is not None
+        ):
+            raise Conflict("A withdrawal can be undone for a minute. Grant the level anew.")
+        columns, ends = entry.facts["columns"], entry.facts["expires_at"]
+        grant = Grant(
+            dataset_id,
+            require_recipient(uow.connection, recipient),
+            str(entry.facts["level"]),
+            columns=None if columns is None else tuple(json.loads(str(columns))),
+            expires_at=None if ends is None else datetime.fromisoformat(str(ends)),
+            first_row=int(entry.facts["first_row"] or 0),
+        )
+        if levels.one(uow.connection, dataset_id, grant.level) is None:
+            raise Conflict(f"The level {grant.level!r} was removed meanwhile.")
+        agreements.put_grant(uow.connection, grant)
+        uow.record("grant.restore", dataset_id, recipient=recipient, level=grant.level)
+    return grant
+
+
+def may_restore(
+    resources: Resources, context: RequestContext, dataset_id: str, recipient: str
+) -> bool:
+    """Whether a withdrawal can still be undone."""
+    with reading(resources.engine) as connection:
+        auditable_dataset(connection, context, dataset_id)
+        now = moment(connection)
+        return last_withdrawal(connection, dataset_id, recipient, now) is not None
+
+
+def last_withdrawal(
+    connection: Connection, dataset_id: str, recipient: str, now: datetime
+) -> LogEntry | None:
+    """The log entry of a recipient's withdrawn grant, for a minute."""
+    wanted = LogFilter(actions=("grant.withdraw",), subjects=(dataset_id,), since=now - UNDO_LASTS)
+    found = chained_logs.search_audit(connection, wanted, before=None, limit=MOST_WITHDRAWALS)
+    return next((one for one in found if one.facts["recipient"] == recipient), None)
 
 
 def list_grants(resources: Resources, context: RequestContext, dataset_id: str) -> list[Grant]:
     """All grants on a data set, for its owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return agreements.grants_by_hand(connection, dataset_id)
 
 

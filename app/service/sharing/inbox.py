@@ -1,4 +1,4 @@
-"""Inbox of a principal: what waits for it, what changed since it was last here, and what runs."""
+"""Inbox of a principal: open tasks, recent changes, running jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST_VISIT_DAYS = 7
 
 @dataclass(frozen=True)
 class Inbox:
-    """What a principal should look at.
+    """Tasks, changes and running jobs of a principal.
 
     where:
         waiting  agreements whose next message is the principal's

@@ -1,15 +1,17 @@
-"""Principals and their keys: make, look up, rotate, revoke."""
+"""Principals and keys: create, look up, rotate, revoke."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import InvalidParameter, NameTaken, NotFound, Refusal
-from app.model import Principal, PrincipalRecord, Role
+from app.model import ListQuery, ListResult, Principal, PrincipalRecord, Role
 from app.service.context import RequestContext, checked_name, new_id, require
 from app.service.resources import Resources
 from app.service.unit_of_work import UnitOfWork, is_duplicate, unit_of_work
@@ -17,6 +19,19 @@ from app.store.database.engine import reading
 from app.store.database.sharing import principals, sessions
 
 LONGEST_PARTICIPANT = 500
+
+
+INVITATION_LASTS = timedelta(days=7)
+"""Long enough for a week away; after this somebody has to be invited anew."""
+
+
+@dataclass(frozen=True, repr=False)
+class Invitation:
+    """A principal and the token of its invitation: the only time that the token is seen."""
+
+    principal: Principal
+    token: str
+    ends_at: datetime
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,19 +46,8 @@ def create_principal(
     resources: Resources, context: RequestContext, name: str, role: Role
 ) -> NewKey:
     """A new principal with its first key. An owner may make recipients, an administrator anyone."""
-    require(context, Role.OWNER)
-    if context.principal.role is Role.OWNER and role is not Role.RECIPIENT:
-        raise Refusal(f"only an administrator may make a key with the role {role.value}")
-    checked_name("name", name)
     with unit_of_work(resources, context) as uow:
-        if principals.name_taken(uow.connection, name):
-            raise _name_taken(name)
-        principal = Principal(new_id("rc"), name, role)
-        try:
-            principals.add(uow.connection, principal, uow.now, context.principal.id)
-        except IntegrityError as error:
-            # Somebody took the name since the look at it.
-            raise (_name_taken(name) if is_duplicate(error) else error) from None
+        principal = _created(uow, context, name, role)
         key = principals.add_key(uow.connection, principal.id, uow.now)
         uow.record("recipient.create", principal.id, role=role.value, key=principals.public_id(key))
     return NewKey(principal, key)
@@ -145,6 +149,28 @@ def list_principals(
         return principals.page(connection, after=after, limit=limit, visible_to=_only_for(context))
 
 
+def search_principals(
+    resources: Resources, context: RequestContext, wanted: ListQuery
+) -> ListResult[PrincipalRecord]:
+    """The principals of `list_principals` that people look for."""
+    require(context, Role.OWNER, Role.AUDITOR)
+    with reading(resources.engine) as connection:
+        return principals.search(connection, wanted, visible_to=_only_for(context))
+
+
+def invite_principal(
+    resources: Resources, context: RequestContext, name: str, role: Role
+) -> Invitation:
+    """A new principal without a key, and the token of a link by which it signs in once."""
+    token = secrets.token_urlsafe(32)
+    with unit_of_work(resources, context) as uow:
+        principal = _created(uow, context, name, role)
+        ends_at = uow.now + INVITATION_LASTS
+        sessions.add_link(uow.connection, principal.id, token, ends_at)
+        uow.record("recipient.invite", principal.id, role=role.value)
+    return Invitation(principal, token, ends_at)
+
+
 def names_of(resources: Resources, context: RequestContext, ids: Iterable[str]) -> dict[str, str]:
     """The names of principals by id, as far as they are principals: for those who may list them."""
     require(context, Role.OWNER, Role.AUDITOR)
@@ -168,6 +194,22 @@ def show_principal(
 def _only_for(context: RequestContext) -> str | None:
     """The owner whose view of principals this is; None for those who see all, or only themselves."""
     return context.principal.id if context.principal.role is Role.OWNER else None
+
+
+def _created(uow: UnitOfWork, context: RequestContext, name: str, role: Role) -> Principal:
+    require(context, Role.OWNER)
+    if context.principal.role is Role.OWNER and role is not Role.RECIPIENT:
+        raise Refusal(f"only an administrator may create a principal with the role {role.value}")
+    checked_name("name", name)
+    if principals.name_taken(uow.connection, name):
+        raise _name_taken(name)
+    principal = Principal(new_id("rc"), name, role)
+    try:
+        principals.add(uow.connection, principal, uow.now, context.principal.id)
+    except IntegrityError as error:
+        # Somebody took the name since the look at it.
+        raise (_name_taken(name) if is_duplicate(error) else error) from None
+    return principal
 
 
 def _live(uow: UnitOfWork, recipient: str) -> PrincipalRecord:

@@ -1,4 +1,4 @@
-"""Sessions: how a browser that cannot send a key with each request acts for a principal.
+"""Browser sessions of principals, and single-use sign-in links.
 
 A key is exchanged for a token, which the browser keeps and the service knows by its hash alone. A
 session ends when it is ended, when it was not used for some hours, a week after it began, and with
@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from app.errors import NotFound, Unauthenticated
 from app.model import Principal, Role, Session
-from app.service.authentication import Holder, authenticate, refuse_address
+from app.service.authentication import FindPrincipal, authenticate, refuse_address
 from app.service.context import RequestContext, new_id, require
 from app.service.resources import Resources
 from app.service.unit_of_work import UnitOfWork, unit_of_work
@@ -45,7 +45,7 @@ class NewSession:
 def sign_in(
     resources: Resources, key: str, *, address: str, browser: str, request_id: str
 ) -> NewSession:
-    """A session for the holder of a key; Unauthenticated for any other."""
+    """Begin a session for the principal of a key; Unauthenticated for an invalid one."""
     principal = authenticate(resources, key, address)
     with unit_of_work(resources, RequestContext(principal, request_id)) as uow:
         return _begin(resources, uow, principal, principals.public_id(key), browser)
@@ -54,7 +54,7 @@ def sign_in(
 def sign_in_known(
     resources: Resources, principal: Principal, *, browser: str, request_id: str
 ) -> NewSession:
-    """A session for a principal whom somebody trusted has vouched for, without a key."""
+    """Begin a session for a principal authenticated by an identity provider or a link, without a key."""
     with unit_of_work(resources, RequestContext(principal, request_id)) as uow:
         return _begin(resources, uow, principal, None, browser)
 
@@ -83,7 +83,7 @@ def follow_link(
         principal = sessions.take_link(connection, token, datetime.now(UTC))
     if principal is None:
         refuse_address(resources, address)
-        raise Unauthenticated("The link was used already, is older than an hour, or is not known.")
+        raise Unauthenticated("The link was used already, its time is over, or it is not known.")
     return sign_in_known(resources, principal, browser=browser, request_id=request_id)
 
 
@@ -98,14 +98,14 @@ def known_session(resources: Resources, token: str) -> Session | None:
     return session
 
 
-def holder_of_session(token: str) -> Holder:
-    """Who is signed in by a token, asked again in the middle of a download."""
+def principal_of_session(token: str) -> FindPrincipal:
+    """Return a function that looks up the principal of a session, again during a download."""
 
-    def holder(connection: Connection) -> Principal | None:
+    def find_principal(connection: Connection) -> Principal | None:
         session = sessions.of_token(connection, token, datetime.now(UTC))
         return session.principal if session is not None else None
 
-    return holder
+    return find_principal
 
 
 def list_sessions(

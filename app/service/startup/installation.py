@@ -1,4 +1,4 @@
-"""Installation identity: database, blob store and master key belong together.
+"""Installation identity: database, blob store and master key belong together; key rotation, first administrator.
 
 A database has an id and a random key, wrapped by the master key; the blob store carries both as
 its mark. A start on a pair that does not match is refused before anything is touched: a second
@@ -130,13 +130,13 @@ def _unwrapped(known: Installation, master_keys: Sequence[bytes]) -> bytes:
 
 
 def has_administrator(resources: Resources) -> bool:
-    """Whether anybody could call the service yet."""
+    """Return whether anybody could call the service yet."""
     with reading(resources.engine) as connection:
         return bool(principals.with_role(connection, Role.ADMIN))
 
 
 def ensure_administrator(resources: Resources, admin_key: str | None) -> str | None:
-    """Make sure that somebody can call the service.
+    """Make sure that an administrator exists.
 
     Returns a new key when one had to be made: it is shown once and kept nowhere.
     """

@@ -57,7 +57,7 @@ class AttributeIdentifiability:
 
 @dataclass(frozen=True)
 class IdentifiabilityReport:
-    """What was counted of each confidential column; `left_out` are columns that no release has, with the reason."""
+    """Counts by confidential column; `left_out` are columns that no release has, with the reason."""
 
     attributes: list[AttributeIdentifiability]
     left_out: dict[str, str]

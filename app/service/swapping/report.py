@@ -19,7 +19,7 @@ TREE_RECORDS = 50_000
 
 @dataclass(frozen=True)
 class CategoryCount:
-    """How often a category occurs before and after."""
+    """Frequency of a category before and after."""
 
     category: str | float
     before: int
@@ -54,7 +54,7 @@ class TreeReport:
 
 @dataclass(frozen=True)
 class AttributeReport:
-    """What the swap did to one confidential column.
+    """Effect of the swap on one confidential column.
 
     where:
         still_disclosed      identifiable records that show their true value
@@ -81,11 +81,11 @@ class AttributeReport:
 
 @dataclass(frozen=True)
 class SwapReport:
-    """What a swap did.
+    """Report of a swap.
 
     where:
         left_out   identifiers and are not in the answer, with the reason
-        unchecked  columns that left as they came and nobody looked at
+        unchecked  columns returned unchanged and unchecked
     """
 
     method: Method
@@ -179,7 +179,7 @@ def notes_of(
     *,
     tree: bool,
 ) -> list[str]:
-    """What a reader of the numbers should not overlook."""
+    """Return notes that readers of the report should know."""
     notes = [left_out_note(roles.left_out)] if roles.left_out else []
     for column, swap, attribute in zip(roles.confidential, swaps, attributes, strict=True):
         if not swap.before.identifiable:

@@ -24,7 +24,7 @@ from app.tables.values.normalisation import as_it_came
 
 @dataclass(frozen=True)
 class SwapParams:
-    """What the principal asks for.
+    """Parameters of a swap.
 
     where:
         group_number, group_proportion  how many members of a collectively identifiable group change

@@ -30,7 +30,7 @@ class InnerName(StrEnum):
 
 @dataclass(frozen=True)
 class SynthesisParams:
-    """What a principal may say about a synthesis.
+    """Parameters of a synthesis.
 
     where:
         keep  columns that are synthesised although they are identifiers
@@ -50,7 +50,7 @@ class SynthesisParams:
 
 @dataclass(frozen=True)
 class StrataReport:
-    """How a stratified synthesis divided the table, and what it keeps by rule.
+    """Report on the strata of a stratified synthesis, and on relations kept by rule.
 
     where:
         count            strata; one where trees found no difference
@@ -81,8 +81,8 @@ class StrataReport:
 
 
 @dataclass(frozen=True)
-class MethodStanding:
-    """Where the method stands on this table: made from one half, judged by the other.
+class MethodAssessment:
+    """Assessment of the method on this table: trained on one half, judged by the other.
 
     where:
         two_sample_area  how well trees tell synthetic records from held out ones: ½ is chance
@@ -117,13 +117,13 @@ class LeakageReport:
 
 @dataclass(frozen=True)
 class SynthesisReport:
-    """How a synthetic table came about and what it is worth.
+    """Report on a synthetic table: method, choices and quality.
 
     where:
         left_out      identifiers and are not in the answer, with the reason
         rank          directions in which the columns vary
         control       the same method on half of the records, judged against the other half
-        standing      the same control by what trees and models make of it
+        standing      the control judged by classification trees and models
         strata        of the stratified method only
         notes         every fallback that was taken, in words
     """
@@ -143,7 +143,7 @@ class SynthesisReport:
     separation: Separation | None
     leakage: LeakageReport | None
     control: MeasuredLeakage | None
-    standing: MethodStanding | None
+    standing: MethodAssessment | None
     strata: StrataReport | None
     utility: UtilityReport
     notes: list[str] = field(default_factory=list)

@@ -21,7 +21,7 @@ from app.numerics.synthesis.leakage import (
     leakage,
     mass_function,
 )
-from app.numerics.synthesis.stratified.strata import told_apart
+from app.numerics.synthesis.stratified.strata import discriminate
 from app.numerics.tables import MixedTable
 from app.numerics.utility.prediction import train_on_each
 from app.service.context import seed_or_new
@@ -29,9 +29,9 @@ from app.service.progress import NO_PROGRESS, SCALE, Progress
 from app.service.synthesis.generation import GeneratedRows, fallbacks, make
 from app.service.synthesis.report import (
     LeakageReport,
+    MethodAssessment,
     MethodComparison,
     MethodName,
-    MethodStanding,
     SynthesisComparison,
     SynthesisParams,
     SynthesisReport,
@@ -48,7 +48,7 @@ MOST_STREAMED_ROWS = 10**9
 """Rows that are made as they leave take no memory, only time."""
 
 CONTROL_RECORDS = 10_000
-"""The control splits at most so many records into those synthesised from and those held out."""
+"""Records that the control splits into training and held-out ones, at most."""
 
 FEWEST_CONTROL_RECORDS = 20
 
@@ -166,7 +166,7 @@ def _rest(
 def expected_leakage(
     records: int, components: int, rows: int | None = None, *, most: int = MOST_LEAKED
 ) -> LeakageReport:
-    """What PRIMP leaks by chance [hsu2008, theorems 1 and 2]."""
+    """Expected leakage of PRIMP by chance [hsu2008, theorems 1 and 2]."""
     found = leakage(records, components, rows)
     mass = mass_function(records, components, rows, most=most)
     return LeakageReport(
@@ -267,14 +267,14 @@ def recommendation(methods: Sequence[MethodComparison]) -> tuple[str | None, str
     )
 
 
-def _membership(one: MethodStanding) -> float:
+def _membership(one: MethodAssessment) -> float:
     return 1.0 if one.membership_area is None else one.membership_area
 
 
 def judged(
     original: EncodedTable, method: MethodName, params: SynthesisParams, rng: np.random.Generator
-) -> tuple[MeasuredLeakage | None, MethodStanding | None]:
-    """What reappears of either half, and where the method stands.
+) -> tuple[MeasuredLeakage | None, MethodAssessment | None]:
+    """Return reappearing records of either half, and the assessment of the method.
 
     None for a table too small to halve, or whose half the method cannot use.
     """
@@ -300,10 +300,10 @@ def _standing(
     found: MeasuredLeakage,
     params: SynthesisParams,
     rng: np.random.Generator,
-) -> MethodStanding:
-    _, _, area = told_apart(_matrix(held_out.cells), _matrix(made.cells), np.empty((0, 0)), rng)
+) -> MethodAssessment:
+    _, _, area = discriminate(_matrix(held_out.cells), _matrix(made.cells), np.empty((0, 0)), rng)
     target = params.target if params.target in used.names else used.names[-1]
-    return MethodStanding(
+    return MethodAssessment(
         area,
         found.membership_area,
         target,

@@ -32,10 +32,10 @@ from app.service.synthesis.utility_report import (
 from app.tables.arrays.mixed import EncodedTable, empty_columns, encoded, is_number, vocabulary
 
 KENDALL_RECORDS = 5_000
-"""Kendall's correlation is taken of at most so many records, the same ones of either table."""
+"""Records for Kendall's correlation at most, the same ones of either table."""
 
 COMPARED_RECORDS = 500
-"""Distances are taken from at most so many records to all released ones."""
+"""Records whose distances to all released ones are computed, at most."""
 
 DEFAULT_DISTANCE = 0.1
 
@@ -185,7 +185,7 @@ def quality_report(
 def measured_leakage(
     tables: AlignedTables, distance: float, rng: np.random.Generator
 ) -> MeasuredLeakage:
-    """What of the original, and of the holdout, reappears in the release."""
+    """Measure reappearance of the original, and of the holdout, in the release."""
     deviation = reappearing.units(tables.original.cells)
     released = tables.released.cells
 
@@ -238,7 +238,7 @@ def _prediction(tables: AlignedTables, target: str, rng: np.random.Generator) ->
 
 
 def place_of(table: EncodedTable, name: str) -> PredictionTarget | None:
-    """Where the column stands, None where there is none of that name."""
+    """Return the index of a column, None if absent."""
     if name in table.numbers:
         return PredictionTarget("numeric", table.numbers.index(name))
     return PredictionTarget("categorical", table.texts.index(name)) if name in table.texts else None

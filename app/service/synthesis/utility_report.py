@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ColumnUtility:
-    """How far a released column is from its original.
+    """Distance of a released column from its original.
 
     where:
         wasserstein  in standard deviations of the original column
@@ -72,7 +72,7 @@ class ReappearanceReport:
 
 @dataclass(frozen=True)
 class MeasuredLeakage:
-    """What reappears of the original and, where there is one, of a holdout the release never saw.
+    """Reappearance of the original and, if given, of a holdout that the release never saw.
 
     where:
         distance  root of the mean over columns of squared differences, in standard deviations
@@ -101,7 +101,7 @@ class PredictionReport:
 
 @dataclass(frozen=True)
 class UtilityReport:
-    """How useful a release is, and what of it is the original."""
+    """Utility of a release, and original records that reappear in it."""
 
     original_records: int
     released_records: int

@@ -27,11 +27,11 @@ class BlobBucket:
         return BlobBucket(self.filesystem, f"{self._root}/{folder}")
 
     def path(self, name: str) -> str:
-        """Where the blob of that name is."""
+        """Return the path of a blob."""
         return f"{self._root}/{name}{STORED}"
 
     def unfinished(self, name: str) -> str:
-        """Where it is while it is written: an object is not there before it is closed."""
+        """Return the path during an upload: an object appears when it is closed."""
         return self.path(name)
 
     def publish(self, name: str) -> None:
@@ -49,7 +49,7 @@ class BlobBucket:
 
     @contextmanager
     def unattended(self, name: str, since: datetime) -> Iterator[bool]:
-        """Whether the upload began so long ago that it is over."""
+        """Return whether the upload began so long ago that it is over."""
         yield since < datetime.now(UTC) - ABANDONED_AFTER
 
     def claimed(self) -> set[str]:
@@ -85,7 +85,7 @@ class BlobBucket:
             self.filesystem.delete_file(self._aside(name))
 
     def mark(self) -> bytes | None:
-        """What says whose these blobs are, if anything does."""
+        """Return the mark of the blob store's owner, if there is one."""
         try:
             with self.filesystem.open_input_stream(f"{self._root}/{MARK}") as kept:
                 return bytes(kept.read())
@@ -93,7 +93,7 @@ class BlobBucket:
             return None
 
     def leave_mark(self, content: bytes, *, replace: bool = False) -> None:
-        """Say whose these blobs are; what was said before stays, unless `replace`.
+        """Write the owner's mark; an earlier one stays, unless `replace`.
 
         An object store cannot be asked to write only where nothing is: of two first starts in the
         same second the later one wins, and each reads afterwards what is there.

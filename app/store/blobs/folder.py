@@ -1,7 +1,7 @@
 """Blobs in a directory: atomic writes, and locks that tell a crash from a live upload.
 
 A blob is written before a data set refers to it; a process killed in between leaves an orphan. The
-uploader therefore holds a lock on `<name>.uploading`, which the kernel lets go of together with the
+uploader therefore holds a lock on `<name>.uploading`, which the kernel releases together with the
 process, whatever its end. What is set aside moves to a folder beside the blobs and can come back.
 """
 
@@ -36,11 +36,11 @@ class BlobFolder:
         return BlobFolder(self._folder / folder)
 
     def path(self, name: str) -> str:
-        """Where the blob of that name is."""
+        """Return the path of a blob."""
         return str(self._folder / (name + STORED))
 
     def unfinished(self, name: str) -> str:
-        """Where it is while it is written."""
+        """Return the path during an upload."""
         return str(self._folder / (name + PARTIAL))
 
     def publish(self, name: str) -> None:
@@ -68,7 +68,7 @@ class BlobFolder:
 
     @contextmanager
     def unattended(self, name: str, since: datetime) -> Iterator[bool]:
-        """Whether nobody is uploading this blob; if so, nobody can begin to before the block ends."""
+        """Return whether nobody is uploading this blob; if so, nobody can begin to before the block ends."""
         path = self._folder / (name + LOCK)
         try:
             lock = _locked(path, os.O_RDWR | os.O_CREAT, fcntl.LOCK_NB)
@@ -118,14 +118,14 @@ class BlobFolder:
             (self._aside / (name + ending)).unlink(missing_ok=True)
 
     def mark(self) -> bytes | None:
-        """What says whose these blobs are, if anything does."""
+        """Return the mark of the blob store's owner, if there is one."""
         try:
             return (self._folder / MARK).read_bytes()
         except FileNotFoundError:
             return None
 
     def leave_mark(self, content: bytes, *, replace: bool = False) -> None:
-        """Say whose these blobs are; what another process said first stays, unless `replace`."""
+        """Write the owner's mark; one that another process wrote first stays, unless `replace`."""
         descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".mark.")
         try:
             with os.fdopen(descriptor, "wb") as new:
@@ -151,7 +151,7 @@ class BlobFolder:
 
 
 def _keep_names(folder: Path) -> None:
-    """Have the names in a directory on disk."""
+    """Flush a directory to disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

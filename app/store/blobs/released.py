@@ -55,7 +55,7 @@ class S3Presigner:
         self._client = botocore.session.get_session().create_client("s3", **options)
 
     def url(self, path: str, seconds: int) -> str:
-        """Where everybody can read the object at bucket/key, for so many seconds."""
+        """Return the presigned URL of an object at bucket/key."""
         bucket, _, key = path.partition("/")
         signed: str = self._client.generate_presigned_url(
             "get_object", Params={"Bucket": bucket, "Key": key}, ExpiresIn=seconds
@@ -70,12 +70,12 @@ class Presigner(Protocol):
     """Makes URLs by which a bucket hands out its objects."""
 
     def url(self, path: str, seconds: int) -> str:
-        """Where everybody can read the object at `path`, for so many seconds."""
+        """Return the presigned URL of the object at `path`."""
 
 
 @dataclass
 class HashingWriter:
-    """What was written to a file: how many bytes, and their SHA-256."""
+    """Writer that counts and hashes (SHA-256) the bytes of a file."""
 
     size: int
     sha256: str
@@ -178,7 +178,7 @@ class ReleasedStore:
         self._place.remove(object_name)
 
     def unattended(self, object_name: str, since: datetime) -> AbstractContextManager[bool]:
-        """Whether nobody is writing this file, begun at `since`, and nobody can meanwhile."""
+        """Return whether nobody is writing this file, begun at `since`, and nobody can meanwhile."""
         return self._place.unattended(object_name, since)
 
 

@@ -42,12 +42,12 @@ class FileKey:
 
     @property
     def beginning(self) -> bytes:
-        """What the file begins with."""
+        """Return the file header."""
         return MARK + len(self.sealed).to_bytes(4, "little") + self.sealed
 
 
 class Sink(Protocol):
-    """Where the sealed bytes go."""
+    """Destination of sealed bytes."""
 
     def write(self, data: bytes, /) -> object: ...
 
@@ -102,7 +102,7 @@ class SealedFile:
         self.size = sealed - self._chunks * TAG_BYTES
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes from `start` on, fewer at the end; SealBroken when they were altered."""
+        """Read bytes from `start` on, fewer at the end; SealBroken if they were altered."""
         end = min(start + count, self.size)
         if end <= start:
             return b""
@@ -147,7 +147,7 @@ class PlainFile:
         self.size = int(file.size())
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes from `start` on, fewer at the end."""
+        """Read bytes from `start` on, fewer at the end; SealBroken if they were altered."""
         return bytes(self._file.read_at(max(0, min(count, self.size - start)), start))
 
 

@@ -1,7 +1,6 @@
-"""The blob store: original rows as encrypted Parquet, in row groups of exactly 65,536, and digested, the same however they
-were cut into batches.
+"""Blob store: original rows as encrypted Parquet in row groups of exactly 65,536, with a digest.
 
-What rows are is 32 bytes:
+The digest of rows is 32 bytes, equal for every cut into batches:
 
     column = SHA-256(numbers, little-endian doubles, missing ones as one NaN), or
              SHA-256(lengths of the texts in bytes, 4 bytes each, little-endian, -1 where missing)
@@ -74,11 +73,11 @@ class Upload:
 
     @property
     def digest(self) -> bytes:
-        """What the rows written so far are, as above."""
+        """Return the digest of the rows written so far, as defined above."""
         return self._digest.digest()
 
     def abandon(self) -> None:
-        """Write no more; what was written is somebody else's to remove."""
+        """Stop writing; the upload's files are removed elsewhere."""
         with suppress(OSError, pa.ArrowException):
             self._writer.close()
 
@@ -156,7 +155,7 @@ class BlobStore:
         return BlobRows(self.place, {name: self.key_of(name) for name in names})
 
     def row_count(self, name: str) -> int:
-        """How many rows the blob says it has: what its end tells, which opens by its key alone."""
+        """Return how many rows the blob says it has: what its end tells, which opens by its key alone."""
         _checked(name)
         with (
             self.place.filesystem.open_input_file(self.place.path(name)) as source,
@@ -170,12 +169,12 @@ class BlobStore:
         self.place.remove(_checked(name))
 
     def has(self, name: str) -> bool:
-        """Whether the blob can be read."""
+        """Return whether the blob can be read."""
         path = self.place.path(_checked(name))
         return bool(self.place.filesystem.get_file_info(path).type is fs.FileType.File)
 
     def unattended(self, name: str, since: datetime) -> AbstractContextManager[bool]:
-        """Whether nobody is uploading this blob, begun at `since`, and nobody can meanwhile."""
+        """Return whether nobody is uploading this blob, begun at `since`, and nobody can meanwhile."""
         return self.place.unattended(_checked(name), since)
 
     def set_aside(self, name: str) -> bool:
@@ -297,7 +296,7 @@ class RowBlocks:
                 )
 
     def rest(self) -> Iterator[pa.Table]:
-        """What is held back, as a last and shorter block, if it is anything."""
+        """Return the held-back rows as a last, shorter block, if there are any."""
         held, self._held, self._count, self._bytes = self._held, [], 0, 0
         if held:
             yield pa.Table.from_batches(held)

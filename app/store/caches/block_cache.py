@@ -29,7 +29,7 @@ from app.store.caches.circuit_breaker import CircuitBreaker
 
 
 class Block(Protocol):
-    """What is kept: an array, a batch."""
+    """Cached value: an array or a batch."""
 
     @property
     def nbytes(self) -> int: ...
@@ -48,7 +48,7 @@ class HotBlocks(Generic[Kept]):
     """Blocks by name; `get` may always answer None."""
 
     def __init__(self, most_bytes: int, beside: int = 0) -> None:
-        """`beside` its values a block is reckoned so many bytes: small ones are hardly anything else."""
+        """Create a cache; `beside` is the overhead in bytes that is added to the size of each block."""
         self._most_bytes = most_bytes
         self._beside = beside
         self._lock = threading.Lock()
@@ -62,7 +62,7 @@ class HotBlocks(Generic[Kept]):
         return self._bytes
 
     def could_hold(self, count: int) -> bool:
-        """Whether there is room for so many bytes, were everything else to leave."""
+        """Return whether a block of this size fits at all."""
         return count <= self._most_bytes
 
     def get(self, name: Hashable) -> Kept | None:
@@ -98,9 +98,9 @@ class HotBlocks(Generic[Kept]):
             self._bytes -= self._reckoned(self._blocks.pop(name, None))
 
     def get_or_make(self, name: Hashable, make: Callable[[], Kept], series: Hashable) -> Kept:
-        """The block of that name, made if it is not held; who asks meanwhile waits for that one.
+        """Return the block of a name, made once if absent; concurrent requests wait for it.
 
-        What `make` raises is for its caller alone, whose work may have been cancelled: who waited makes its own.
+        An error of `make` is raised in its own thread only, which may have been cancelled; waiting threads make the block.
         """
         held = self.get(name)
         if held is not None:
@@ -125,7 +125,7 @@ class HotBlocks(Generic[Kept]):
         return block
 
     def _leaving(self, wanted: int) -> list[Hashable] | None:
-        """Who must leave for so many bytes; None when there is no room for them at all."""
+        """Return the blocks to evict for a new one of this size; None when it cannot fit."""
         if not self.could_hold(wanted):
             return None
         leaving: list[Hashable] = []
@@ -176,7 +176,7 @@ _NONCE_BYTES = 12
 
 @dataclass(frozen=True)
 class BlockName:
-    """Which block: of which draw, and which row group of the part that it is for."""
+    """Cache key of a block: draw, part and row group."""
 
     draw: str
     block: int
@@ -213,7 +213,7 @@ class NoiseCache:
         return found
 
     def put(self, name: BlockName, block: FloatArray, key: bytes) -> None:
-        """Keep a block; whoever gets it must not write to it."""
+        """Store a block, which is read-only from now on."""
         block.setflags(write=False)
         self._hot.put(name, block, name.draw)
         self._to_redis(name, block, key)

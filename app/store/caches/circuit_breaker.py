@@ -36,7 +36,7 @@ class CircuitBreaker:
         self._being_tried = False
 
     def call(self, question: Callable[[Redis], T]) -> T | None:
-        """What the question gets, or None; `question` also looks whether the answer makes sense.
+        """Return the answer to a question, or None; `question` also validates the answer.
 
         It may raise anything: a wrong answer shows in as many ways as there are wrong answers.
         """
@@ -53,7 +53,7 @@ class CircuitBreaker:
         return answer
 
     def works(self) -> bool:
-        """Whether it answers now."""
+        """Return whether it answers now."""
         try:
             return self._redis.ping() is True
         except Exception:  # as above

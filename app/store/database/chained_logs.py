@@ -173,14 +173,13 @@ def search_audit(
     query = select(tables.audit_log)
     for column, value in (
         (entries.principal, wanted.principal),
-        (entries.action, wanted.action),
-        (entries.subject, wanted.subject),
         (entries.outcome, wanted.outcome),
     ):
         if value is not None:
             query = query.where(column == value)
-    if wanted.subjects is not None:
-        query = query.where(entries.subject.in_(wanted.subjects))
+    for column, values in ((entries.action, wanted.actions), (entries.subject, wanted.subjects)):
+        if values is not None:
+            query = query.where(column.in_(values))
     if wanted.since is not None:
         query = query.where(entries.at >= wanted.since)
     if wanted.until is not None:
@@ -189,11 +188,6 @@ def search_audit(
         query = query.where(entries.sequence < before)
     rows = connection.execute(query.order_by(entries.sequence.desc()).limit(limit))
     return [_audit_entry(row) for row in rows]
-
-
-def audit_actions(connection: Connection) -> list[str]:
-    """Return every action in the log."""
-    return sorted(connection.execute(select(tables.audit_log.c.action).distinct()).scalars())
 
 
 def audit_faults(connection: Connection) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Database engine: read and write transactions, and column types alike on both databases.
+"""Database engine: connection pool, timeouts, read and write transactions, row locks, column types.
 
 SQLite runs in WAL mode and every writer begins with BEGIN IMMEDIATE, so two writers queue instead
 of failing halfway. On PostgreSQL a writer of a data set takes the lock of its row
@@ -10,11 +10,11 @@ The database is waited for everywhere, and never for ever. PostgreSQL itself end
 it runs. One that is paused, or cut off without a word, ends nothing: so the driver, too, gives up a connection
 that stays silent.
 
-With t seconds of patience:
+With a timeout of t seconds:
 
 | what | ends after | so that |
 |---|---|---|
-| a transaction that does nothing | t/3 | a stuck process lets go of its locks while others still wait for them |
+| a transaction that does nothing | t/3 | the locks of a stuck process are released while others still wait for them |
 | a wait for a lock, in the process and then in the database | 2t/3 each | |
 | a statement | t | |
 | a connection that does not answer | t + 5 | the server, if it lives, has spoken first |
@@ -65,14 +65,14 @@ IDLE_SHARE, LOCK_SHARE = 1 / 3, 2 / 3
 T = TypeVar("T")
 
 
-class PatientConnection(psycopg.Connection[Any]):
-    """A connection that is closed when the server does not answer in time."""
+class TimeoutConnection(psycopg.Connection[Any]):
+    """Connection that is closed when the server does not answer in time."""
 
-    patience_seconds: float | None = None
+    timeout_seconds: float | None = None
 
     def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
-        if self.patience_seconds is not None:
-            gen = self._bounded(gen, time.monotonic() + self.patience_seconds)
+        if self.timeout_seconds is not None:
+            gen = self._bounded(gen, time.monotonic() + self.timeout_seconds)
         return super().wait(gen, *args, **options)
 
     def _bounded(self, gen: Generator[Any, Any, T], deadline: float) -> Generator[Any, Any, T]:
@@ -90,16 +90,16 @@ class PatientConnection(psycopg.Connection[Any]):
                 raise psycopg.OperationalError("the server did not answer in time")
 
 
-def connect_patiently(seconds: float, *arguments: Any, **options: Any) -> PatientConnection:
-    """A connection to PostgreSQL that waits as the table above says."""
+def connect_with_timeouts(seconds: float, *arguments: Any, **options: Any) -> TimeoutConnection:
+    """Connect to PostgreSQL with the timeouts of the table above."""
     options.setdefault("connect_timeout", CONNECT_SECONDS)
-    connection: PatientConnection = PatientConnection.connect(*arguments, **options)
-    connection.patience_seconds = seconds + SILENT_SECONDS
+    connection: TimeoutConnection = TimeoutConnection.connect(*arguments, **options)
+    connection.timeout_seconds = seconds + SILENT_SECONDS
     return connection
 
 
 def with_timeouts(url: URL, seconds: float) -> URL:
-    """The URL of a PostgreSQL, with what its sessions begin with."""
+    """Return the URL of a PostgreSQL with the timeouts of its sessions."""
     said = url.query.get("options", "")
     given = said if isinstance(said, str) else " ".join(said)
     timeouts = {
@@ -112,12 +112,12 @@ def with_timeouts(url: URL, seconds: float) -> URL:
     return url.update_query_dict({"options": f"{ours} {given}".strip()})
 
 
-def wait_as_long_as_it_takes(connection: Connection) -> None:
-    """For what an operator asks for once, such as a migration: this transaction is not hurried."""
+def disable_timeouts(connection: Connection) -> None:
+    """Disable the timeouts of this transaction, for operator commands such as a migration."""
     if connection.dialect.name != "postgresql":
         return
     raw: Any = connection.connection.dbapi_connection
-    raw.patience_seconds = None  # until the connection goes back to its pool
+    raw.timeout_seconds = None  # until the connection goes back to its pool
     for name in ("idle_in_transaction_session_timeout", "lock_timeout", "statement_timeout"):
         connection.exec_driver_sql(f"SET LOCAL {name} = 0")
 
@@ -130,9 +130,9 @@ PROBING_SECONDS = 3.0
 def open_engine(
     url: str, *, connections: int = CONNECTIONS, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> Engine:
-    """An engine for `sqlite:///file` or `postgresql+psycopg://…`, never with more `connections`.
+    """Open an engine for `sqlite:///file` or `postgresql+psycopg://…` with at most `connections`.
 
-    How long it waits for what is said in `patience`.
+    Timeouts follow from `timeout_seconds` by the table above.
     """
     return _engine(
         url,
@@ -148,7 +148,7 @@ def open_engine(
 
 
 def open_probing_engine(url: str) -> Engine:
-    """An engine that keeps no connection and waits for nothing long: for looks at the database."""
+    """Open an engine without a pool and with short timeouts, for health probes."""
     return _engine(url, PROBING_SECONDS, {"poolclass": NullPool})
 
 
@@ -164,13 +164,13 @@ def _engine(url: str, timeout_seconds: float, pool: dict[str, Any]) -> Engine:
     _row_locks[engine] = RowLocks(timeout_seconds)
 
     @event.listens_for(engine, "do_connect")
-    def connect_with_patience(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
-        return connect_patiently(timeout_seconds, *arguments, **options)
+    def open_connection(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
+        return connect_with_timeouts(timeout_seconds, *arguments, **options)
 
     @event.listens_for(engine, "checkin")
-    def be_patient_again(raw: Any, _record: Any) -> None:
+    def restore_timeout(raw: Any, _record: Any) -> None:
         if raw is not None:
-            raw.patience_seconds = timeout_seconds + SILENT_SECONDS
+            raw.timeout_seconds = timeout_seconds + SILENT_SECONDS
 
     return engine
 
@@ -185,18 +185,18 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """All that was committed at one moment, however long it is looked at."""
+    """Read transaction with a snapshot: all that was committed at one moment."""
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             connection.execution_options(isolation_level="REPEATABLE READ")
         with connection.begin():
-            wait_as_long_as_it_takes(connection)
+            disable_timeouts(connection)
             yield connection
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """One writer: committed when the block ends well, rolled back when it does not."""
+    """Write transaction: committed when the block ends, rolled back on an exception."""
     afterwards: list[Callable[[], None]] = []
     held: dict[str, threading.Lock] = {}
     options = {
@@ -216,7 +216,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 
 def after_commit(connection: Connection, call: Callable[[], None]) -> None:
-    """Have something done once what is being written is committed, and only then."""
+    """Call a function after the transaction has committed."""
     afterwards: list[Callable[[], None]] = connection.get_execution_options()[
         "cornerwave_afterwards"
     ]
@@ -224,11 +224,11 @@ def after_commit(connection: Connection, call: Callable[[], None]) -> None:
 
 
 class RowLocks:
-    """The locks of rows within one process, by name."""
+    """Row locks within one process, by name."""
 
-    def __init__(self, patience_seconds: float) -> None:
-        self._wait_seconds = patience_seconds * LOCK_SHARE
-        self._beat_seconds = patience_seconds * IDLE_SHARE / 3
+    def __init__(self, timeout_seconds: float) -> None:
+        self._wait_seconds = timeout_seconds * LOCK_SHARE
+        self._beat_seconds = timeout_seconds * IDLE_SHARE / 3
         self._gate = threading.Lock()
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -281,7 +281,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def moment(connection: Connection) -> datetime:
-    """What time it is now for the database; on SQLite that is the machine that has the file."""
+    """Return the database's time; on SQLite that of this machine."""
     if connection.dialect.name == "postgresql":
         # Not now(), which is the moment the transaction began.
         now: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
@@ -291,7 +291,7 @@ def moment(connection: Connection) -> datetime:
 
 
 class Instant(TypeDecorator[datetime]):
-    """A moment in UTC; SQLite forgets the zone and gets it back here."""
+    """Timestamp in UTC, also on SQLite, which stores no time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

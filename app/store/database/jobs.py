@@ -26,7 +26,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from app.job import Job, JobState
+from app.model import ListQuery, ListResult
 from app.store.database import tables
+from app.store.database.lists import Order, rows_of
 
 
 def add(connection: Connection, job: Job) -> bool:
@@ -135,7 +137,7 @@ def beat(
     done: int,
     total: int,
 ) -> bool | None:
-    """Say that the worker lives and how far it is; whether it shall stop, None where it lost the job."""
+    """Renew a lease and store progress; return whether to stop, None if the lease is lost."""
     beaten = connection.execute(
         update(tables.jobs)
         .where(*_held(job_id, lease))
@@ -143,7 +145,7 @@ def beat(
     )
     if beaten.rowcount != 1:
         return None
-    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    query = select(tables.jobs.c.cancel_requested).where(tables.jobs.c.id == job_id)
     return bool(connection.execute(query).scalar_one())
 
 
@@ -194,18 +196,18 @@ def ask_to_cancel(connection: Connection, job_id: str, now: datetime) -> None:
     connection.execute(
         update(tables.jobs)
         .where(jobs.id == job_id, jobs.state == JobState.RUNNING)
-        .values(cancel_asked=True)
+        .values(cancel_requested=True)
     )
 
 
 def is_to_end(connection: Connection, job_id: str) -> bool:
-    """Whether a job was asked to end; nobody can ask for it until this transaction is over."""
-    query = select(tables.jobs.c.cancel_asked).where(tables.jobs.c.id == job_id)
+    """Return whether a job was asked to end; nobody can ask for it until this transaction is over."""
+    query = select(tables.jobs.c.cancel_requested).where(tables.jobs.c.id == job_id)
     return bool(connection.execute(query.with_for_update()).scalar_one_or_none())
 
 
 def unfinished(connection: Connection) -> dict[JobState, int]:
-    """How many jobs wait and how many run."""
+    """Return how many jobs wait and how many run."""
     jobs = tables.jobs.c
     query = (
         select(jobs.state, func.count())
@@ -217,7 +219,7 @@ def unfinished(connection: Connection) -> dict[JobState, int]:
 
 @dataclass(frozen=True)
 class UnfinishedJobs:
-    """What one principal has unfinished: jobs, and the bytes that lie in the store for them."""
+    """Unfinished jobs of a principal, and the bytes stored for them."""
 
     count: int
     stored_bytes: int
@@ -277,8 +279,30 @@ def page(
     return [_job(row) for row in rows]
 
 
+def search(
+    connection: Connection, wanted: ListQuery, principal: str | None, state: JobState | None
+) -> ListResult[Job]:
+    """Jobs that people look for: a principal's, or of all principals."""
+    jobs = tables.jobs.c
+    query = select(tables.jobs).where(
+        jobs.principal == principal if principal is not None else jobs.principal.is_not(None)
+    )
+    if state is not None:
+        query = query.where(jobs.state == state)
+    searched = [jobs.kind, jobs.subject, jobs.id]
+    rows, total = rows_of(connection, query, wanted, searched=searched, orders=ORDERS)
+    return ListResult([_job(row) for row in rows], total)
+
+
+ORDERS: dict[str, Order] = {
+    "newest": (tables.jobs.c.created_at.desc(), tables.jobs.c.id.desc()),
+    "oldest": (tables.jobs.c.created_at, tables.jobs.c.id),
+    "kind": (tables.jobs.c.kind, tables.jobs.c.created_at.desc()),
+}
+
+
 def _is_free(now: datetime) -> ColumnElement[bool]:
-    """Whether a job waits and is due, or runs under a lease that is over."""
+    """Return whether a job waits and is due, or runs under a lease that is over."""
     jobs = tables.jobs.c
     return or_(
         and_(jobs.state == JobState.QUEUED, jobs.run_at <= now),

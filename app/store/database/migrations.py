@@ -1,4 +1,4 @@
-"""Alembic migrations: upgrade or downgrade the schema."""
+"""Alembic migrations: upgrade the schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, make_url
 
 from app.errors import CannotStart
-from app.store.database.engine import open_probing_engine, wait_as_long_as_it_takes, writing
+from app.store.database.engine import disable_timeouts, open_probing_engine, writing
 
 BASELINE = "0100"
 """The first revision: the schema of version 0.2.0."""
@@ -23,20 +23,13 @@ SCRIPTS = Path(__file__).resolve().parents[3] / "migrations"
 def migrate(engine: Engine, revision: str = "head") -> None:
     """Upgrade to `revision`; two processes that start at once take turns."""
     with writing(engine) as connection:
-        wait_as_long_as_it_takes(connection)
+        disable_timeouts(connection)
         if engine.dialect.name == "postgresql":
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7267466)")
         current = current_revision(connection)
         _refuse_unknown(current)
         if revision != "head" or current != _scripts().get_current_head():
             command.upgrade(_config(connection), revision)
-
-
-def migrate_back(engine: Engine, revision: str) -> None:
-    """Downgrade to `revision` (`base` removes everything)."""
-    with writing(engine) as connection:
-        wait_as_long_as_it_takes(connection)
-        command.downgrade(_config(connection), revision)
 
 
 def refuse_unused(url: str) -> None:
@@ -66,7 +59,7 @@ def refuse_unused(url: str) -> None:
 
 
 def pending(engine: Engine) -> bool:
-    """Whether the schema is older than this code."""
+    """Return whether the schema is older than this code."""
     with engine.connect() as connection:
         current = current_revision(connection)
     return current != _scripts().get_current_head()
@@ -79,7 +72,7 @@ def current_revision(connection: Connection) -> str | None:
 
 @cache
 def _scripts() -> ScriptDirectory:
-    """What this version knows, read once: they are as many files as there were changes."""
+    """Return the migration scripts of this version, read once."""
     return ScriptDirectory(str(SCRIPTS))
 
 

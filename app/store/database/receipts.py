@@ -1,4 +1,4 @@
-"""Receipts of writes that carried an Idempotency-Key: such a write happens once.
+"""Idempotency receipts of writes: a write with an Idempotency-Key happens once.
 
 The receipt is inserted in the transaction of the write, so a second request with the same key
 either finds it or fails to commit. The answer is added afterwards, sealed, to be repeated.

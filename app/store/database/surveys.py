@@ -41,7 +41,7 @@ def one(connection: Connection, survey_id: str) -> Survey | None:
 
 
 def name_taken(connection: Connection, owner: str, name: str) -> bool:
-    """Whether this owner has a survey of this name."""
+    """Return whether this owner has a survey of this name."""
     query = select(tables.surveys.c.id).where(
         tables.surveys.c.owner == owner, tables.surveys.c.name == name
     )
@@ -62,7 +62,7 @@ def page(
 def add_responses(
     connection: Connection, survey_id: str, responses: int, totals: Sequence[int]
 ) -> int | None:
-    """Add so many responses with these totals; how many there are now, None without such a survey.
+    """Add responses and their totals; return the new count, None without a survey of this id.
 
     Other writers of this survey wait from here until the transaction ends.
     """
@@ -99,7 +99,7 @@ def count_respondent(connection: Connection, survey_id: str, principal: str, res
 
 
 def remove(connection: Connection, survey_id: str) -> None:
-    """Forget a survey and its totals."""
+    """Delete a survey and its totals."""
     connection.execute(delete(tables.surveys).where(tables.surveys.c.id == survey_id))
 
 

@@ -373,7 +373,7 @@ jobs = _table(
     Column("step", String(200), nullable=False),
     Column("done", BigInteger, nullable=False),
     Column("total", BigInteger, nullable=False),
-    Column("cancel_asked", Boolean, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
     Column("lease", String(40)),
     Column("lease_until", Instant),
     Column("concurrency_key", String(200), nullable=False),

@@ -87,7 +87,7 @@ def decoded(made: MixedTable, like: EncodedTable, names: Sequence[str]) -> pa.Ta
 
 
 def is_number(table: pa.Table, name: str) -> bool:
-    """Whether the column holds numbers; everything else is text."""
+    """Return whether the column holds numbers; everything else is text."""
     return bool(pa.types.is_floating(table.schema.field(name).type))
 
 

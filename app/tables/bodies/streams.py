@@ -43,7 +43,7 @@ def read_fully(body: ByteStream, size: int) -> bytes:
 
 
 class ReadOnly:
-    """What Arrow asks of a file that it only reads; the body itself belongs to the request."""
+    """Read-only file for Arrow; the body itself belongs to the request."""
 
     closed = False
 
@@ -191,6 +191,6 @@ class ChunkSink(io.RawIOBase):
         return True
 
     def take(self) -> list[bytes]:
-        """What was written since the last time."""
+        """Return the bytes written since the last call."""
         taken, self._parts = self._parts, []
         return taken

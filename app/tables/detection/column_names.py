@@ -129,7 +129,7 @@ def _is_person(word: str) -> bool:
 
 
 def _is_compound(word: str) -> bool:
-    """Whether a word is whom a number is given to and the number, in one: Patientennummer, klantnr."""
+    """Return whether a word is whom a number is given to and the number, in one: Patientennummer, klantnr."""
     for end in ("nummer", "nr", "number", "id", "numer"):
         stem = word.removesuffix(end)
         if stem != word and len(stem) > 2:

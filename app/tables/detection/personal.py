@@ -64,7 +64,7 @@ def reason_by_name(
 
 
 def _are_things(sample: Sequence[str], distinct: int | None) -> bool:
-    """Whether few texts recur, hardly any of which is a capitalised word or several."""
+    """Return whether few texts recur, hardly any of which is a capitalised word or several."""
     if distinct is None or distinct > RECURRING * len(sample):
         return False
     capital = sum(
@@ -267,7 +267,7 @@ TIMES_NOTE = (
 
 
 def are_times(sample: Sequence[str]) -> bool:
-    """Whether nearly all texts are times of day or durations."""
+    """Return whether nearly all texts are times of day or durations."""
     found = sum(TIME.fullmatch(text.strip()) is not None for text in sample)
     return bool(sample) and found >= NEARLY_ALL * len(sample)
 

@@ -18,7 +18,7 @@ from itertools import islice
 
 from app.errors import InvalidTable
 from app.model import Notice
-from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, is_number, is_value
+from app.tables.dialect.number_syntax import DATE, MISSING_NUMBERS, NULL, is_number, is_value
 from app.tables.stream import Decimal, Header, ReadOptions
 
 USUAL_DELIMITERS = (",", ";", "\t", "|")
@@ -72,6 +72,7 @@ class CsvDialect:
         written  what the file calls them, empty where it names none
         skipped  bytes before the first row: Excel's `sep=` line, titles and column names
         spaced   whether a blank follows every delimiter, and belongs to it
+        nulls    what stands without quotes for a missing cell, in texts too
     """
 
     delimiter: str
@@ -81,6 +82,7 @@ class CsvDialect:
     skipped: int = 0
     spaced: bool = False
     notices: tuple[Notice, ...] = ()
+    nulls: tuple[str, ...] = (NULL,)
 
 
 def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialect:
@@ -127,7 +129,22 @@ def detect_dialect(head: bytes, options: ReadOptions, *, cut: bool) -> CsvDialec
         len(skipped.encode()),
         _is_spaced(records),
         tuple(notices),
+        missing_words(text, delimiter),
     )
+
+
+def missing_words(text: str, delimiter: str) -> tuple[str, ...]:
+    """Return what stands for a missing cell in texts too: words without quotes, in a file that quotes its texts.
+
+    R writes NA for a missing cell and "NA" for Namibia. Without quotes the two cannot be told apart.
+    """
+    piece = text[:SAMPLE_CHARACTERS]
+    fields = re.findall(rf'"(?:[^"]|"")*"|[^{re.escape(delimiter)}\r\n]+', piece)
+    cut = len(piece) < len(text)
+    bare = {one for one in fields[: -1 if cut else None] if not one.startswith('"')}
+    words = bare.intersection(MISSING_NUMBERS)
+    quotes_texts = words and '"' in piece and all(map(is_value, bare))
+    return (NULL, *words) if quotes_texts else (NULL,)
 
 
 def _first_record(text: str, delimiter: str, *, cut: bool) -> tuple[list[str], str]:
@@ -154,7 +171,7 @@ def _first_record(text: str, delimiter: str, *, cut: bool) -> tuple[list[str], s
 def _with_row_names(first: list[str], body: Records) -> list[str]:
     """The names, with an empty one for a column that has none: R does not name that of row names."""
     widths = set(map(len, body))
-    if widths != {len(first) + 1}:
+    if len(body) < 2 or widths != {len(first) + 1}:
         return first
     behind = all(not record[-1].strip() for record in body)
     return [*first, ""] if behind else ["", *first]
@@ -239,7 +256,7 @@ def _refuse_title(text: str, delimiter: str, records: Records) -> None:
 
 
 def _titles(records: Records, width: int) -> int:
-    """How many of the first records are titles: narrower than all others, or filled in one field at most."""
+    """Return how many of the first records are titles: narrower than all others, or filled in one field at most."""
     for above, record in enumerate(records[: MOST_TITLES + 1]):
         filled = sum(bool(cell.strip()) for cell in record)
         if len(record) == width and (filled > 1 or width == 1):
@@ -360,7 +377,7 @@ def _candidates(text: str, delimiter: str, *, cut: bool) -> Iterator[DelimiterCa
 
 
 def _is_one_column(only: DelimiterCandidate) -> bool:
-    """Whether pairs around a comma may as well be numbers: 1,5 and 2,25 in every line."""
+    """Return whether pairs around a comma may as well be numbers: 1,5 and 2,25 in every line."""
     return (
         only.delimiter == ","
         and only.width == 2
@@ -419,7 +436,7 @@ def _refuse_unusual_delimiters(text: str, *, cut: bool) -> None:
 
 
 def _are_spaced_numbers(records: Records, sign: str) -> bool:
-    """Whether blanks stand inside numbers: 1 234."""
+    """Return whether blanks stand inside numbers: 1 234."""
     return sign == " " and all(is_number(" ".join(record)) for record in records)
 
 
@@ -475,7 +492,7 @@ def detect_header(records: Records, chosen: Header | None) -> Header:
 
 
 def _are_headings(names: list[str], values: list[int], body: Records) -> bool:
-    """Whether names that look like values head columns of something else: years or days, or numbers from 0 on."""
+    """Return whether names that look like values head columns of something else: years or days, or numbers from 0 on."""
     headings = [names[position].strip() for position in values]
     if len(values) < 2 or len(set(headings)) < len(headings) or len(values) == len(names):
         return False
@@ -489,7 +506,7 @@ def _are_headings(names: list[str], values: list[int], body: Records) -> bool:
 
 
 def _unlike(name: str, cells: list[str]) -> bool:
-    """Whether the cells are numbers or dates, which the name is not."""
+    """Return whether the cells are numbers or dates, which the name is not."""
     values = [cell for cell in cells if cell.strip() not in MISSING_NUMBERS]
     like = sum(is_number(cell) or DATE.match(cell.strip()) is not None for cell in values)
     return bool(name.strip()) and bool(values) and like >= NEARLY_ALL * len(values)
@@ -505,6 +522,6 @@ def _spaced(name: str) -> str:
 
 
 def _all_recur(cells: list[str]) -> bool:
-    """Whether every value occurs again, so that a first cell which does not is none of them."""
+    """Return whether every value occurs again, so that a first cell which does not is none of them."""
     counts = Counter(cell for cell in cells if cell.strip())
     return sum(counts.values()) >= RECURRING_FROM and min(counts.values()) > 1

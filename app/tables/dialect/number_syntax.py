@@ -18,11 +18,14 @@ from app.errors import InvalidTable
 from app.tables.stream import Decimal
 from app.tables.values.units import CURRENCY, CURRENCY_OR_PERCENT
 
-MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?")
-"""Missing numbers by default."""
+NULL = r"\N"
+"""A missing cell of PostgreSQL, MySQL, Hive and Snowflake, also among texts."""
+
+MISSING_NUMBERS = ("", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "?", ".", NULL)
+"""Missing numbers by default; the point is that of SAS, SPSS and Stata."""
 
 USUAL_MARKS = (
-    *"- -- --- . .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
+    *"- -- --- .. ... n.a. N.A. na NaN nan none NONE nil missing unknown * x X – — k.A. ND n.d. n/d N/D s/d".split(),
     *"#DIV/0! #VALUE! #REF! #NUM! #NAME? #NULL! #WERT!".split(),
     "k. A.",
     "(blank)",
@@ -94,7 +97,7 @@ TOTAL = re.compile(
 
 
 def is_number(text: str, decimal: Decimal | None = None) -> bool:
-    """Whether a cell is a number in the spelling, or in any."""
+    """Return whether a cell is a number in the spelling, or in any."""
     text = text.strip()
     return any(
         PLAIN[one].match(text) or MARKED[one].match(text)
@@ -103,7 +106,7 @@ def is_number(text: str, decimal: Decimal | None = None) -> bool:
 
 
 def is_value(text: str) -> bool:
-    """Whether a text is rather a cell than the name of a column."""
+    """Return whether a text is rather a cell than the name of a column."""
     stripped = text.strip()
     return bool(
         is_number(stripped)
@@ -128,12 +131,12 @@ def numbers_among(texts: Sequence[str]) -> list[float]:
 
 
 def is_mark(text: str) -> bool:
-    """Whether a cell is a usual mark of a missing one."""
+    """Return whether a cell is a usual mark of a missing one."""
     return text in USUAL_MARKS or re.match(SUPPRESSED, text) is not None
 
 
 def is_total(text: str) -> bool:
-    """Whether a cell is the heading of a total row."""
+    """Return whether a cell is the heading of a total row."""
     return TOTAL.match(text.strip()) is not None
 
 

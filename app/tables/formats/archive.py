@@ -1,4 +1,4 @@
-"""Zip archive: a workbook, or one file that is a table itself.
+"""Zip archive: a workbook, or one file that is a table itself; zip bombs are refused.
 
 What an archive declares of its sizes is believed by most readers. Here every member is unpacked once and counted
 before anything else reads it.
@@ -23,6 +23,9 @@ LOCAL_HEADER = struct.Struct("<26xHH")
 CHUNK_BYTES = 2**20
 UNREAD_FLAGS = 0x01 | 0x20 | 0x40
 """Encrypted, patched, strongly encrypted."""
+
+PROTECTED = "EncryptedPackage".encode("utf-16-le")
+"""The name of what a workbook with a password is packed into, in an archive of the form that xls has."""
 
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 WORKBOOKS = {
@@ -55,8 +58,16 @@ def whole_archive(body: ByteStream) -> bytes:
     return content
 
 
+def refuse_protected(content: bytes) -> None:
+    """InvalidTable for a workbook that a password protects."""
+    if PROTECTED in content:
+        raise InvalidTable(
+            "The workbook is protected by a password. Save it without one, or send the sheet as CSV."
+        )
+
+
 def open_archive(content: bytes) -> tuple[FileFormat, bytes]:
-    """What a zip archive holds: a workbook as it is, or the one file in it.
+    """Open a zip archive: a workbook as it is, or the one file in it.
 
     InvalidTable for more than one file, TooLarge for what unpacks to too much.
     """
@@ -64,8 +75,15 @@ def open_archive(content: bytes) -> tuple[FileFormat, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             # Also what is called a folder: it can hold bytes, and readers ask by name.
             _refuse_swollen(content, archive.infolist())
-            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+            # Some programs for Windows write back slashes between folders.
+            written = {one.filename.replace("\\", "/"): one.filename for one in archive.infolist()}
+            names = [name for name in written if not name.endswith("/")]
             for name, file_format in WORKBOOKS.items():
+                if name in names and written[name] != name:
+                    raise InvalidTable(
+                        "The files inside the workbook are named with back slashes, which no spreadsheet "
+                        "program writes: open the workbook in one and save it anew."
+                    )
                 if name in names:
                     return file_format, content
             if "mimetype" in names and b"opendocument.spreadsheet" in archive.read("mimetype"):
@@ -81,7 +99,7 @@ def open_archive(content: bytes) -> tuple[FileFormat, bytes]:
                     f"The zip archive holds {len(tables)} files; send one table at a time.",
                     files=len(tables),
                 )
-            return FileFormat.ZIP, archive.read(tables[0])
+            return FileFormat.ZIP, archive.read(written[tables[0]])
     except DAMAGED:
         raise InvalidTable(
             "The body is not a complete, well-formed zip archive, which a workbook (xlsx, xlsb, ods) is too: "
@@ -109,7 +127,7 @@ def _refuse_swollen(content: bytes, members: list[zipfile.ZipInfo]) -> None:
 
 
 def _unpacked(packed: memoryview) -> int:
-    """How many bytes a deflated member has, counted no further than allowed."""
+    """Return how many bytes a deflated member has, counted no further than allowed."""
     inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     size = len(inflate.decompress(packed, CHUNK_BYTES))
     while inflate.unconsumed_tail and size <= UNPACKED_BYTES:

@@ -45,6 +45,7 @@ HEAD_BYTES = 2 * BLOCK_BYTES + 1
 MOST_RAGGED = 100
 """Rows with too few or too many fields, beyond which the delimiter is wrong rather than the rows."""
 
+NO_ROWS = "The table has column names and no rows"
 INVALID_TEXT = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error")
 
 
@@ -91,7 +92,7 @@ def parse_csv(
     first = next(rows, None)
     if first is None:
         raise_problems(records.problems)
-        raise InvalidTable("The table has column names and no rows")
+        raise InvalidTable(NO_ROWS)
     if len(names) == 1 and options.delimiter is None:
         _refuse_hidden_columns("".join(dialect.written), first.column(0))
     problems: list[DomainError] = records.problems
@@ -155,10 +156,10 @@ class Records:
             raise self._translated(error, given, odd_quotes=odd) from None
         if last is not None:
             _refuse_open_quote(last, body, row_number(given - 1, [*self._ragged]))
-        self._tell_ragged(odd_quotes=body.quotes % 2 == 1)
+        self._report_ragged(odd_quotes=body.quotes % 2 == 1)
 
     def notices(self) -> Iterator[Notice]:
-        """What the owner should know of the rows that were left out."""
+        """Return notices on rows that were left out."""
         if self.repeated:
             yield Notice(
                 "repeated-header",
@@ -185,7 +186,9 @@ class Records:
             ),
             convert_options=pa.csv.ConvertOptions(
                 column_types=dict.fromkeys(places, ARROW_TYPE[Storage.TEXT]),
-                strings_can_be_null=False,
+                null_values=list(dialect.nulls),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
 
@@ -231,7 +234,7 @@ class Records:
                 return []
         return [numbers[at] for at in pc.indices_nonzero(same).to_pylist()]
 
-    def _tell_ragged(self, *, odd_quotes: bool) -> None:
+    def _report_ragged(self, *, odd_quotes: bool) -> None:
         """Keep the rows with another number of fields as a problem, but for those that their sender leaves out."""
         rows = sorted(set(self._ragged).difference(self.skipped))
         if not rows:
@@ -259,8 +262,12 @@ class Records:
                 row=row,
                 parameter="encoding",
             )
+        if complaint == "Empty CSV file":
+            return InvalidTable(NO_ROWS)
         if "straddl" in complaint:
             return too_long(given + 1)
+        if "Empty CSV" in complaint:
+            return InvalidTable(NO_ROWS)
         return InvalidTable("The body is not well-formed CSV")
 
 

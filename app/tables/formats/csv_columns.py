@@ -2,7 +2,7 @@
 
 A decision is wrong when a later cell contradicts it: a leading zero among numbers, another unit, a mark before three
 digits where no number told the decimal sign, numbers in a column of text. Each is a problem with column and row; the
-cells in question are missing from there on, so that the rest of the file is read and its problems are told too.
+cells in question are missing from there on, so that the rest of the file is read and its problems are reported too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -48,9 +48,13 @@ LOOKED_AT, FEWEST_LATE = 100, 20
 CODE = rf"^{SIGN}(0\d+|\d{{16,}})$"
 """Digits that a double would not give back: leading zeros, or more than it can hold for sure."""
 
+LONG = rf"^[ \t]*{SIGN}\d{{16,}}[ \t]*$"
 INTEGER = r"^[ \t]*[+-]?\d+[ \t]*$"
 POWER = r"^[ \t]*\d{2,3}[eE]\d{1,2}[ \t]*$"
 """12e4: a number to Arrow, a code to people, who write numbers with one digit before the e, or a point."""
+
+NANS = {"NaN", "nan", "NAN"}
+"""No numbers, which programs also write for missing ones."""
 
 MOSTLY = 0.5
 MOST_ROWS = 5
@@ -127,14 +131,52 @@ def column_readers(
         problems.append(unclear)
         sign = DecimalSign(Decimal.POINT)
     readers = []
+    words = MissingWords(frozenset(MISSING_NUMBERS) - {"", *options.missing}, problems)
     for name, texts, one in zip(names, cells, candidates, strict=True):
         try:
             column = _column(name, texts, one, storage.get(name), sign.sign, absent)
         except DomainError as wrong:
             problems.append(wrong)
             column = CsvColumn(name, Storage.TEXT, said=True)
-        readers.append(ColumnReader(column, sign, options, absent, problems))
+        readers.append(ColumnReader(column, sign, options, absent, problems, words))
     return readers, sign
+
+
+@dataclass
+class MissingWords:
+    """Words for missing cells, such as NA, that number columns hold and text columns too, where they may be texts."""
+
+    known: frozenset[str]
+    problems: list[DomainError]
+    _numbers: set[str] = field(default_factory=set)
+    _texts: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._set = pa.array(self.known, pa.large_string())
+
+    def add(self, name: str, texts: pa.Array, first_row: Callable[[int], int] | None) -> None:
+        """Take in the cells of a column; `first_row` gives the row of a position in a column of texts."""
+        found = pc.is_in(texts, self._set)
+        if not pc.any(found).as_py():
+            return
+        for word in pc.unique(texts.filter(found)).to_pylist():
+            if first_row is None:
+                self._numbers.add(word)
+            elif word not in self._texts:
+                self._texts[word] = (name, first_row(pc.index(texts, word).as_py()))
+            if word in self._numbers and word in self._texts:
+                self.problems.append(_missing_word(word, *self._texts[word]))
+                self._set = pa.array(self.known - self._numbers, pa.large_string())
+
+
+def _missing_word(word: str, name: str, row: int) -> InvalidTable:
+    return InvalidTable(
+        f"Column {name!r} holds {word} in row {row}, which stands for missing numbers in other columns: say"
+        f' missing={word} if it does so here, or columns={{"{name}": "categorical"}} if it is a text.',
+        column=name,
+        row=row,
+        choices=[{"missing": [word]}, *choices_of_kind(name, "categorical")],
+    )
 
 
 class ColumnReader:
@@ -147,8 +189,10 @@ class ColumnReader:
         options: ReadOptions,
         absent: pa.Array,
         problems: list[DomainError],
+        words: MissingWords,
     ) -> None:
         self.column = column
+        self._words = words
         self._sign = sign
         self._told = options.decimal is not None
         self._absent = absent
@@ -162,6 +206,8 @@ class ColumnReader:
         column = self.column
         if column.storage is Storage.TEXT:
             texts = without_empty(texts)
+            if not column.said:
+                self._words.add(column.name, texts, lambda at: row_number(first + at))
             if first and not column.said and column.note is None:
                 self._check_text(texts, row_number, first)
             return texts
@@ -174,12 +220,28 @@ class ColumnReader:
         if numbers is None:
             texts, numbers = self._read_marked(texts, row_number, first)
         if not pc.all(pc.is_finite(numbers)).as_py() and numbers.null_count < len(numbers):
+            wrong = pc.invert(pc.is_finite(numbers))
+            found = set(
+                pc.unique(
+                    pc.utf8_trim_whitespace(texts.filter(pc.fill_null(wrong, False)))
+                ).to_pylist()
+            )
+            words = sorted(found) if found <= NANS else []
             numbers = self._without(
-                numbers, pc.invert(pc.is_finite(numbers)), row_number, first, self._not_finite
+                numbers,
+                wrong,
+                row_number,
+                first,
+                lambda rows: not_finite(self.column.name, rows[0], words),
             )
         if not column.said:
             numbers = self._check_codes(texts, numbers, row_number, first)
-        if self._whole:
+        if (at := first_inexact(numbers)) is not None and (
+            self._whole or pc.any(pc.match_substring_regex(texts, LONG)).as_py()
+        ):
+            row = row_number(first + at)
+            self._tell("inexact", lambda: inexact(column.name, row))
+        if self._whole or not self._sign.known:
             numbers = self._check_whole(texts, numbers, row_number, first)
         return numbers
 
@@ -188,6 +250,7 @@ class ColumnReader:
     ) -> tuple[pa.Array, pa.Array]:
         """The cells without those that are missing, and as numbers; what is none is a problem."""
         sign = self._sign.sign
+        self._words.add(self.column.name, texts, None)
         present = _without(texts, self._absent)
         if not self.column.marked:
             with suppress(pa.ArrowInvalid):
@@ -267,15 +330,12 @@ class ColumnReader:
     def _check_whole(
         self, texts: pa.Array, numbers: pa.Array, row_number: RowNumbers, first: int
     ) -> pa.Array:
-        """The numbers of a column that began with integers: none beyond 2⁵³, no codes with an e, no unclear mark."""
-        if (at := first_inexact(numbers)) is not None:
-            row = row_number(first + at)
-            self._tell("inexact", lambda: inexact(self.column.name, row))
+        """The numbers of a column, or a file, that began with integers: no codes with an e, no unclear mark."""
         if pc.all(pc.equal(numbers, pc.floor(numbers))).as_py() is not False and not _holds(
             texts, b"eE."
         ):
             return numbers
-        if not self.column.said:
+        if self._whole and not self.column.said:
             powers = pc.fill_null(pc.match_substring_regex(texts, POWER), False)
             if pc.any(powers).as_py():
                 numbers = self._without(numbers, powers, row_number, first, self._power)
@@ -311,15 +371,12 @@ class ColumnReader:
         first: int,
         problem: Callable[[list[int]], DomainError],
     ) -> pa.Array:
-        """The numbers without the wrong ones, of which the first are told."""
+        """Return the numbers without the wrong ones, the first of which are reported."""
         wrong = pc.fill_null(wrong, False)
         rows = [row_number(first + at) for at in pc.indices_nonzero(wrong)[:MOST_ROWS].to_pylist()]
         if rows:
-            self._tell(problem.__name__, lambda: problem(rows))
+            self._tell(problem.__qualname__, lambda: problem(rows))
         return pc.if_else(wrong, pa.scalar(None, numbers.type), numbers)
-
-    def _not_finite(self, rows: list[int]) -> DomainError:
-        return not_finite(self.column.name, rows[0])
 
     def _code(self, rows: list[int]) -> DomainError:
         name = self.column.name
@@ -361,7 +418,7 @@ def late_numbers(name: str, row: int, *, empty: bool) -> InvalidTable:
 
 
 def _has_leading_zeros(texts: pa.Array) -> bool:
-    """Whether some text begins with 0 and a digit, perhaps behind a sign or a blank: by the bytes, since this is asked of
+    """Return whether some text begins with 0 and a digit, perhaps behind a sign or a blank: by the bytes, since this is asked of
     every cell."""
     _, offsets, data = texts.buffers()
     if data is None or len(texts) == 0:
@@ -379,7 +436,7 @@ def _has_leading_zeros(texts: pa.Array) -> bool:
 
 
 def _holds(texts: pa.Array, signs: bytes) -> bool:
-    """Whether one of these characters stands in some text."""
+    """Return whether one of these characters stands in some text."""
     return texts.buffers()[2] is not None and any(
         pc.any(pc.match_substring(texts, chr(sign))).as_py() for sign in signs
     )
@@ -474,7 +531,7 @@ def _refuse_nearly_numbers(name: str, present: pa.Array) -> None:
 
 
 def _are_codes(present: pa.Array) -> bool:
-    """Whether digits go on with letters of several sorts that are no units, as codes do: 115th, 09S, 16a."""
+    """Return whether digits go on with letters of several sorts that are no units, as codes do: 115th, 09S, 16a."""
     found = pc.extract_regex(present, r"^(?P<digits>\d+) ?(?P<end>\p{L}{0,6})$")
     if found.null_count:
         return False
@@ -581,7 +638,7 @@ def _note(unit: str) -> str:
 
 
 def _other_signs(cells: pa.Array, unit: str) -> pa.Array:
-    """Which numbers have another sign than that of the first block."""
+    """Return which numbers have another sign than that of the first block."""
     return pc.fill_null(pc.not_equal(_signs(cells), unit), False)
 
 

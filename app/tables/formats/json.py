@@ -1,4 +1,4 @@
-"""JSON parser for tables: `{"columns": {name: [values]}}`, parsed as a whole by orjson."""
+"""JSON parser for tables: `{"columns": {name: [values]}}`, a list of records or a record to a line, parsed by orjson."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from app.errors import InvalidTable, TooLarge
 from app.model import BLOCK_ROWS, Limits
-from app.tables.bodies.json_size import json_size
+from app.tables.bodies.json_size import JsonSize, json_size
 from app.tables.bodies.streams import CountedStream
+from app.tables.media import JSON_LINES
 from app.tables.values.normalisation import checked_names
 
 JSON_BYTES = 16 * 2**20
@@ -20,6 +21,9 @@ JSON_BYTES = 16 * 2**20
 
 OTHER_CONTAINERS = 1_000
 """Lists and objects beside those of the columns; an empty one takes 30 times its length, so they are counted first."""
+
+RECORDS, RECORD_CELLS = 2**20, 2**22
+"""Most records, and most cells of the table they make: one of the largest body has 2²² / 1.3, if no cell is missing."""
 
 Cell = str | int | float | bool | None
 TYPE_NAMES: dict[type, str] = {
@@ -31,7 +35,9 @@ TYPE_NAMES: dict[type, str] = {
     dict: "an object",
 }
 NESTED = ("a list", "an object")
-WANTED = 'The body must be an object {"columns": {name: [values]}}'
+WANTED = (
+    'The body must be an object {"columns": {name: [values]}} or a list of records [{name: value}]'
+)
 
 
 def parse_json(body: CountedStream, limits: Limits) -> Iterator[pa.RecordBatch]:
@@ -42,7 +48,12 @@ def parse_json(body: CountedStream, limits: Limits) -> Iterator[pa.RecordBatch]:
 def _table(text: bytes, limits: Limits) -> pa.Table:
     if not text.strip():
         raise InvalidTable("The body is empty")
-    containers = json_size(text).containers
+    size = json_size(text)
+    containers = size.containers
+    if text.lstrip().startswith(b"[") or JSON_LINES.match(text):
+        return pa.table(
+            {name: _array(name, cells) for name, cells in _records(text, size, limits).items()}
+        )
     if containers > limits.columns + OTHER_CONTAINERS:
         raise InvalidTable(
             f"{WANTED}, with no lists or objects among the values and at most {limits.columns}"
@@ -86,6 +97,33 @@ def _columns(text: bytes) -> dict[str, list[Cell]]:
     if not isinstance(columns, dict) or not all(isinstance(v, list) for v in columns.values()):
         raise InvalidTable(WANTED)
     return columns
+
+
+def _records(text: bytes, size: JsonSize, limits: Limits) -> dict[str, list[Cell]]:
+    """The columns of a list of records, or of lines of them; what a record has not is missing."""
+    if size.containers > RECORDS:
+        raise TooLarge(f"JSON may hold {RECORDS} records; send CSV", limit_records=RECORDS)
+    try:
+        if lines := JSON_LINES.match(text) is not None:
+            records = [orjson.loads(line) for line in text.splitlines() if line.strip()]
+        else:
+            records = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise _malformed() from None
+    if not records or not all(isinstance(one, dict) for one in records):
+        raise InvalidTable(WANTED)
+    names = list(dict.fromkeys(name for one in records for name in one))
+    checked_names(names, limits)
+    if len(names) * len(records) > RECORD_CELLS:
+        raise TooLarge(
+            f"JSON records may make {RECORD_CELLS} cells; send CSV", limit_cells=RECORD_CELLS
+        )
+    # As many commas as there are between members: orjson keeps the last of two members of one name.
+    between = sum(max(len(one) - 1, 0) for one in records) + (0 if lines else len(records) - 1)
+    if size.containers == len(records) + (not lines) and size.commas != between:
+        for line in text.splitlines() if lines else [text]:
+            _refuse_duplicates(line)
+    return {name: [one.get(name) for one in records] for name in names}
 
 
 def _refuse_duplicates(text: bytes) -> None:

@@ -132,7 +132,7 @@ def _sheet(book: CalamineWorkbook, name: str) -> Sheet:
 
 
 def _layout(content: bytes, source: str, sheet: Sheet) -> SheetLayout:
-    """What the sheet shows beside values, as far as its format lets it be seen."""
+    """Return the layout of the sheet, as far as its format reveals it."""
     columns = sheet.left + max(map(len, sheet.cells), default=0)
     layout = SheetLayout(sheet.bottom, columns, merged=[*sheet.merged])
     if source in ("xlsx", "ods"):

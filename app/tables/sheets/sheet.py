@@ -18,7 +18,7 @@ MOST_UNITS = 256
 
 @dataclass(frozen=True)
 class SheetRequest:
-    """Which sheet is to be read, and how.
+    """Sheet to read, and how.
 
     where:
         source   xlsx, xlsb, xls or ods
@@ -93,7 +93,7 @@ class Sheet:
         return islice(filled, header_rows, None)
 
     def has_value(self, row: int, column: int) -> bool:
-        """Whether a cell of the whole sheet has a value."""
+        """Return whether a cell of the whole sheet has a value."""
         if not (self.top <= row < self.bottom and column >= self.left):
             return False
         cells = self.cells[row - self.top]
@@ -142,12 +142,12 @@ class SheetLayout:
 
 
 def is_filled(row: Sequence[Cell]) -> bool:
-    """Whether a row has a value."""
+    """Return whether a row has a value."""
     return row.count("") + row.count(None) < len(row)
 
 
 def cell_name(row: int, column: int) -> str:
-    """What a spreadsheet program calls a cell: B7 for row 6 and column 1."""
+    """Return a cell's name in a spreadsheet program: B7 for row 6 and column 1."""
     letters = ""
     column += 1
     while column:

@@ -43,6 +43,7 @@ DATES = {
     r"\d{1,2}-[A-Za-z]{3}-\d{4}": ("%d-%b-%Y",),
     r"\d{1,2}-[A-Za-z]{3}-\d{2}": ("%d-%b-%y",),
     r"\d{1,2}[A-Za-z]{3}\d{4}": ("%d%b%Y",),
+    r"\d{1,2}[A-Za-z]{3}\d{2}": ("%d%b%y",),
     r"\d{1,2} [A-Za-z]{3,9} \d{4}": ("%d %b %Y",),
     r"[A-Za-z]{3,9} \d{1,2} \d{4}": ("%b %d %Y",),
     r"[A-Za-z]{3,9} \d{1,2}, \d{4}": ("%b %d, %Y",),
@@ -64,7 +65,7 @@ OFFSET = re.compile(r"[+-]\d{2}(?::?\d{2})?$")
 
 UNREAD = "|".join(
     (
-        r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}[T ]\d{1,2}:\d{2}",
+        r"^\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}.*)?$",
         r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ]+\d{1,2}:\d{2}.*)?$",
         r"^\d{1,2}[-/.]\d{1,2}[-/.]\d{2}$",
         r"^\d{1,2}(\. ?|[ -])\p{L}{3,9}\.?[ -]\d{2,4}$",
@@ -103,7 +104,7 @@ class DateFormat:
 
 
 def is_timed(format: str) -> bool:  # noqa: A002 - the word for it
-    """Whether a format has a time of day."""
+    """Return whether a format has a time of day."""
     return "%M" in format
 
 
@@ -115,7 +116,7 @@ def _forms(sample: str) -> Iterator[tuple[str, tuple[str, ...], bool]]:
         elif (begin := re.match(pattern, sample)) is not None:
             rest = sample[begin.end() :]
             offsets = OFFSET.findall(rest)
-            for blank, (time, form), zone in product(" T", TIMES.items(), (*ZONES, *offsets)):
+            for blank, (time, form), zone in product(" T:", TIMES.items(), (*ZONES, *offsets)):
                 if re.fullmatch(f"{blank}{time}{re.escape(zone)}", rest):
                     whole = f"^{pattern}{blank}{time}{re.escape(zone)}$"
                     yield whole, tuple(f"{one}{blank}{form}{zone}" for one in formats), True
@@ -171,6 +172,8 @@ def with_dates(
                     wrong = _stray(name, values, form, stream, position)
                 elif form.ambiguous and _differ(values, form):
                     wrong = _unclear_order(name)
+                elif "%y" in form.format and _has_unclear_year(found, timed=form.timed):
+                    wrong = _unread(name)
                 if wrong is not None:
                     told.add(name)
                     stream.problems.append(wrong)
@@ -238,16 +241,7 @@ def detect_date_format(
             raise _stray(name, cells, readings[formats[0]])
     unread = pc.sum(pc.match_substring_regex(_bare(present), UNREAD)).as_py() or 0
     if not sought and unread >= NEARLY_ALL * len(present):
-        raise InvalidTable(
-            f"Column {name!r} seems to hold dates in a form that is not read, or in two forms: write them"
-            f' as 2024-12-31 or 2024-12-31T08:05:00Z, or say columns={{"{name}": "identifier"}} to leave the column'
-            ' out, or "categorical" to have it read as text.',
-            column=name,
-            choices=[
-                {"columns": {name: {"kind": "identifier"}}},
-                {"columns": {name: {"kind": "categorical"}}},
-            ],
-        )
+        raise _unread(name)
     if sought:
         raise InvalidTable(
             f"Column {name!r} is to hold dates and holds something else; dates are written as "
@@ -255,6 +249,19 @@ def detect_date_format(
             column=name,
         )
     return None
+
+
+def _unread(name: str) -> InvalidTable:
+    return InvalidTable(
+        f"Column {name!r} seems to hold dates in a form that is not read, or in two forms: write them"
+        f' as 2024-12-31 or 2024-12-31T08:05:00Z, or say columns={{"{name}": "identifier"}} to leave the column'
+        ' out, or "categorical" to have it read as text.',
+        column=name,
+        choices=[
+            {"columns": {name: {"kind": "identifier"}}},
+            {"columns": {name: {"kind": "categorical"}}},
+        ],
+    )
 
 
 def _readings(text: str) -> tuple[str, str]:
@@ -281,7 +288,7 @@ def _unclear_order(name: str) -> InvalidTable:
 
 
 def _differ(texts: pa.Array, form: DateFormat) -> bool:
-    """Whether day and month, the other way round, are other dates."""
+    """Return whether day and month, the other way round, are other dates."""
     swapped = form.format.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
     other = numbers_of(texts, replace(form, format=swapped))
     return other.null_count == texts.null_count and not bool(

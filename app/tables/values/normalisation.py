@@ -8,7 +8,7 @@ when they are written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -138,7 +138,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether the type is one of Arrow's three for text."""
+    """Return whether the type is one of Arrow's three for text."""
     return bool(
         pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     )
@@ -227,13 +227,14 @@ def refuse_not_finite(numbers: pa.Array, name: str, first_row: int) -> None:
         raise not_finite(name, first_row + pc.index(finite, False).as_py())
 
 
-def not_finite(name: str, row: int) -> InvalidTable:
-    """The error for NaN or an infinity."""
+def not_finite(name: str, row: int, words: Sequence[str] = ()) -> InvalidTable:
+    """The error for NaN or an infinity; `words` are the texts that say NaN, if all of these numbers are."""
     return InvalidTable(
         f"Column {name!r} has NaN or an infinity in row {row}; leave the cell empty (null) "
         "where a number is missing",
         column=name,
         row=row,
+        parameters={"missing": list(words)} if words else None,
     )
 
 

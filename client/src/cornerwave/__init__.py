@@ -27,6 +27,7 @@ from cornerwave.problems import (
 )
 from cornerwave.table_file import TableFile
 from cornerwave.transport.retries import Retries
+from cornerwave.values import Estimate
 from cornerwave.verification.signatures import NotVerified, verify_record
 from cornerwave.version import VERSION
 
@@ -43,6 +44,7 @@ __all__ = [
     "Copy",
     "CornerwaveError",
     "Dataset",
+    "Estimate",
     "Forbidden",
     "InvalidAddress",
     "InvalidRequest",

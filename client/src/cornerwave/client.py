@@ -63,7 +63,7 @@ class Client(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, Blocki
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """Address of the service."""
         return self._driver.url
 
     def register(
@@ -141,7 +141,7 @@ class AsyncClient(Agreements, Dataspaces, Jobs, Methods, Principals, Webhooks, A
 
     @property
     def url(self) -> str:
-        """Where the service is."""
+        """Address of the service."""
         return self._driver.url
 
     async def register(

@@ -9,13 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from cornerwave.jobs import answered
 from cornerwave.notebook import html_table
 from cornerwave.problems import ChecksumMismatch, NotInstalled
 from cornerwave.table_file import FORMATS, TableFile, format_of
+from cornerwave.transport.bodies import Body, FormBody, JsonBody
 from cornerwave.transport.calls import Answer, Call, Flow, ThreadTask, get, path_of, send
 from cornerwave.transport.downloads import FileSink, Unchanged, arriving
 from cornerwave.transport.drivers import AsyncDriver, Awaiting, Blocking, Driver, operation
-from cornerwave.values import CopyInfo, HtmlRepr, NoiseLaw, ReleasedFile, load
+from cornerwave.transport.tables import TableLike, body_of
+from cornerwave.values import CopyInfo, Estimate, HtmlRepr, NoiseLaw, ReleasedFile, load
 from cornerwave.verification.checksum import can_check, checksum_of_file
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ class Saved(HtmlRepr):
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a copy, in which format, and whether its checksum is to be checked (None: where it can be)."""
+    """Columns, rows and format of a download, and whether its checksum is verified (None: where possible)."""
 
     format: str = "parquet"
     columns: Sequence[str] | None = None
@@ -117,7 +120,7 @@ def _still_the_same(copy_id: str, wanted: Selection, etag: str | None) -> Flow[b
 
 
 class _Copy:
-    """What both kinds of copy know and can ask."""
+    """Operations common to both kinds of copy."""
 
     def __init__(self, info: CopyInfo) -> None:
         self.info = info
@@ -134,6 +137,27 @@ class _Copy:
         """Return the noise law of the copy, to correct estimates with."""
         answer: Answer = yield get("copies", self.id, "noise")
         return load(NoiseLaw, answer.json())
+
+    @operation
+    def estimate(
+        self,
+        kind: str,
+        columns: str | Sequence[str],
+        *,
+        target: str | None = None,
+        value: str | None = None,
+        table: TableLike | None = None,
+    ) -> Flow[Estimate]:
+        """An estimate of what is behind the copy, or behind a table made of it; `cornerwave.analysis` has a name for each kind."""
+        chosen = [columns] if isinstance(columns, str) else list(columns)
+        question = {"kind": kind, "columns": chosen, "target": target, "value": value}
+        path = path_of("copies", self.id, "estimates")
+        body: Body = JsonBody(question)
+        if table is not None:
+            path = f"{path}/table"
+            body = FormBody([("table", body_of(table)), ("question", body)])
+        answer = yield from answered(Call("POST", path, {}, body, label="Estimating"))
+        return load(Estimate, answer.json("terms"))
 
     @operation
     def files(

@@ -86,7 +86,7 @@ def keep(credentials: Credentials) -> Path:
 
 
 def forget(url: str) -> bool:
-    """Forget the key for an address; False if there was none."""
+    """Delete the stored key of an address; False if there was none."""
     kept = _read()
     keys = dict(kept.get("keys", {}))
     if keys.pop(url.rstrip("/"), None) is None:

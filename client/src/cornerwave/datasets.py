@@ -35,7 +35,7 @@ Columns = Mapping[str, "str | Mapping[str, Any]"]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a text is read, where the service cannot or shall not find it out: docs/tables.md says more."""
+    """Read options of a text table, where detection fails: docs/tables.md says more."""
 
     delimiter: str | None = None
     decimal: str | None = None
@@ -57,7 +57,7 @@ AS_FOUND = ReadOptions()
 
 @dataclass(frozen=True)
 class Protection:
-    """What noise follows from, and what is declared of it beside columns (formal protection)."""
+    """Protection of a data set, with the declared options of formal protection."""
 
     protection: str = "measured"
     least_variance: float | None = None
@@ -125,7 +125,7 @@ def issued_together(dataset: str, levels: Sequence[str], algorithm: str) -> Flow
 
 
 class _Dataset:
-    """What can be asked of a data set, written once for both kinds of client."""
+    """Operations of a data set, written once for both clients."""
 
     info: DatasetInfo
 
@@ -180,7 +180,7 @@ class _Dataset:
 
     @operation
     def set_columns(self, columns: Columns) -> Flow[DatasetInfo]:
-        """Say otherwise about columns: kind, bounds, rounding, storage; until the first copy exists."""
+        """Set kind, bounds, rounding or storage of columns, until the first copy exists."""
         forms = {
             name: {"kind": said} if isinstance(said, str) else dict(said)
             for name, said in columns.items()
@@ -279,7 +279,7 @@ class _Dataset:
 
     @operation
     def ledger(self) -> Flow[Report]:
-        """What copies have cost a row and a person, under formal protection."""
+        """Return the privacy loss of a row and a person, under formal protection."""
         answer: Answer = yield get("datasets", self.id, "ledger")
         return Report(answer.json())
 
@@ -308,7 +308,7 @@ class _Dataset:
 
     @operation
     def grants(self) -> Flow[list[Grant]]:
-        """Who may have what."""
+        """List the grants."""
         answer: Answer = yield get("datasets", self.id, "grants")
         return [load(Grant, each) for each in answer.entries("grants")]
 
@@ -319,7 +319,7 @@ class _Dataset:
 
     @operation
     def history(self) -> Flow[list[HistoryEntry]]:
-        """What was drawn, in order."""
+        """Return the history of draws, in order."""
         entries = yield from every("entries", "datasets", self.id, "history")
         return [load(HistoryEntry, each) for each in entries]
 
@@ -332,7 +332,7 @@ class _Dataset:
         noise_variances: Sequence[float] = (),
         target: str | None = None,
     ) -> Flow[Preview]:
-        """What levels would do, before one is issued: all that are defined, or those named, or others.
+        """Preview levels before one is issued: all that are defined, or those named, or others.
 
         `target` is a column that models shall predict. Nothing is issued or kept.
         """

@@ -21,7 +21,7 @@ from cornerwave.transport.calls import (
 )
 from cornerwave.transport.downloads import FileSink
 from cornerwave.transport.drivers import operation
-from cornerwave.transport.progress import Standing
+from cornerwave.transport.progress import ProgressState
 from cornerwave.values import HtmlRepr, Report, load
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.05, 2.0
@@ -95,7 +95,7 @@ def awaited(job_id: str, label: str = "") -> Flow[Job]:
             job = load(Job, answer.json())
             if job.ended:
                 return _ended_well(job)
-            tell(Standing(job.step or job.state, job.done, job.total, job.remaining_seconds))
+            tell(ProgressState(job.step or job.state, job.done, job.total, job.remaining_seconds))
             yield Pause(seconds, look)
             seconds = min(seconds * 1.5, LONGEST_LOOK_SECONDS)
 
@@ -131,7 +131,7 @@ class Jobs:
 
     @operation
     def result(self, job_id: str) -> Flow[TableFile | Report | bytes]:
-        """What the request of a job that is done is answered with: a table, a report, or what else it asked for."""
+        """Return the answer to the request of a finished job: a table, a report, or another object."""
         held = TableFile()
         with held._path.open("wb") as file:
             call = replace(get("jobs", job_id, "result"), accept="*/*", into=FileSink(file))

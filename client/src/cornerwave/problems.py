@@ -30,11 +30,11 @@ class ConnectionFailed(CornerwaveError):
 
 
 class NotCornerwave(ConnectionFailed):
-    """What answers at the address is not a Cornerwave service that this client knows, or sends its principals elsewhere."""
+    """The address is not that of a Cornerwave service that this client knows, or it redirects elsewhere."""
 
 
 class UnlikeService(Exception):
-    """Something that no service answers with, in words; a driver adds who gave it, as NotCornerwave."""
+    """An answer that no Cornerwave service gives; a driver raises it as NotCornerwave with the address."""
 
 
 class ChecksumMismatch(CornerwaveError):
@@ -112,13 +112,13 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """This is not for the holder of this key."""
+    """The principal of this key may not do this."""
 
     statuses = (403,)
 
 
 class NotFound(Problem):
-    """Not found, or hidden from the holder of this key."""
+    """Not found, or hidden from the principal of this key."""
 
     statuses = (404,)
 

@@ -82,7 +82,7 @@ def _wrapped(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Notice(HtmlRepr):
-    """Something that the owner should know about rows that were taken."""
+    """Notice to the owner about rows that were accepted."""
 
     type: str
     detail: str
@@ -202,7 +202,8 @@ class PartNoise(HtmlRepr):
 class NoiseLaw(HtmlRepr):
     """All about the noise of a copy but the draws: covariances of `columns`, replacement of `records`.
 
-    `scale_units` of log scales, on which noise was added; None on the linear scale.
+    `scale_units` of log scales, on which noise was added; None on the linear scale. `donor_pairs` are the edges of the tree
+    that replacements are drawn along, `withheld_pairs` those that it joins by columns of others.
     """
 
     copy: str
@@ -214,6 +215,88 @@ class NoiseLaw(HtmlRepr):
     parts: tuple[PartNoise, ...]
     record_event_rate: float = 1.0
     categories: Report | None = None
+    donor_pairs: tuple[tuple[str, str], ...] = ()
+    withheld_pairs: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class EstimatedTerm(HtmlRepr):
+    """One figure: as the copy stands, estimated, and its interval; None where the rows leave it undetermined."""
+
+    term: tuple[str, ...]
+    naive: float | None
+    estimate: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Estimate(HtmlRepr):
+    """What is behind a copy. `summary()` is a table as text; `to_pandas()` and `to_polars()` are plain frames."""
+
+    copy_id: str
+    kind: str
+    rows: int
+    confidence: float
+    terms: tuple[EstimatedTerm, ...]
+    explained: float | None = None
+    log_scale: Report | None = None
+    notes: tuple[str, ...] = ()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The terms as columns; a term of two parts is "one · other"."""
+        figures = ("naive", "estimate", "standard_error", "low", "high")
+        terms = [" · ".join(one.term) for one in self.terms]
+        return {"term": terms} | {
+            name: [getattr(one, name) for one in self.terms] for name in figures
+        }
+
+    def to_pandas(self) -> Any:
+        """The terms as a pandas frame, by term."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns()).set_index("term")
+
+    def to_polars(self) -> Any:
+        """The terms as a polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(self.columns())
+
+    def summary(self) -> str:
+        """The terms with standard errors, z and intervals, as statistics programs print them."""
+        tail = (1 - self.confidence) / 2
+        head = ["", "as released", "estimate", "std err", "z", f"[{tail:.3g}", f"{1 - tail:.3g}]"]
+        lines = [head]
+        for name, one in zip(self.columns()["term"], self.terms, strict=True):
+            known = one.estimate is not None and one.standard_error
+            z = one.estimate / one.standard_error if known else None  # type: ignore[operator]
+            ends = ("-inf" if one.low is None else one.low, "inf" if one.high is None else one.high)
+            figures = (one.naive, one.estimate, one.standard_error, z, *ends)
+            lines.append([name[:40], *map(_figure, figures)])
+        widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
+        rule = "=" * (sum(widths) + 2 * len(widths))
+        body = [
+            line[0].ljust(widths[0])
+            + "".join(
+                f"  {cell:>{width}}" for cell, width in zip(line[1:], widths[1:], strict=True)
+            )
+            for line in lines
+        ]
+        title = f"{self.kind.replace('_', ' ').capitalize()}, {self.rows} rows"
+        if self.explained is not None:
+            title += f", R-squared {self.explained:.4g}"
+        scaled = [
+            f"{name} is in octaves of {unit:g}." for name, unit in (self.log_scale or {}).items()
+        ]
+        return "\n".join(
+            [title, rule, body[0], rule.replace("=", "-"), *body[1:], rule, *scaled, *self.notes]
+        )
+
+
+def _figure(value: object) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
@@ -233,7 +316,7 @@ class ReleasedFile(HtmlRepr):
 
 @dataclass(frozen=True)
 class Appended(HtmlRepr):
-    """What became of appended rows: their ordinals, or the name of their batch while they are pending."""
+    """Result of an append: ordinals, or the name of the batch while the rows are pending."""
 
     first_row: int | None
     appended: int
@@ -284,7 +367,7 @@ class Retired(HtmlRepr):
 
 @dataclass(frozen=True)
 class Grant(HtmlRepr):
-    """Who may have which level of a data set."""
+    """Grant of a level of a data set to a recipient."""
 
     dataset: str
     recipient: str

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from app.numerics.copies.path import coefficient_rows
+from papers.li2012_theory import coefficient_rows
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     CSV,

@@ -447,3 +447,25 @@ def test_a_later_part_with_a_new_category_in_every_row_never_shows_one(admin: Te
     shown = rows_of(admin, copy)
     assert set(shown["city"].to_pylist()) == {"Rome", "Oslo"}
     assert shown.num_rows == 240
+
+
+@pytest.mark.slow
+def test_a_thousand_columns_come_in_parts_that_are_closed_early(admin: TestClient) -> None:
+    """Each part has fewer rows than columns, and yet noise in every cell."""
+    rng = np.random.default_rng(2)
+    tables = [pa.table({f"x{j}": rng.normal(size=40) for j in range(1_000)}) for _ in range(3)]
+    dataset = register(admin, tables[0], columns=None)
+    copy = issue(admin, dataset, level="c")["id"]
+    for rows in tables[1:]:
+        assert appended(admin, dataset, rows)["pending"] is not None
+        assert close(admin, dataset).json()["warnings"][0]["type"] == "few-rows"
+    shown = rows_of(admin, copy)
+    assert shown.shape == (120, 1_000)
+    originals = np.array([column.to_numpy() for column in pa.concat_tables(tables).columns])
+    noise = np.array([column.to_numpy() for column in shown.columns]) - originals
+    for part, own in zip(np.split(noise, 3, axis=1), np.split(originals, 3, axis=1), strict=True):
+        assert (part.std(axis=1) > 0.5 * own.std(axis=1)).all()
+    # The control: of a smaller level there is less.
+    less = rows_of(admin, issue(admin, dataset, level="a")["id"])
+    calmer = np.array([column.to_numpy() for column in less.columns]) - originals
+    assert calmer.std() < 0.6 * noise.std()

@@ -33,7 +33,7 @@ def previewed(client: TestClient, dataset: str, **form: Any) -> dict[str, Any]:
 
 def test_without_levels_seven_usual_ones_are_shown(admin: TestClient) -> None:
     dataset = register(admin, mixed_table(1_500))
-    found = previewed(admin, dataset)
+    found = previewed(admin, dataset, target="city")
     assert [level["privacy"] for level in found["levels"]] == list(USUAL_PRIVACIES)
     assert found["rows"] == found["rows_compared"] == found["rows_attacked"] == 1_500
     for level in found["levels"]:
@@ -104,8 +104,8 @@ def test_figures_are_those_of_the_copies_issued_afterwards(admin: TestClient) ->
     columns = COLUMNS[:-1] + ', "age": {"round_to_integer": true, "lower": 0}}'
     dataset = register(admin, table, columns=columns)
     names = {"a": 0.25, "c": 1.0, "d": 4.0}
-    found = previewed(admin, dataset, levels=list(names))
-    assert previewed(admin, dataset, levels=list(names)) == found
+    found = previewed(admin, dataset, levels=list(names), target="city")
+    assert previewed(admin, dataset, levels=list(names), target="city") == found
     for level in found["levels"]:
         copy = issue(admin, dataset, level=level["levels"][0])
         assert level["advice"]["applied_variance"] == pytest.approx(copy["applied_variance"])
@@ -270,14 +270,14 @@ def test_progress_is_told_level_by_level(service: Service) -> None:
     assert principal is not None
     context = RequestContext(Principal(principal.id, principal.name, Role.ADMIN), "rq_1")
     told = Told()
-    wish = PreviewParams(privacies=(0.2, 0.5, 0.7))
-    preview_levels(service.app.state.resources, context, dataset, wish, told)
+    params = PreviewParams(privacies=(0.2, 0.5, 0.7))
+    preview_levels(service.app.state.resources, context, dataset, params, told)
     levels = [(done, total) for step, done, total in told.steps if step == "trying levels"]
     assert levels == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert told.current == ("trying levels", 4, 4)
     told.stop(Cancelled)
     with pytest.raises(Cancelled):
-        preview_levels(service.app.state.resources, context, dataset, wish, told)
+        preview_levels(service.app.state.resources, context, dataset, params, told)
 
 
 def test_a_level_is_the_same_alone_and_among_others(service: Service) -> None:

@@ -8,14 +8,14 @@ from functools import partial
 import pytest
 
 from app.errors import DomainError, NotFound, Refusal, Unauthenticated
-from app.service.authentication import holder_by_id
+from app.service.authentication import principal_by_id
 from app.service.context import RequestContext
 from app.service.copies.download_permission import (
     LOOK_SECONDS,
     StillPermitted,
     require_still_permitted,
 )
-from app.service.sharing.sessions import holder_of_session
+from app.service.sharing.sessions import principal_of_session
 from app.store.database.engine import reading
 from app.store.database.sharing import principals
 from tests.api.conftest import ADMIN_KEY, Service
@@ -42,16 +42,16 @@ def download(
     with reading(resources.engine) as connection:
         principal = principals.principal_of(connection, key)
     assert principal is not None
-    holder = (
-        holder_by_id(principal.id, principals.public_id(key))
+    find_principal = (
+        principal_by_id(principal.id, principals.public_id(key))
         if token is None
-        else holder_of_session(token)
+        else principal_of_session(token)
     )
     look = partial(
         require_still_permitted,
         resources,
         RequestContext(principal, "test"),
-        holder,
+        find_principal,
         copy,
         "GET it",
         columns=columns,
@@ -134,7 +134,7 @@ def test_a_key_that_another_principal_holds_now_is_not_the_one_that_asked(servic
     assert principal is not None
     context, other = (
         RequestContext(principal, "test"),
-        holder_by_id(principal.id, principals.public_id(key)),
+        principal_by_id(principal.id, principals.public_id(key)),
     )
     with pytest.raises(Unauthenticated):
         require_still_permitted(resources, context, other, copy, "GET it", columns=[], first_row=0)

@@ -1,4 +1,4 @@
-"""Requests that a shutdown cancels; with uvicorn around them: tests/e2e/test_stopping.py."""
+"""Requests that a shutdown cancels; with uvicorn around them: tests/e2e/test_shutdown.py."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ import pytest
 
 from app.numerics.arrays import FloatArray
 from app.numerics.attacks.closed_forms import (
-    independent_copies_error,
     linear_estimate_error,
     ndr_error,
     pca_error,
     single_copy_error,
 )
 from app.numerics.attacks.spectral import fixed_count
+from papers.li2012_theory import independent_copies_error
 from tests.numerics.attacks.simulated import covariance_with
 
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from app.numerics.arrays import FloatArray
-from app.numerics.attacks.closed_forms import (
-    cornerwave_copies_error,
-    independent_copies_error,
-    single_copy_error,
-)
+from app.numerics.attacks.closed_forms import single_copy_error
 from app.numerics.attacks.estimation import LinearEstimate, linear_estimate
 from app.numerics.attacks.evidence import (
     CopyGroup,
@@ -20,6 +16,7 @@ from app.numerics.attacks.evidence import (
     pooled_observation,
     pooling_weights,
 )
+from papers.li2012_theory import cornerwave_copies_error, independent_copies_error
 from tests.numerics.attacks.simulated import covariance_with
 
 VARIANCES = np.array([0.5, 2.0, 1.0, 0.25])

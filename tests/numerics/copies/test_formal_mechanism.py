@@ -17,10 +17,11 @@ from app.model import BLOCK_ROWS
 from app.numerics.arrays import Codes, FloatArray
 from app.numerics.copies.grid import FORMAL_FINENESS, grid_exponents
 from app.numerics.copies.noise import steps
-from app.numerics.copies.path import PathDraws, RowRange, bridges, coefficient_rows
+from app.numerics.copies.path import PathDraws, RowRange, bridges
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import show_cells
 from app.numerics.privacy_accounting import RowMechanism, response_epsilon
+from papers.li2012_theory import coefficient_rows
 
 CONFIDENCE = 1 - 1e-6
 LOWER, RANGES, WEIGHTS = np.array([-3.0, 1_000.0]), np.array([2.0, 50.0]), np.array([1.0, 0.5])

@@ -10,14 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.numerics.copies.path import (
-    bridges,
-    coefficient_rows,
-    conditional_coefficients,
-    independent_coefficients,
-    sequential_order,
-    shaped_noise,
-)
+from app.numerics.copies.path import bridges, conditional_coefficients, sequential_order
+from papers.li2012_theory import coefficient_rows, independent_coefficients, shaped_noise
 
 FloatArray = NDArray[np.float64]
 

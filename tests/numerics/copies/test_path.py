@@ -17,11 +17,11 @@ from app.numerics.copies.path import (
     PathDraws,
     RowRange,
     bridges,
-    coefficient_rows,
     draws_needed,
     path_block,
     standard_normals,
 )
+from papers.li2012_theory import coefficient_rows
 
 
 def random_history(count: int, seed: int) -> tuple[list[float], dict[int, bytes]]:

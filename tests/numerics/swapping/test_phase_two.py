@@ -16,7 +16,7 @@ from app.numerics.swapping.published import (
     CHANGED,
     KEPT,
     MEMBER,
-    PublishedMethod,
+    SwapEligibility,
     admissible,
     first_values,
     swept_values,
@@ -49,10 +49,10 @@ def test_the_example_reaches_2_4237_from_every_draw_of_phase_one(seed: int) -> N
     assert objective(problem, values) == pytest.approx(2.4237, abs=6e-5)
 
 
-def kinds(categories: int) -> list[PublishedMethod]:
+def kinds(categories: int) -> list[SwapEligibility]:
     pairs = list(itertools.product(range(categories), repeat=2))
-    return [PublishedMethod(KEPT, a, a) for a in range(categories)] + [
-        PublishedMethod(set_, a, b) for set_ in (CHANGED, MEMBER) for a, b in pairs if a != b
+    return [SwapEligibility(KEPT, a, a) for a in range(categories)] + [
+        SwapEligibility(set_, a, b) for set_ in (CHANGED, MEMBER) for a, b in pairs if a != b
     ]
 
 
@@ -72,10 +72,10 @@ def plainly_swept(problem: SwapProblem, values: IntArray) -> IntArray:
     values = values.copy()
     posterior = problem.posterior
 
-    def kind(i: int) -> PublishedMethod:
+    def kind(i: int) -> SwapEligibility:
         kept = values[i] == problem.home[i]
         set_ = MEMBER if problem.group[i] else KEPT if kept else CHANGED
-        return PublishedMethod(set_, int(problem.home[i]), int(values[i]))
+        return SwapEligibility(set_, int(problem.home[i]), int(values[i]))
 
     movable = [
         i for i in range(len(values)) if not problem.group[i] or values[i] != problem.home[i]

@@ -14,7 +14,7 @@ from app.numerics.synthesis.methods import METHODS
 from app.numerics.synthesis.mixed import LatentRule, enforced, rule_of, synthesised
 from app.numerics.tables import MixedTable
 from app.numerics.utility.reappearance import units
-from tests.numerics.utility.reappearing import reappearance
+from tests.numerics.utility.reappearance_rates import reappearance
 
 
 def people(n: int = 4000, seed: int = 1, *, missing: bool = False) -> MixedTable:

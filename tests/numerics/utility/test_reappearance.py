@@ -8,7 +8,7 @@ from scipy import stats
 
 from app.numerics.tables import MixedTable
 from app.numerics.utility.reappearance import ReappearanceShare, nearest_distances, units
-from tests.numerics.utility.reappearing import reappearance
+from tests.numerics.utility.reappearance_rates import reappearance
 
 
 def population(n: int, seed: int) -> MixedTable:

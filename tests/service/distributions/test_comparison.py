@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from app.service.distributions.comparison import (
-    CategoriesBeside,
-    NumbersBeside,
+    CategoryComparison,
+    NumberComparison,
     SideBySide,
     side_by_side,
 )
@@ -35,14 +35,14 @@ def test_shares_of_numbers_add_up_on_the_bins_of_the_first() -> None:
     found = {one.name: one for one in beside().columns}
     assert set(found) == {"x", "y", "city"}
     numbers = found["y"]
-    assert isinstance(numbers, NumbersBeside)
+    assert isinstance(numbers, NumberComparison)
     np.testing.assert_allclose([numbers.before.sum(), numbers.after.sum()], 1.0)
     # What was spread by √5 is now spread by 1.
     centres = (numbers.edges[:-1] + numbers.edges[1:]) / 2
     spread = [np.sqrt(share @ centres**2) for share in (numbers.before, numbers.after)]
     np.testing.assert_allclose(spread, [np.sqrt(5), 1.0], rtol=0.08)
     categories = found["city"]
-    assert isinstance(categories, CategoriesBeside)
+    assert isinstance(categories, CategoryComparison)
     np.testing.assert_allclose(categories.after, 0.5, atol=0.05)
 
 
@@ -58,5 +58,5 @@ def test_missing_cells_and_values_beyond_the_first_table_are_no_trouble() -> Non
     before = pa.table({"x": pa.array([0.0, 1.0, None, 3.0])})
     after = pa.table({"x": pa.array([-9.0, None, 99.0])})
     (numbers,) = side_by_side(before, after).columns
-    assert isinstance(numbers, NumbersBeside)
+    assert isinstance(numbers, NumberComparison)
     assert (numbers.after[0], numbers.after[-1]) == (0.5, 0.5)

@@ -24,7 +24,7 @@ from app.service.distributions.copy_summary import (
     Categories,
     CopySummary,
     Numbers,
-    first_rows,
+    some_rows,
     summarise_copy,
 )
 from app.service.resources import Resources
@@ -99,7 +99,7 @@ def test_the_sample_is_bounded_spread_and_the_copys_own_rows(service: Service) -
 def test_a_summary_is_made_once_and_the_log_tells_of_each_look(service: Service) -> None:
     resources, context, copy, summary = summary_of(service, mixed_table(500))
     assert summarise_copy(resources, context, copy) is summary
-    assert first_rows(resources, context, copy, 5).num_rows == 5
+    assert some_rows(resources, context, copy, 5, 0).num_rows == 5
     entries = service.client().get("/v1/audit-log").json()["entries"]
     assert [entry["action"] for entry in entries[-3:]] == [
         "copy.summarise",
@@ -111,7 +111,7 @@ def test_a_summary_is_made_once_and_the_log_tells_of_each_look(service: Service)
 def test_an_auditor_sees_no_summary(service: Service) -> None:
     resources, _, copy, _ = summary_of(service, mixed_table(500))
     auditor = RequestContext(Principal("rc_auditor", "auditor", Role.AUDITOR), "test")
-    for look in (summarise_copy, lambda r, a, c: first_rows(r, a, c, 3)):
+    for look in (summarise_copy, lambda r, a, c: some_rows(r, a, c, 3, 0)):
         with pytest.raises(Refusal):
             look(resources, auditor, copy)
 

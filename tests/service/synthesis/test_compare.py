@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from app.model import Limits
 from app.service.synthesis.report import (
+    MethodAssessment,
     MethodComparison,
     MethodName,
-    MethodStanding,
     SynthesisParams,
 )
 from app.service.synthesis.synthesise import recommendation, synthesise
@@ -24,9 +24,11 @@ def compared(**areas: tuple[float, float]) -> list[MethodComparison]:
     report = synthesise(table, MethodName.NORMAL, SynthesisParams(seed=1), Limits()).report
     return [
         MethodComparison(
-            name, replace(report, standing=MethodStanding(told_apart, membership, "a", None)), None
+            name,
+            replace(report, standing=MethodAssessment(discriminate, membership, "a", None)),
+            None,
         )
-        for name, (membership, told_apart) in areas.items()
+        for name, (membership, discriminate) in areas.items()
     ]
 
 

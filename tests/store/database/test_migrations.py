@@ -5,15 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import Engine, inspect, text
 
 from app.errors import CannotStart
 from app.service.logs import record_upkeep
+from app.store.database import migrations
 from app.store.database.copies import history
 from app.store.database.engine import open_engine, reading, writing
-from app.store.database.migrations import migrate, migrate_back, pending
+from app.store.database.migrations import migrate, pending
 from app.store.database.tables import metadata
 
 
@@ -25,6 +27,12 @@ def test_migrations_build_what_the_code_declares(database_url: str) -> None:
     assert differences == []
     assert not pending(engine)
     engine.dispose()
+
+
+def migrate_back(engine: Engine, revision: str) -> None:
+    """Downgrade to `revision` (`base` removes everything)."""
+    with writing(engine) as connection:
+        command.downgrade(migrations._config(connection), revision)
 
 
 def test_migrations_run_forward_back_and_forward_again(unprepared_database_url: str) -> None:

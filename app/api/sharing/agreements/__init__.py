@@ -1,1 +1,1 @@
-"""Agreements over HTTP: the catalogue, negotiating, rules."""
+"""Agreements over HTTP: catalogue, negotiation, rules, transfers, webhooks."""

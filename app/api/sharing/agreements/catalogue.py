@@ -1,4 +1,4 @@
-"""/v1/catalogue and /v1/agreement-rules."""
+"""/v1/catalogue and /v1/agreement-rules: list offers, and set rules that agree automatically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/catalogue", tags=["agreements"], route_class=Rout
 
 @router.get("")
 def list_catalogue(resources: ResourcesDep, context: ContextDep, page: PageDep) -> CatalogueView:
-    """List the data sets that can be asked for, with the levels on offer."""
+    """List the data sets that can be requested, with the levels on offer."""
     found, cursor = page.of(catalogue.list_catalogue, resources, context)
     return CatalogueView(datasets=[ListingView.of(one) for one in found], next_cursor=cursor)
 
@@ -33,7 +33,7 @@ rules_router = APIRouter(prefix="/v1/agreement-rules", tags=["agreements"], rout
 
 @rules_router.post("", status_code=201)
 def add_rule(form: RuleForm, resources: ResourcesDep, context: ContextDep) -> Rule:
-    """Add a rule: requests that fit it are agreed to, all others await a decision."""
+    """Add a rule: matching requests are agreed automatically, all others await a decision."""
     return rules.add_rule(
         resources,
         context,
@@ -53,5 +53,5 @@ def list_rules(resources: ResourcesDep, context: ContextDep) -> RuleList:
 
 @rules_router.delete("/{rule_id}", status_code=204)
 def remove_rule(rule_id: str, resources: ResourcesDep, context: ContextDep) -> None:
-    """Take a rule back; what was agreed by it stays agreed."""
+    """Remove a rule; agreements made by it remain in force."""
     rules.remove_rule(resources, context, rule_id)

@@ -1,4 +1,4 @@
-"""/v1/agreements, and /.well-known/cornerwave-keys.json with the public keys that verify signed agreements."""
+"""/v1/agreements: negotiate, deliver, read log and record; and the public keys that verify records."""
 
 from __future__ import annotations
 

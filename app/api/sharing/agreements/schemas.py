@@ -1,4 +1,4 @@
-"""The JSON forms of agreements, their rules and the catalogue."""
+"""JSON schemas of agreements, agreement rules and the catalogue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Id = Annotated[str, Field(max_length=40)]
 
 
 class ItemForm(Form):
-    """What of a data set is asked for or offered."""
+    """Level, columns and rows of a data set that are requested or offered."""
 
     dataset: Id
     level: Name
@@ -41,7 +41,7 @@ class ItemForm(Form):
 
 
 class DeliveryForm(Form):
-    """A way of delivering: for pulling by API, as a Delta Sharing table, or pushed to a target."""
+    """Delivery channel: pull by API, Delta Sharing table, or push to a target."""
 
     channel: Channel = Channel.PULL
     target: Name | None = Field(
@@ -101,7 +101,7 @@ class MessageForm(Form):
 
 
 class ProposalForm(MessageForm):
-    """Other terms, or none to send those that stand there."""
+    """Other terms, or none to keep the current ones."""
 
     terms: TermsForm | None = None
 
@@ -111,7 +111,7 @@ class ProposalForm(MessageForm):
 
 
 class TerminationForm(MessageForm):
-    """Ending an agreement, or a negotiation."""
+    """Termination of an agreement or a negotiation."""
 
     reason: str | None = Field(None, max_length=2_000)
 
@@ -120,7 +120,7 @@ class TerminationForm(MessageForm):
 
 
 class ItemView(View):
-    """What of a data set is shared, and the privacy that its level promises."""
+    """Level, columns and rows of a data set that are shared, and the privacy of the level."""
 
     dataset: str
     level: str
@@ -131,7 +131,7 @@ class ItemView(View):
 
 
 class DeliveryView(View):
-    """A way of delivering."""
+    """Delivery channel."""
 
     channel: Channel
     target: str | None
@@ -213,7 +213,7 @@ class ProfileView(BaseModel):
 
 
 class RuleForm(Form):
-    """What is agreed to without a person; a request must fit all of it."""
+    """Conditions for automatic agreement; a request must meet all of them."""
 
     dataset: Id | None = Field(None, description="All of the owner's data sets, if left out.")
     recipients: list[Id] | None = Field(None, max_length=10_000)
@@ -236,7 +236,7 @@ class ListedColumnView(View):
 
 
 class ListingView(View):
-    """A data set that can be asked for."""
+    """A data set that can be requested."""
 
     id: str
     name: str

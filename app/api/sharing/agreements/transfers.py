@@ -1,4 +1,4 @@
-"""/v1/transfers: transfers of data spaces."""
+"""/v1/transfers: show, suspend, resume and end transfers of data spaces."""
 
 from __future__ import annotations
 

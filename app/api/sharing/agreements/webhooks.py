@@ -1,4 +1,4 @@
-"""/v1/webhooks: webhooks of principals, and their messages."""
+"""/v1/webhooks: subscribe addresses, list messages, send a message again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WebhookView(View):
     created_at: datetime
 
 
-class NewWebhookView(WebhookView):
+class WebhookWithSecretView(WebhookView):
     """A webhook with the secret that signs its messages, which is shown this once."""
 
     secret: str
@@ -70,12 +70,12 @@ class MessageList(BaseModel):
 @router.post("", status_code=201)
 def add_webhook(
     form: WebhookForm, response: Response, resources: ResourcesDep, context: ContextDep
-) -> NewWebhookView:
+) -> WebhookWithSecretView:
     """Add a webhook. The answer alone shows the secret that signs its messages."""
     response.headers["Cache-Control"] = "no-store"
     events = None if form.events is None else tuple(form.events)
     made = webhooks.add_webhook(resources, context, form.url, events)
-    return NewWebhookView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
+    return WebhookWithSecretView(**WebhookView.of(made.webhook).model_dump(), secret=made.secret)
 
 
 @router.get("")

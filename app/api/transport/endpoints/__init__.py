@@ -1,1 +1,1 @@
-"""Endpoints: the route class, its OpenAPI document, and answers as tables, pictures and files."""
+"""Endpoints: route class, OpenAPI document, tables and pictures as answers, downloads."""

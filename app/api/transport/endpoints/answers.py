@@ -1,4 +1,4 @@
-"""A table as the answer, in the format that the principal likes best, alone or with a report on it.
+"""Content negotiation of table answers, alone or as multipart with a report.
 
 A report is kept and named in the `Link` header, where it can be read again (/v1/reports); an answer in JSON has it
 beside the columns as well.

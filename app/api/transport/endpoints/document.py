@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI finds out by itself, made whole.
+"""OpenAPI document: FastAPI's own, completed by errors, headers and examples.
 
 Operations are named by their functions (`issue_copy`), ordered by the guides and each shown by an
 example that was really sent and answered; every problem has its schema.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,6 +20,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from app.api.transport.dependencies import reading_share
+from app.api.transport.endpoints.portable_schemas import make_portable
 from app.api.transport.incoming.tables import Table
 from app.api.transport.problems import DOCUMENTED, PROBLEM_ANSWER, Problem
 
@@ -46,6 +48,11 @@ TAGS = {
 }
 """Tag → its guide and a sentence, in the order in which the guides tell of them."""
 
+
+ADDRESS = "http://127.0.0.1:8000"
+"""Where a service listens that was told no public address."""
+
+DESCRIPTION = "Errors are problem documents (RFC 9457). The guides are at /guides."
 
 PREFER: dict[str, Any] = {
     "name": "Prefer",
@@ -78,28 +85,33 @@ def install(app: FastAPI) -> None:
 
     @cache
     def document() -> dict[str, Any]:
-        return whole_document(app)
+        return complete_document(app)
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's documentation has it
 
 
-def whole_document(app: FastAPI) -> dict[str, Any]:
-    """The document of an app with all its routes."""
+def complete_document(app: FastAPI) -> dict[str, Any]:
+    """The document of an app with all its routes; without a public address it is that of its host."""
+    public_url: str | None = getattr(app.state, "public_url", None)
+    guides = (public_url or ADDRESS).rstrip("/")
     document = get_openapi(
         title=app.title,
         version=app.version,
         summary=app.summary,
+        description=DESCRIPTION,
+        contact={"name": "Whoever runs this service"},
+        license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        servers=[{"url": public_url or "/"}],
         routes=app.routes,
+        tags=[
+            {
+                "name": name,
+                "description": sentence,
+                "externalDocs": {"description": "Guide", "url": f"{guides}/guides/{guide}"},
+            }
+            for name, (guide, sentence) in TAGS.items()
+        ],
     )
-    # Not an argument: FastAPI would refuse an address within this service.
-    document["tags"] = [
-        {
-            "name": name,
-            "description": sentence,
-            "externalDocs": {"description": "Guide", "url": f"/guides/{guide}"},
-        }
-        for name, (guide, sentence) in TAGS.items()
-    ]
     document["components"]["schemas"] |= _schemas(Problem, Table)
     document["components"]["responses"] = _problem_responses()
     long = {
@@ -113,6 +125,7 @@ def whole_document(app: FastAPI) -> dict[str, Any]:
         for operation in operations.values():
             name = operation["operationId"]
             operation["summary"] = _summary(name)
+            operation.setdefault("security", [])
             if name in long:
                 operation.setdefault("parameters", []).append(PREFER)
                 operation["responses"]["202"] = ACCEPTED
@@ -124,6 +137,9 @@ def whole_document(app: FastAPI) -> dict[str, Any]:
             _add_example(operation, examples.get(name, {}))
     for unsent in ("HTTPValidationError", "ValidationError"):
         document["components"]["schemas"].pop(unsent, None)
+    for schema in document["components"]["schemas"].values():
+        _describe_members(schema)
+    make_portable(document)
     return document
 
 
@@ -133,12 +149,24 @@ def _summary(name: str) -> str:
 
 
 def _schemas(*models: type[BaseModel]) -> dict[str, Any]:
-    """What no route's annotation names, but what goes over the wire."""
+    """Return schemas that no annotation of a route names."""
     _, definitions = models_json_schema(
         [(model, "serialization") for model in models], ref_template="#/components/schemas/{model}"
     )
     found: dict[str, Any] = definitions["$defs"]
     return found
+
+
+def _describe_members(schema: dict[str, Any]) -> None:
+    """Move what a docstring says of attributes after `where:` to the members of the schema."""
+    text, _, where = schema.get("description", "").partition("\n\nwhere:\n")
+    if where:
+        schema["description"] = text
+    # A line without a name continues the one before it.
+    for line in re.sub(r"\n {5,}", " ", where).splitlines():
+        names, meaning = re.split(r" {2,}", line.strip(), maxsplit=1)
+        for name in names.split(", "):
+            schema["properties"][name].setdefault("description", meaning)
 
 
 def _problem_responses() -> dict[str, Any]:
@@ -156,11 +184,24 @@ def _name(status: int) -> str:
     return http.HTTPStatus(status).phrase.title().replace(" ", "").replace("-", "")
 
 
+def _typed(value: Any, types: set[str]) -> Any:
+    """A value as it stood in an address, as its schema has it."""
+    if "array" in types and isinstance(value, str):
+        return [value]
+    return int(value) if "integer" in types else value
+
+
+def _types(schema: dict[str, Any]) -> set[str]:
+    """The JSON types that a parameter can have."""
+    return {schema.get("type", "")} | {one.get("type", "") for one in schema.get("anyOf", ())}
+
+
 def _add_example(operation: dict[str, Any], example: dict[str, Any]) -> None:
     """Put an example's parts where the document has places for them."""
     for parameter in operation.get("parameters", ()):
         if parameter["name"] in example.get("parameters", {}):
-            parameter["example"] = example["parameters"][parameter["name"]]
+            value = example["parameters"][parameter["name"]]
+            parameter["example"] = _typed(value, _types(parameter["schema"]))
     if "body" in example:
         content = operation["requestBody"]["content"]
         content[example["content_type"]]["example"] = example["body"]

@@ -1,10 +1,10 @@
-"""A table as a download: streamed, with an ETag; all of it, or one range to go on with one that broke off or to read a part.
+"""Streamed downloads with ETag and range requests, so that a download can be resumed.
 
 Every few megabytes it is asked whether a download may go on; when it may not, the connection is cut,
 so that the part that has left cannot be taken for the whole.
 
 A range may count from the end, and the total is part of the answer, so all bytes are written to a
-nameless file first. Whoever asks for one range asks for more: the file is kept for them, under the
+nameless file first. A client that requests one range requests more: the file is cached, under the
 ETag that stands for its bytes.
 """
 
@@ -62,7 +62,7 @@ ONE_RANGE = re.compile(r"bytes=(\d{1,18})-(\d{0,18})|bytes=-(\d{1,18})")
 
 
 class CsvCells(StrEnum):
-    """How texts are written in CSV: as they are, or so that no spreadsheet takes one for a formula."""
+    """Texts in CSV: unchanged, or protected against CSV injection."""
 
     PLAIN = "plain"
     SAFE = "safe"
@@ -84,7 +84,7 @@ def entity_tag(fingerprint: str, media_type: MediaType, cells: CsvCells = CsvCel
 
 
 def is_unchanged(request: Request, etag: str) -> bool:
-    """Whether the principal has these bytes already (If-None-Match).
+    """Return whether the principal has these bytes already (If-None-Match).
 
     PreconditionFailed where it wants others alone (If-Match).
     """
@@ -98,7 +98,7 @@ def is_unchanged(request: Request, etag: str) -> bool:
 
 
 def download_headers(etag: str, media_type: MediaType, name: str) -> dict[str, str]:
-    """What every answer with rows says of itself."""
+    """Return the headers of every answer with rows."""
     return {
         "ETag": etag,
         "Vary": "Accept, Authorization, Sec-Fetch-Mode",
@@ -205,11 +205,11 @@ class WrittenFile:
 
     @property
     def nbytes(self) -> int:
-        """What it counts among those kept: of open files, too, there may be only so many."""
+        """Cost of the file in the cache, which also bounds open files."""
         return max(self.size, KEPT_BYTES // MOST_KEPT)
 
     def read(self, start: int, count: int) -> bytes:
-        """So many bytes from `start` on; others may read at the same time."""
+        """Read bytes from `start` on; thread-safe."""
         return os.pread(self._descriptor, count, start)
 
 
@@ -275,7 +275,7 @@ def range_of(
 
 
 def wants_range(request: Request, etag: str, media_type: MediaType) -> bool:
-    """Whether one range is asked for, of these very bytes (If-Range), in a format that has them.
+    """Return whether one range is asked for, of these very bytes (If-Range), in a format that has them.
 
     A header that says something else, or nothing sensible, is as good as none.
     """

@@ -1,1 +1,1 @@
-"""A request's body on its way in: in time, in turn, bounded, and read as tables or JSON."""
+"""Request bodies: spooled, bounded, given a slot in turn, read as tables or JSON; asynchronous requests."""

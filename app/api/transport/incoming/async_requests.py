@@ -1,4 +1,4 @@
-"""A request that its principal would rather have answered later: it becomes a job.
+"""Asynchronous requests: `Prefer: respond-async` turns a request into a job.
 
 Its body is sealed at rest first; then the row is committed, and the principal gets 202 and an address, or
 the answer itself where it waits for a while and the job is done in time.
@@ -43,7 +43,7 @@ async def accept(
     resources: Resources = request.app.state.resources
     job_id = await keep_request(request, route, context)
     job_status = await _waited(resources, context, job_id, preference.seconds)
-    # Who does not wait is told of a job, also of one that was quicker than this look at it.
+    # Without `wait` the answer is always 202, even where the job has already ended.
     answer = _answer if preference.seconds > 0 else _accepted
     response = await run_in_threadpool(answer, resources, job_status)
     response.headers["Preference-Applied"] = preference.applied
@@ -74,7 +74,7 @@ async def keep_request(
 
 
 def _check_parameters(request: Request, route: APIRoute) -> None:
-    """Say at once what is wrong with the address; what is wrong with the body, the job says."""
+    """Validate the query at once; the job validates the body."""
     wrong = []
     for place, given in ((params.Path, request.path_params), (params.Query, request.query_params)):
         fields = [

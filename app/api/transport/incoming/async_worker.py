@@ -1,8 +1,8 @@
-"""A request that is answered later: its route is run by a job, and the answer kept.
+"""Job handler of asynchronous requests: sends the request to its route and keeps the answer.
 
 The job sends the request to the same routes that would have answered it, with the body that was
 sealed meanwhile. So a job does what the request would have done, and its answer has the same bytes.
-What it writes is written once, whoever does it how often: the job's id is its Idempotency-Key.
+Its writes happen once, however many attempts there are: the job's id is its Idempotency-Key.
 It is read again as the request would have got it.
 """
 
@@ -35,7 +35,7 @@ from app.errors import (
     Unavailable,
 )
 from app.job import Job, JobState
-from app.service.authentication import holder
+from app.service.authentication import find_principal
 from app.service.context import IdempotentRequest, RequestContext
 from app.service.idempotency import find_receipt
 from app.service.jobs.enqueue import payload_of
@@ -73,7 +73,7 @@ def request_kind(app: FastAPI) -> JobType:
 
 @dataclass
 class Answer:
-    """What the route says, as it says it."""
+    """Answer of the route: status, headers, body."""
 
     sink: AnswerSink
     progress: Progress
@@ -143,7 +143,7 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
 
 def _ask(resources: Resources, job: Job, key_id: str | None) -> RequestContext:
     """Who asked, if the key that it asked with, where it did with one, is valid still; the job's id makes its writes one."""
-    principal = holder(resources, job.principal or "", key_id)
+    principal = find_principal(resources, job.principal or "", key_id)
     if principal is None:
         raise Unauthenticated("Who asked, or the key, was revoked before the job was run.")
     return RequestContext(
@@ -173,7 +173,7 @@ def _scope(given: dict[str, Any], size: int, replay: Replay) -> Scope:
 
 
 def _refused(answer: Answer) -> Outcome:
-    """What a problem means for the job: its failure, or that an earlier attempt had done it all."""
+    """Return the outcome for a problem: a failure, or the success of an earlier attempt."""
     said = json.loads(answer.problem)
     slug = said.pop("type").rpartition("/")[2]
     if slug == IdempotencyConflict.slug:

@@ -1,4 +1,4 @@
-"""Request bodies: set aside until they are complete, and JSON parsed in a thread.
+"""Request bodies: spooled until complete, a fair semaphore of slots, JSON parsed in a thread.
 
 A body that trickles in holds a connection and what came of it, and neither a thread nor a slot. Its beginning is in
 memory; what is longer lies in a file without a name, encrypted under a key that only this process has.
@@ -38,7 +38,7 @@ from app.tables.bodies.spool import Spool
 from app.tables.bodies.streams import ByteStream
 
 WAITING_SECONDS = 60.0
-"""How long a request waits for a slot until it is told to come again."""
+"""Longest wait for a slot in seconds; then 503."""
 
 COME_AGAIN_SECONDS = 10
 
@@ -140,7 +140,7 @@ class SpoolQuota:
         return self._held.total()
 
     def require(self, principal: str, count: int) -> None:
-        """QuotaExceeded where the principal may not hold so many bytes more."""
+        """Reserve bytes for a principal; QuotaExceeded beyond its share."""
         free = self._limit - self.held
         if self._held[principal] + count > free:
             raise QuotaExceeded(
@@ -180,7 +180,7 @@ class SpooledBody:
             await self._write()
 
     async def complete(self) -> None:
-        """Have the body be read from its beginning: all of it came."""
+        """Rewind the complete body for reading."""
         if self._file is None:
             self._reader = BytesIO(self._held)
             return
@@ -192,7 +192,7 @@ class SpooledBody:
         return self._reader.read(size)
 
     def close(self) -> None:
-        """Forget the bytes."""
+        """Discard the bytes."""
         if self._file is not None:
             self._file.close()
 
@@ -248,7 +248,7 @@ DATA_BYTES, DATA_CONTAINERS, DATA_COMMAS = 16 * 2**20, 200_000, 4_100_000
 
 
 class BodyField(Protocol):
-    """What FastAPI knows of a body."""
+    """FastAPI's field of a body."""
 
     @property
     def field_info(self) -> Any: ...

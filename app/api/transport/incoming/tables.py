@@ -1,4 +1,4 @@
-"""Tables of a request: how they are to be read, and the body itself, or the parts of a multipart form.
+"""Tables in requests: read options, and the table from the body, a multipart form or a server file.
 
 A form's parts stay in memory (they are bounded by the upload limit): an original on its way to a
 stateless method never lies on the disk in clear.
@@ -111,7 +111,7 @@ def read_options(
         ),
     ] = None,
 ) -> ReadOptions:
-    """What the principal says of the table's text."""
+    """Return the read options of the query."""
     return ReadOptions(
         delimiter=NAMED_DELIMITERS.get(delimiter or "", delimiter),
         decimal=decimal,
@@ -250,7 +250,7 @@ async def get_form(
     options: ReadingDep,
     progress: ProgressDep,
 ) -> AsyncGenerator[TableForm, None]:
-    """The request's multipart form; its parts are let go of when the request is over."""
+    """The request's multipart form; its parts are closed after the request."""
     require_form(request)
     limit = min(FORM_BYTES, resources.limits.upload_bytes)
     async with received_body(request, limit) as body, _slot(request, context):
@@ -300,7 +300,7 @@ async def _pieces(body: ByteStream) -> AsyncGenerator[bytes, None]:
 
 
 def content_type_of(part: UploadFile) -> str | None:
-    """What the part says it is, or what its file name says where the client did not know."""
+    """Return the content type of a part, or that of its file name."""
     if part.content_type and part.content_type != "application/octet-stream":
         return part.content_type
     return EXTENSIONS.get(PurePath(part.filename or "").suffix.lower())

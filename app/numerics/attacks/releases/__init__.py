@@ -1,1 +1,1 @@
-"""Attackers on a release: rows of a copy beside the originals, and what was promised of them."""
+"""Attackers on a release: rows of a copy beside the originals and the promised variance."""

@@ -1,4 +1,4 @@
-"""Every attacker on the same rows of the same copy: what advice, previews and audits send."""
+"""Run every attacker on the same rows of a copy, for advice, previews and audits."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def posterior_means(
     rng: np.random.Generator,
     most_rows: int = MOST_ROWS,
 ) -> tuple[Finding, ...]:
-    """What the posterior mean leaves of each target, by the columns that tell most of it.
+    """Variance that the posterior mean leaves of each target, from the most informative columns.
 
     Of many columns together few rows are near, so that each number is also guessed by itself, strongly
     correlated ones by these, and categories by the record alone.

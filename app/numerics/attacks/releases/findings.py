@@ -1,4 +1,4 @@
-"""What an attacker is left with, beside what was promised: one line of an audit, and the verdict over all of them.
+"""Findings of an attacker against the promise: one line of an audit, and the overall verdict.
 
 | word | meaning |
 |---|---|
@@ -46,7 +46,7 @@ class Risk(StrEnum):
 
 
 class Attacker(StrEnum):
-    """Who attacks."""
+    """Kind of attacker."""
 
     LINEAR = "best linear"
     POSTERIOR = "posterior mean"
@@ -57,7 +57,7 @@ class Attacker(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How a promise stands, from the best to the worst."""
+    """Verdict on a promise, best to worst."""
 
     OK = "ok"
     ATTENTION = "attention"
@@ -84,10 +84,10 @@ class Finding:
     """One attack on one target.
 
     where:
-        target    what was to be found: a column, a value of one, a difference, a row
-        columns   the columns that it is about
+        target    what is attacked: a column, one of its values, a difference, a row
+        columns   columns of the target
         interval  of `left`, 95 %
-        remedy    what the owner can do; None where nothing is to be done
+        remedy    what the owner can do; None where nothing is needed
     """
 
     risk: Risk
@@ -118,7 +118,7 @@ def measured_left(errors: FloatArray, deviations: FloatArray) -> RemainingVarian
 
 
 def answers_left(right: Flags, guessing: float) -> RemainingVariance:
-    """What right answers (n,) leave, 1 - advantage over the best guess without a copy."""
+    """Remaining share 1 - advantage from right answers (n,), against the best guess without a copy."""
     success = float(right.mean())
     room = max(1 - guessing, 1 / len(right))
     # Plus one right and one wrong answer: of ten right ones it is not known that none can be wrong.
@@ -161,7 +161,7 @@ def finding(
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Of each target of each risk the worst finding; the worst of these first."""
+    """Worst finding of each target and risk, sorted worst first."""
     order = list(Verdict)
 
     def badness(one: Finding) -> tuple[int, float]:
@@ -177,16 +177,18 @@ def summary(findings: Sequence[Finding]) -> str:
     """All lines, the worst first, in one or two sentences."""
     if not findings:
         return "There was nothing to attack."
-    promised = f"{findings[0].promised:.3g}"
+    promised = _percent(findings[0].promised)
     verdict = Verdict.worst(one.verdict for one in findings)
     bad = [one for one in findings if one.verdict is verdict]
     if verdict is Verdict.OK:
         one = bad[0]
         return (
             f"None of {len(findings)} targets is left with less than the {promised} promised; the nearest is"
-            f" {one.target} with {one.left:.3g} ({one.attacker})."
+            f" {one.target} with {_percent(one.left)} ({one.attacker})."
         )
-    named = ", ".join(f"{one.target} ({one.left:.3g}, {one.attacker})" for one in bad[:MOST_NAMED])
+    named = ", ".join(
+        f"{one.target} ({_percent(one.left)}, {one.attacker})" for one in bad[:MOST_NAMED]
+    )
     more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
     if verdict is Verdict.BROKEN:
         return f"The promise is broken: of {promised} promised, less is left of {named}{more}."
@@ -194,6 +196,10 @@ def summary(findings: Sequence[Finding]) -> str:
         f"The promise to linear attackers is kept; another attack leaves less than {promised} of"
         f" {named}{more}."
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def averaged(promised: float, noise_variance: float, versions: int) -> Finding:

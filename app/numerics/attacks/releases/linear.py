@@ -1,4 +1,4 @@
-"""The best linear attacker: it knows every mean and covariance of originals and copy, and so has a closed form.
+"""Best linear attacker in closed form: it knows all means and covariances of originals and copy.
 
 Measured, it is least squares on the rows themselves, the residual variance being Σ error²/(n - p - 1) [unbiased in
 expectation for p coefficients]. It knows nothing of how noise is made, and so is as good against a scheme that leaks.
@@ -45,7 +45,7 @@ DEFECT = "Do not issue this level, and report the defect: the copy has less nois
 def best_linear(
     rows: ReleasedRows, wanted: Sequence[AttackTarget], promised: float, rng: np.random.Generator
 ) -> list[Finding]:
-    """What the best linear guess from all that is released leaves of every target, and of each part's worst combination."""
+    """Variance that the best linear guess leaves of every target, and of each part's worst combination."""
     features = np.hstack([number_features(rows.released), category_features(rows.shown)])
     lefts = [
         (target.name, target.columns, left)
@@ -96,7 +96,7 @@ def worst_combination(N: FloatArray, K: FloatArray) -> FloatArray:
 def measured(
     rows: ReleasedRows, features: FloatArray, wanted: Sequence[AttackTarget]
 ) -> list[RemainingVariance]:
-    """What least squares on features (m, p) leaves of each target, parts with many rows each by itself."""
+    """Variance that least squares on features (m, p) leaves of each target; parts with many rows alone."""
     parts = rows.parts[rows.own]
     together: dict[
         bytes, list[int]

@@ -1,4 +1,4 @@
-"""Linkage: somebody knows a person's categories or numbers, looks for the row in a copy, and reads what stands beside.
+"""Linkage attacker: finds a person's row by known categories or numbers, and reads the other cells.
 
 | known | the row found |
 |---|---|
@@ -133,7 +133,7 @@ def _by_numbers(
 
 
 def _guessing(truth: Codes, similar: Flags) -> float:
-    """How often the better of two guesses is right: the commonest value, or that of a similar person."""
+    """Success rate of the better guess: the commonest value, or that of a similar person."""
     return max(float(np.bincount(truth).max()) / len(truth), float(similar.mean()))
 
 

@@ -1,4 +1,4 @@
-"""The mean of what a copy shows around a row: in a sorted table neighbours are alike, and their noises are not.
+"""Neighbour attacker: averages the rows around a row, which in a sorted table are alike.
 
 The mean of w neighbours has a w-th of the noise. Each target is guessed by least squares from what the copy shows of
 it and from the means of the 4, 24 and 124 nearest rows. Neighbours are rows that follow each other in the table and
@@ -28,7 +28,7 @@ REMEDY = "Register the rows in random order: neighbours in the table are alike."
 def neighbours(
     rows: ReleasedRows, wanted: Sequence[AttackTarget], promised: float
 ) -> list[Finding]:
-    """What smoothing leaves of every target; nothing where runs are short."""
+    """Variance that smoothing leaves of every target; nothing where runs are short."""
     if not len(rows.own):
         return []
     runs = rows.runs[rows.own]

@@ -1,4 +1,4 @@
-"""The best linear guess by one who has the columns that leave as they are: what they tell of the others, no noise hides."""
+"""Best linear attacker with the columns that are released unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The posterior mean of what a copy hides, with the part's own rows as prior, the row itself left out.
+"""Posterior mean attacker: the part's other rows as prior, leave-one-out.
 
     E[t_r | y_r, c_r] = Σ_i w_i·t_i / Σ_i w_i,    w_i ∝ φ(y_r; x_i, a·S) · P(c_r | c_i),  i ≠ r
 

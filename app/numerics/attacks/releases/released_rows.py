@@ -1,4 +1,4 @@
-"""Rows of a copy beside the originals, and what attackers try to find in them."""
+"""Released rows beside their originals, and the values that attackers estimate."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ReleasedRows:
         )
 
     def each_part(self) -> Iterator[tuple[PartNoiseLaw, Places, Places]]:
-        """Of each part its noise, its originals, and the released rows of these."""
+        """Noise law, originals and released rows of each part."""
         for part in np.unique(self.parts).tolist():
             there = self.parts == part
             yield self.laws[part], np.flatnonzero(there), np.flatnonzero(there[self.own])
@@ -111,7 +111,7 @@ def _units(numbers: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, repr=False)
 class AttackTarget:
-    """Something to find in each original, (n,), NaN where there is none.
+    """Values to be inferred, (n,), NaN where there are none.
 
     where:
         columns  names of the columns that it is about

@@ -1,1 +1,1 @@
-"""Noise: what is drawn, to the bit, and the same compiled."""
+"""Noise of copies: its definition to the bit, and compiled kernels of the same."""

@@ -1,4 +1,4 @@
-"""What a released number is, to the bit: recipe `aes256ctr-segments-v2`, in plain numpy.
+"""Definition of a released number to the bit: recipe `aes256ctr-segments-v2` in plain numpy.
 
 Beside it stand what a released record is (`records.py` has the recipe) and how its texts are laid out.
 
@@ -160,12 +160,12 @@ def show_cells(places: Codes, chosen: Places, pool: Codes, codes: Codes) -> None
 
 
 def looked_up(places: Codes, codes: Codes, out: Codes) -> None:
-    """What stands in `places` at each code, all codes being places in it."""
+    """Entries of `places` at the codes."""
     out[...] = places[codes]
 
 
 def text_offsets(codes: Codes, lengths: WordArray, offsets: Offsets) -> None:
-    """Where each text begins, and at the end where the last one ends; `lengths` are in bytes."""
+    """Offsets at which texts begin, and the end of the last one; `lengths` are in bytes."""
     offsets[0] = 0
     np.cumsum(lengths[codes], out=offsets[1:])
 

@@ -1,4 +1,4 @@
-"""The definition of a released number, compiled: the same bits, several times as fast.
+"""Compiled kernels of `definition`: the same bits, several times as fast.
 
 Importing this module compiles it, or loads what was compiled before, for the processor at hand;
 `steps.py` decides when. Nothing here may be compiled with fast-math, which would fuse and reorder.

@@ -1,4 +1,4 @@
-"""Words that nobody can predict and everybody with the secret can repeat for ever.
+"""AES-256-CTR keystream: pseudorandom words addressed by secret, part, row and column.
 
     draw key = HKDF-SHA256(input key = data set secret, no salt,
                            info = hash of the history entry ‖ digest of the part), 32 bytes

@@ -1,4 +1,4 @@
-"""The inverse of the normal's upper tail as a table of polynomials.
+"""Inverse of the normal survival function as a table of polynomials.
 
 A segment is the set of all doubles q that share their exponent and the top five bits of their
 mantissa: 32 of them between two powers of two, from 2⁻⁵⁴ up to ½. On each, x(q) with Q(x) = q is

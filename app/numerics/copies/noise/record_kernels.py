@@ -1,4 +1,4 @@
-"""Records of a copy, compiled: the same as by `definition`, without an array per step.
+"""Compiled kernels of `records`: the same as the definition, without an array per step.
 
 Places are counted in unsigned words: numba looks whether a signed one is below 0, and then writes
 eight bytes one by one instead of together. What these functions call is in this file, as in

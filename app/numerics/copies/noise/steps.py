@@ -1,4 +1,4 @@
-"""Which functions make tiles of a copy: those of the definition, until compiled ones are there.
+"""Choice of functions for tiles of a copy: plain numpy until the compiled kernels are loaded.
 
 Compiling takes seconds, loading what was compiled one. Nobody waits for either: both give the same
 bits, and that is checked, on every segment of the table, before compiled ones are used at all.
@@ -129,7 +129,7 @@ def steps() -> Steps:
 
 
 def compiled() -> bool:
-    """Whether `steps` answers with compiled functions."""
+    """Return whether `steps` answers with compiled functions."""
     return isinstance(steps(), CompiledSteps)
 
 
@@ -159,7 +159,7 @@ def border_words() -> WordArray:
 
 
 def agree(one: Steps, other: Steps) -> bool:
-    """Whether both give the same bits, for every segment, neighbourhood and kind of original."""
+    """Return whether both give the same bits, for every segment, neighbourhood and kind of original."""
     words = border_words()
     words = words[: len(words) // 2 * 2].reshape(2, -1)
     original = np.linspace(-1e6, 1e6, words.shape[1])

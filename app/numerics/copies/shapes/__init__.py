@@ -1,1 +1,1 @@
-"""The shape of the noise, and what is known of the rows that it follows from."""
+"""Shape of the noise, and the moments that it follows from."""

@@ -1,4 +1,4 @@
-"""What one pass over rows with gaps tells of them: moments of all cells, and of the complete rows.
+"""One-pass moments of rows with missing cells: of all cells, and of complete rows.
 
 | here | meaning |
 |---|---|
@@ -23,7 +23,7 @@ from app.numerics.moments import Moments, block_moments, incomplete_moments
 
 @dataclass(frozen=True)
 class RowMoments:
-    """Of the rows seen so far: their number, moments of the cells present, and of complete rows."""
+    """Row count, moments of the present cells, and moments of complete rows."""
 
     rows: int
     present: Moments
@@ -33,7 +33,7 @@ class RowMoments:
 
     @classmethod
     def none(cls, d: int) -> Self:
-        """Of no rows of d columns."""
+        """Moments of no rows of d columns."""
         return cls(0, Moments.none(d), Moments.none(d), np.zeros((d, d)))
 
     @property
@@ -47,7 +47,7 @@ class RowMoments:
         return int(self.complete.count[0, 0]) if self.columns else self.rows
 
     def merged(self, other: RowMoments) -> RowMoments:
-        """Of both sets of rows together; V gains δ_jk²·n·n'/N, in the words of `moments`."""
+        """Moments of both sets of rows; V gains δ_jk²·n·n'/N, in the words of `moments`."""
         ours, theirs = self.present, other.present
         total = np.maximum(ours.count + theirs.count, 1.0)
         seen = (ours.count > 0) & (theirs.count > 0)

@@ -1,4 +1,4 @@
-"""The shape of the noise: a matrix that dominates the data in every direction [li2012, section 3.1].
+"""Shape of the noise: a matrix that dominates the data's covariance in every direction [li2012, section 3.1].
 
 Departs from [li2012, eq. 4], where noise has the covariance K of the data: an estimate of K is
 singular or wrong where rows are few, cells are missing or columns nearly equal, and in such a
@@ -87,7 +87,7 @@ def _cover(S: FloatArray, columns: Columns, K: FloatArray) -> None:
 
 
 def _dominates(A: FloatArray, B: FloatArray) -> bool:
-    """Whether A - B is positive definite; A is."""
+    """Return whether A - B is positive definite; A is."""
     unit = np.sqrt(np.diag(A))
     try:
         np.linalg.cholesky(_scaled(A - B, unit))
@@ -142,9 +142,14 @@ def at_sampling_precision(estimates: FloatArray, sizes: FloatArray, counts: IntA
     That is the standard error of a standard deviation. To every digit, an estimate would tell whoever knows all of its
     values but one that one value.
     """
-    share, exponent = np.frexp(sizes / np.sqrt(2 * np.maximum(counts - 1, 1)))
-    step = np.ldexp(1.0, exponent - (share == 0.5))
+    step = sampling_steps(sizes, counts)
     return np.asarray(np.rint(estimates / step) * step)
+
+
+def sampling_steps(sizes: FloatArray, counts: IntArray) -> FloatArray:
+    """The power of two next above size/√(2(n-1)), n at least 2."""
+    share, exponent = np.frexp(sizes / np.sqrt(2 * np.maximum(counts - 1, 1)))
+    return np.asarray(np.ldexp(1.0, exponent - (share == 0.5)))
 
 
 def relative_spectrum(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray]:

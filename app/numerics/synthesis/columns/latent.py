@@ -41,7 +41,7 @@ from app.numerics.synthesis.moments import centre_and_spread
 from app.numerics.tables import MixedTable
 
 ORDERING_RECORDS = 20_000
-"""The order is found on at most so many records; a category absent from them stands in the middle."""
+"""Records at most by which categories are ordered; a category absent from them stands in the middle."""
 
 MOST_FEATURES = 256
 

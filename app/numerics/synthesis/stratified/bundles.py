@@ -61,7 +61,7 @@ class BundledTable:
     bundles: tuple[Bundle, ...]
 
     def names(self, original: Sequence[str]) -> list[str]:
-        """Of the columns of `cells`, from those of the original; a bundle has the names of its columns."""
+        """Names of the columns of `cells`; a bundle has the names of its columns."""
         p = self.alone.size + sum(bundle.columns.size for bundle in self.bundles)
         together = [", ".join(original[c] for c in bundle.columns) for bundle in self.bundles]
         return [*(original[column] for column in self.alone), *original[p:], *together]
@@ -171,5 +171,5 @@ def _joined(left: Places, right: Places) -> Places:
 
 
 def _counted(labels: Places) -> int:
-    """How many labels 0, 1, … there are."""
+    """Return how many labels 0, 1, … there are."""
     return int(labels.max()) + 1

@@ -1,4 +1,4 @@
-"""Functional dependencies between columns (city → country), exact or in most records.
+"""Functional dependencies between columns (city → country), and columns equal in most records.
 
 Functional dependencies: No synthesis of two columns keeps such a fact without exception, so the determined column takes no
 part in it and is looked up afterwards. A column that few records could have contradicted is
@@ -119,7 +119,7 @@ class Equality(NamedTuple):
 
 
 def equalities(values: FloatArray, columns: Places) -> tuple[Equality, ...]:
-    """Of each of `columns` of `values` (n, d) the earlier one it agrees with most, where κ is at least 0.8.
+    """For each of `columns` of `values` (n, d) the earlier one it agrees with most, where κ is at least 0.8.
 
     A leader stands before its followers in the answer, also where it follows another one.
     """

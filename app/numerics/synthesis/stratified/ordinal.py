@@ -22,7 +22,7 @@ from app.numerics.tables import MixedTable
 
 @dataclass(frozen=True)
 class OrdinalTable:
-    """What of a mixed table takes part in a synthesis, and how the rest follows from it.
+    """Columns of a mixed table that take part in a synthesis, and the rules for the others.
 
     where:
         kept          the columns of `values` as columns of the table, numeric ones counted first

@@ -28,10 +28,10 @@ from app.numerics.arrays import FloatArray, Places
 from app.numerics.parallel import map_on_cores
 
 TREE_RECORDS = 5_000
-"""A tree learns from, and its leaves hold, at most so many originals, others for each."""
+"""Originals that a tree learns from, and that its leaves hold, at most; other ones for each tree."""
 
 SPLIT_COLUMNS = 32
-"""A division of a tree looks at no more columns than so many, drawn at random: work grows with d, not with d²."""
+"""Columns drawn at random for a split of a tree, at most: work grows with d, not with d²."""
 
 
 class RepairTree(NamedTuple):

@@ -52,8 +52,8 @@ from app.numerics.synthesis.stratified.strata import (
     Discrimination,
     area_error,
     clearly,
+    discriminate,
     divided,
-    told_apart,
 )
 from app.numerics.tables import MixedTable
 
@@ -67,7 +67,7 @@ FEWEST_COMPARED = 20
 """Among fewer records no difference is clear."""
 
 MOST_COMPARED = 4_000
-"""Strata with so many records together tell how a large table fares."""
+"""Records of the strata by which the course for a large table is estimated."""
 
 
 FEWEST_COUNTED = 1_000
@@ -214,7 +214,7 @@ def drawn(made: Recipe, rows: int, rng: np.random.Generator) -> Iterator[MixedTa
 
 
 def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
-    """What tells rows made from one half of the records from the other half, and the other way round.
+    """Two-sample difference between rows made from one half of the records and the other half, both ways.
 
     Of a large table some of the strata are looked at; records outside are judged by what is learnt there.
     """
@@ -235,7 +235,7 @@ def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
         synthetic = made.table.shown(*_round(made, groups, donors, rng))
         outside[asked] = False
         rest = np.flatnonzero(outside) if used else np.empty(0, dtype=np.intp)
-        looks[asked], looks[rest], area = told_apart(
+        looks[asked], looks[rest], area = discriminate(
             original[asked], synthetic, original[rest], rng
         )
         areas.append(area)
@@ -244,7 +244,7 @@ def _difference(made: Recipe, rng: np.random.Generator) -> Discrimination:
 
 
 def _returns_more(other: Recipe, made: Recipe, rng: np.random.Generator) -> bool:
-    """Whether more records of the original return, cell by cell, in rounds of `other` than in those of `made`.
+    """Return whether more records of the original return, cell by cell, in rounds of `other` than in those of `made`.
 
     Single values count as equal here although they are moved before they leave.
     """

@@ -28,7 +28,7 @@ CATEGORY_RECORDS = 5
 """Categories of fewer records on average are not learnt but remembered."""
 
 TREE_RECORDS = 20_000
-"""The tree learns from, and leaves hold, at most so many originals."""
+"""Originals that the tree learns from, and that its leaves hold, at most."""
 
 
 def redrawn(

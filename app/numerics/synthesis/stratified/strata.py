@@ -30,7 +30,7 @@ CLEAR = 2.0
 
 
 class Discrimination(NamedTuple):
-    """How synthetic each original looks, (n,), and how well the two tables can be told apart.
+    """Probability of each original to be synthetic, (n,), and the accuracy of the classifier.
 
     where:
         area   area under the curve: ½ when nothing gives a record away
@@ -63,7 +63,7 @@ def divided(
     return numbered
 
 
-def told_apart(
+def discriminate(
     original: FloatArray, synthetic: FloatArray, others: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, float]:
     """π of `original` and of `others`, and the area under the curve of telling `synthetic` from `original`.
@@ -83,7 +83,7 @@ def told_apart(
 
 
 def clearly(area: float, records: int) -> bool:
-    """Whether an area from `records` of either table is above ½ by more than chance."""
+    """Return whether an area from `records` of either table is above ½ by more than chance."""
     return area > 0.5 + CLEAR * area_error(records)
 
 

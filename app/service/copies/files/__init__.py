@@ -1,1 +1,1 @@
-"""Copies written once as Parquet files, and the URLs by which they are read."""
+"""Copies as Parquet files, and their signed URLs."""

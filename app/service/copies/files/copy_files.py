@@ -1,9 +1,9 @@
-"""The files of a copy: written when they are first asked for, known ever after.
+"""Files of a copy: written at the first request, then kept.
 
 A file that had to make room is remade when it is wanted, to the bit: its hash is compared.
 
-Those that nobody asked for longest make room first. Removing is in two steps, and a crash between them loses nothing: the
-file lets go of its object, in a commit; then the object is removed, and its name forgotten. What lies between is removed
+Eviction removes the least recently used first. It has two steps, and a crash between them loses nothing: a commit
+deletes the reference to the object; then the object is removed, and its name deleted. What lies between is removed
 by the next start.
 """
 
@@ -46,7 +46,7 @@ FORGOTTEN_AFTER = timedelta(days=30)
 def make_room(resources: Resources, *, keep: str) -> None:
     """Remove files until the rest is within the budget; `keep` was just written and stays.
 
-    StorageFull, with the file let go of again, where what a bucket's URLs promise is too much.
+    StorageFull, with the reference removed again, where objects behind valid presigned URLs fill the budget.
     """
     budget = resources.limits.release_cache_bytes
     while True:
@@ -59,7 +59,7 @@ def make_room(resources: Resources, *, keep: str) -> None:
         if not removable:
             if resources.released.presigner is None:
                 return  # one file is larger than all the room: it is served, and goes next
-            _let_go_of_new(resources, keep)
+            _release_new(resources, keep)
             raise StorageFull(
                 "The files asked for, and those whose URLs still hold, take more than"
                 " CORNERWAVE_RELEASE_CACHE_BYTES. Ask for fewer rows or columns, or later.",
@@ -106,7 +106,7 @@ def remove_objects(resources: Resources, dataset_id: str) -> None:
 
 
 def _promised(resources: Resources, file: ReleasedFile) -> bool:
-    """Whether a URL of the bucket's own may be in use: what the service serves it can remake."""
+    """Return whether a URL of the bucket's own may be in use: what the service serves it can remake."""
     if resources.released.presigner is None or file.promised_until is None:
         return False
     return file.promised_until > datetime.now(UTC)
@@ -126,7 +126,7 @@ def _remove_object(resources: Resources, object_name: str) -> None:
         kept_files.forget_object(connection, object_name)
 
 
-def _let_go_of_new(resources: Resources, file_id: str) -> None:
+def _release_new(resources: Resources, file_id: str) -> None:
     with reading(resources.engine) as connection:
         file = kept_files.find(connection, [file_id]).get(file_id)
     if file is not None and file.object is not None:
@@ -253,7 +253,7 @@ def _tasks(resources: Resources, plans: Sequence[FilePlan]) -> Iterator[FileTask
 def _known(
     resources: Resources, release: Release, plans: Sequence[FilePlan], now: datetime
 ) -> dict[str, ReleasedFile]:
-    """What is known of the files, those that are new among them."""
+    """Return the known files, new ones among them."""
     ids = [plan.id for plan in plans]
     columns = tuple(column.name for column in release.columns)
     while True:

@@ -1,4 +1,4 @@
-"""One file of a copy, written by whichever process or machine is asked to.
+"""Writer of one file of a copy, in any process or machine.
 
 All that it needs are plain values: the recipe of the parts that it has rows of, the keys of the blobs
 that these lie in, and where the file goes. What comes back are counts, a hash and the statistics of
@@ -85,7 +85,7 @@ def planned_files(
 
 
 def first_plans(plans: Sequence[FilePlan], enough_rows: int) -> list[FilePlan]:
-    """The fewest files from the first on that have so many rows together; all where they are too few."""
+    """Return the first files that together have at least `rows` rows, or all."""
     taken: list[FilePlan] = []
     rows = 0
     for plan in plans:

@@ -1,4 +1,4 @@
-"""Signed addresses of released files: short-lived, good for any number of reads by whoever has one.
+"""Signed URLs of released files: short-lived, readable without a key.
 
     /files/<file>.parquet?by=<principal>.<key>&se=<seconds since 1970>&sp=r&sig=<signature>
 
@@ -23,8 +23,8 @@ from app.service import logs
 from app.service.authentication import NOT_RUNNING, is_running
 from app.service.context import RequestContext, released_columns
 from app.service.copies.files.copy_files import CopyFile, released_files
+from app.service.copies.generation.history import downloadable
 from app.service.copies.generation.release import Selection
-from app.service.copies.history import downloadable
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
@@ -47,7 +47,7 @@ GONE = "this file is not part of the copy any more; ask for its files again"
 
 @dataclass(frozen=True)
 class FileToken:
-    """Who may read which file, until when.
+    """Signed permission to read a file until a time.
 
     where:
         key      public id of the key that asked for it; without it the address ends
@@ -70,7 +70,7 @@ class FileToken:
         return f"/files/{self.file}.parquet?{urlencode(query)}"
 
     def is_signed(self, resources: Resources, signature: str) -> bool:
-        """Whether this signature is ours; compared in constant time."""
+        """Return whether this signature is ours; compared in constant time."""
         given = signature.encode("utf-8", "replace")
         return hmac.compare_digest(self._signature(resources).encode(), given)
 
@@ -163,7 +163,7 @@ def signed_url(
     key_id: str | None,
     expires_at: datetime,
 ) -> str:
-    """Where this principal, or whoever it tells, can read a file until then."""
+    """Sign the URL of a file for a principal, valid until `expires`."""
     if resources.released.presigner is not None:
         if file.object is None:
             raise NotFound(GONE)
@@ -197,7 +197,7 @@ def linked_file(resources: Resources, link: FileToken) -> tuple[Principal, Relea
     if now.timestamp() >= link.expires:
         raise InvalidSignedUrl("the time of this address is over")
     with reading(resources.engine) as connection:
-        principal = principals.holder_of(connection, link.principal, link.key)
+        principal = principals.principal_with_key(connection, link.principal, link.key)
         if principal is None:
             raise Unauthenticated("The key was revoked.")
         if not is_running(connection, principal):

@@ -1,1 +1,1 @@
-"""The rows of a copy: made from a recipe, scheduled, and sent on their way."""
+"""Generation of a copy's rows: recipe, schedule, release."""

@@ -1,4 +1,4 @@
-"""One checksum for the values of a copy, whatever format they are written in.
+"""Checksum of a copy's values, independent of the file format.
 
 checksum = SHA-256 of the digests of the columns, in order
 digest   = SHA-256 of a column's cells in row order: a byte 1 and a double as its 8 bytes, an

@@ -1,4 +1,4 @@
-"""All that a copy is made of but the original rows, and how a block of rows becomes part of it.
+"""Recipe of a copy: everything but the original rows, and the function that perturbs a block.
 
 A recipe is a plain value: no connection, no store, no lock. It can be sent to another process or
 machine together with originals, and `block` gives the same rows there.
@@ -29,7 +29,7 @@ from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.path import PathDraws, RowRange, draws_needed
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
-from app.service.copies.history import Chain
+from app.service.copies.generation.history import Chain
 from app.service.datasets.output_columns import (
     numbers_shown,
     output_type,
@@ -57,7 +57,7 @@ class PathCache:
     key: bytes
 
     def at_hand(self, draws: PathDraws, rows: RowRange) -> dict[int, FloatArray]:
-        """What there is of the target or, where there is nothing, of those it hangs from."""
+        """Return the cached path of the target or, without one, those it depends on."""
         known: dict[int, FloatArray] = {}
         asked: set[int] = set()
         waiting = [draws.target]
@@ -82,7 +82,7 @@ class PathCache:
 
 
 def worth_keeping(draws: PathDraws, position: int) -> bool:
-    """Whether drawing the path at a position anew costs more than keeping it."""
+    """Return whether drawing the path at a position anew costs more than keeping it."""
     return len(draws_needed(draws.history, position, {})) >= LEAST_DRAWS
 
 
@@ -93,7 +93,7 @@ def _name(draws: PathDraws, position: int, rows: RowRange) -> BlockName:
 
 @dataclass(frozen=True, repr=False)
 class PartRecipe:
-    """What is particular to the rows of one part.
+    """Recipe of one part's rows.
 
     where:
         binding           the rows and their protection, keyed: what the draws are bound to

@@ -1,4 +1,4 @@
-"""The rows of a copy on their way out, batch by batch, the same whatever is asked for at once.
+"""Release of a copy batch by batch: selected columns and rows, equal values for every selection.
 
 Originals are read a row group at a time, perturbed (`recipe.py`), and handed on as Arrow batches, while
 other threads make the next. Everything but the originals is looked up before the first row leaves, in
@@ -25,6 +25,13 @@ from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import RowRange
 from app.service.context import RequestContext, released_columns
+from app.service.copies.generation.history import (
+    downloadable,
+    level_names,
+    may_know_noise,
+    promised_variance,
+    released_history,
+)
 from app.service.copies.generation.recipe import (
     CopyRecipe,
     PathCache,
@@ -34,13 +41,6 @@ from app.service.copies.generation.recipe import (
     worth_keeping,
 )
 from app.service.copies.generation.row_ranges import Batch, RowGroupRange, batches, cut, within
-from app.service.copies.history import (
-    downloadable,
-    level_names,
-    may_know_noise,
-    promised_variance,
-    released_history,
-)
 from app.service.datasets.output_columns import output_type
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.datasets.secrets import open_secret
@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Selection:
-    """Which part of a copy: columns by name, rows [first, last) by ordinal; None is all."""
+    """Selection of a copy: columns by name, rows [first, last) by ordinal; None is all."""
 
     columns: tuple[str, ...] | None = None
     first: int = 0
@@ -99,8 +99,8 @@ class Release:
 
     @property
     def name(self) -> str:
-        """What a file of it is called: the data set and the level, by the names that the principal knows."""
-        called = self.levels[0] if self.levels else self.entry.copy
+        """What a file of it is called: the data set and the level, by all names that the principal knows."""
+        called = "-".join(self.levels)[:100] or self.entry.copy
         return f"{self.dataset.name[:100]}-{called}"
 
     @property
@@ -140,7 +140,7 @@ class Release:
         return self.each_block(lambda batch: batch)
 
     def each_block(self, then: Callable[[pa.RecordBatch], T]) -> Iterator[T]:
-        """What `then` makes of each batch of rows, in order.
+        """Yield the result of `then` for each batch of rows, in order.
 
         Batches are made, and `then` is called, by several threads, when there is room for them.
         """
@@ -245,7 +245,7 @@ class Release:
         return found[0]
 
     def _named(self, batch: Batch) -> tuple[tuple[str, int, int, int], ...]:
-        """What the rows of a batch are: after a restore, others may have their ordinals."""
+        """Return the cache key of a batch: after a restore, other rows may have its ordinals."""
         return tuple(
             (
                 self.recipe.parts[piece.part.number].binding.hex(),

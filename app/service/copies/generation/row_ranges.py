@@ -1,4 +1,4 @@
-"""Where the rows of a data set lie: row groups of parts, gathered into batches of about one size."""
+"""Row ranges of a data set: row groups of its parts, gathered into batches of similar size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RowGroupRange:
         return replace(self, first=0, last=group)
 
     def is_cut(self, rows: int) -> bool:
-        """Whether it is what `cut` makes of its whole row group."""
+        """Return whether it is what `cut` makes of its whole row group."""
         return self.first % rows == 0 and self.last == min(
             self.first + rows, self.of_whole_group().last
         )
@@ -75,13 +75,13 @@ def gathered(pieces: Iterable[RowGroupRange], most_rows: int) -> Iterator[Batch]
 
 
 def within(batch: Batch, first: int, last: int) -> Batch:
-    """What of a batch has ordinals in [first, last)."""
+    """Return the part of a batch with ordinals in [first, last)."""
     cut = (piece.within(first, last) for piece in batch)
     return tuple(piece for piece in cut if piece.rows)
 
 
 def cut(batch: Batch, rows: int) -> Iterator[Batch]:
-    """A batch as several of at most so many rows: a table with many columns has long rows.
+    """Cut a batch into batches of at most `rows`: a table with many columns has long rows.
 
     Where it is cut follows from the row groups alone, so that the same rows are the same batches.
     """

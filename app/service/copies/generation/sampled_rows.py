@@ -1,4 +1,4 @@
-"""Rows of a data set beside what a copy shows of them, for advice, previews and audits.
+"""Sampled original rows beside their perturbed values, for advice, previews and audits.
 
 An issued copy is read as its recipients have it. One that was never issued is simulated from the same law under
 draws that are thrown away: seeded from the data set's secret, so that a verdict does not change between calls, and the
@@ -126,7 +126,7 @@ class SampledRows:
         )
 
     def rng(self) -> np.random.Generator:
-        """The same draws whoever asks."""
+        """Random generator, seeded by the data set."""
         return np.random.default_rng(int.from_bytes(self.seed, "big"))
 
     def simulated(self, noise_variances: Sequence[float]) -> Iterator[ReleasedRows]:
@@ -232,7 +232,7 @@ class SampledRows:
     def attacked(
         self, copy: ReleasedRows, noise_variance: float, most_rows: int = ATTACKED_ROWS
     ) -> tuple[Finding, ...]:
-        """What every attacker finds in a copy of this level, the worst first."""
+        """Return the findings of every attacker in a copy of this level, worst first."""
         promised = noise_variance / (1 + noise_variance)
         chosen = [np.arange(*run) for run in spread_runs(len(self.matrix), MOST_ATTACKED)]
         found = attacked_release(copy.some(np.concatenate(chosen)), promised, self.rng(), most_rows)
@@ -323,7 +323,7 @@ def _pieces(
 def _measured(
     sample: Sample, columns: tuple[Column, ...], parts: Sequence[Part]
 ) -> PartMeasurement:
-    """What a first copy would be measured by, as these rows tell it."""
+    """Return the measurement of a first copy, estimated from these rows."""
     records = sample if sample.values else None
     return PartMeasurement(
         of=FreezeInput(columns, tuple(parts), ()),

@@ -1,1 +1,1 @@
-"""What levels would do, before any of them is issued: their risk and their use side by side."""
+"""Preview of levels before one is issued: risk and utility."""

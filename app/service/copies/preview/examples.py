@@ -1,4 +1,4 @@
-"""Three columns before and after: a few cells, and how the values are spread. For the owner alone."""
+"""Examples of a preview: cells and distributions of three columns before and after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A preview as its owner reads it, and which level it recommends: the most private that keeps an analysis.
+"""Report of a preview, and its recommended level: the most private that keeps an analysis.
 
 A level counts only if every less private one keeps the analysis too: one that does by chance is no advice.
 """
@@ -15,7 +15,7 @@ from app.service.copies.advice import Advice
 
 @dataclass(frozen=True)
 class LevelRisk:
-    """What the attackers of an audit find in a copy of the level.
+    """Findings of an audit's attackers in a copy of the level.
 
     where:
         summary    the findings in a sentence or two
@@ -95,7 +95,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Utility:
-    """What a copy of the level keeps.
+    """Utility of a copy of the level.
 
     where:
         quality       shapes of columns and trends of pairs in one number, 0 to 1
@@ -146,7 +146,7 @@ class Recommendation:
     """The most private of the levels that keeps an analysis; none where even the least private does not.
 
     where:
-        but  the columns in the way, at the least private level that does not keep it
+        but  columns that do not keep it, at the least private level that fails
     """
 
     analysis: str
@@ -160,9 +160,9 @@ class Preview:
     """Levels side by side, the least private first. Nothing of it is kept.
 
     where:
-        rows           that a copy has now
-        rows_compared  that the utility was measured on
-        rows_attacked  that the attackers were given
+        rows           rows of a copy
+        rows_compared  rows that the utility was measured on
+        rows_attacked  rows that were attacked
     """
 
     dataset: str

@@ -1,4 +1,4 @@
-"""Previewing levels: copies simulated in memory, attacked and used; nothing is issued, frozen or kept."""
+"""Run of a preview: copies simulated in memory, attacked and analysed; nothing is stored."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class KeptPreview:
+class CachedPreview:
     """Preview of a level, with an estimate of its size in memory."""
 
     level: LevelPreview
@@ -56,7 +56,7 @@ class KeptPreview:
 
 @dataclass(frozen=True)
 class PreviewParams:
-    """Which levels to look at, by name, privacy or variance: the usual ones where none is named."""
+    """Levels to preview, by name, privacy or variance; the usual ones by default."""
 
     levels: tuple[str, ...] = ()
     privacies: tuple[float, ...] = ()
@@ -68,16 +68,16 @@ def preview_levels(
     resources: Resources,
     context: RequestContext,
     dataset_id: str,
-    wish: PreviewParams,
+    params: PreviewParams,
     progress: Progress = NO_PROGRESS,
 ) -> Preview:
     """Levels side by side, for the data set's owner.
 
-    Nothing of it is stored but a line of the audit log that somebody looked; this process keeps the newest in memory. NotReleasable when nothing could be released.
+    Only a line of the audit log is stored; this process caches the newest previews in memory. NotReleasable when nothing could be released.
     """
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
-        wanted = _wanted(connection, dataset_id, wish)
+        wanted = _wanted(connection, dataset_id, params)
         if not dataset.frozen:
             check_statistics(dataset, open_statistics(resources, connection, dataset_id))
         progress.report("looking at the rows", 0, len(wanted) + 1)
@@ -85,7 +85,7 @@ def preview_levels(
     variances = sorted(wanted)
     # Rows, columns and the seeds of all attackers follow from these, so that a level has one verdict.
     state = (dataset.id, dataset.rows, dataset.retired, dataset.pending_rows, dataset.columns)
-    names = {variance: ("preview", state, wish.target, variance) for variance in variances}
+    names = {variance: ("preview", state, params.target, variance) for variance in variances}
     known = {variance: resources.previews.get(name) for variance, name in names.items()}
     progress.report("trying levels", 1, len(wanted) + 1)
     asked = before = None
@@ -96,10 +96,10 @@ def preview_levels(
             # In this thread, which can be interrupted in the middle of mathematics.
             with cancellable(progress.raise_if_cancelled):
                 before = before or original_side(rows)
-                asked = asked or questions(before, wish.target, dataset.released_rows, SEED)
+                asked = asked or questions(before, params.target, dataset.released_rows, SEED)
                 # Each level by itself: what is found at it does not depend on which others are asked for.
                 (copy,) = rows.simulated([variance])
-                kept = KeptPreview(_level(rows, copy, before, asked, variance), dataset.columns)
+                kept = CachedPreview(_level(rows, copy, before, asked, variance), dataset.columns)
             resources.previews.put(names[variance], kept, names[variance])
         found.append(replace(kept.level, levels=wanted[variance]))
         progress.report("trying levels", place + 2, len(wanted) + 1)
@@ -117,16 +117,16 @@ def preview_levels(
 
 
 def _wanted(
-    connection: Connection, dataset_id: str, wish: PreviewParams
+    connection: Connection, dataset_id: str, params: PreviewParams
 ) -> dict[float, tuple[str, ...]]:
     """Variance → the owner's names for it."""
     named = {level.name: level.noise_variance for level in levels.of(connection, dataset_id)}
-    for name in wish.levels:
+    for name in params.levels:
         if name not in named:
             raise NotFound(f"The data set has no level {name!r}.")
-    variances = [checked_variance(named[name], "levels") for name in wish.levels]
-    variances += [checked_variance(v, "noise_variances") for v in wish.noise_variances]
-    privacies = wish.privacies or (() if variances else USUAL_PRIVACIES)
+    variances = [checked_variance(named[name], "levels") for name in params.levels]
+    variances += [checked_variance(v, "noise_variances") for v in params.noise_variances]
+    privacies = params.privacies or (() if variances else USUAL_PRIVACIES)
     variances += [chosen_variance(None, privacy) for privacy in privacies]
     if len(set(variances)) > MOST_LEVELS:
         raise InvalidParameter(f"A preview takes {MOST_LEVELS} levels at most.", parameter="levels")

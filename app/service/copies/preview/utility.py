@@ -1,4 +1,4 @@
-"""What a copy keeps of its original, for the usual analyses: two tables, numbers and codes alike, side by side."""
+"""Utility of a copy for usual analyses, beside its original."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def copied_side(before: NamedTable, copy: ReleasedRows) -> NamedTable:
 
 @dataclass(frozen=True, repr=False)
 class PreviewModels:
-    """What is asked of every level alike: which models, on which rows, for a copy of how many rows.
+    """Models, rows and size of the copy, the same for every level.
 
     where:
         regression_known, tree_known  the scores of the models learnt from the original

@@ -1,1 +1,1 @@
-"""Whether rows and keys were seen before, in this data set or another."""
+"""Overlap of rows and keys with earlier ones, in this data set or another."""

@@ -1,10 +1,11 @@
-"""What new rows share with what was there before: rows of other data sets, told and above one half refused, and keys that
-have a row already.
+"""Comparison of new rows with stored ones: rows shared with other data sets, repeated rows, duplicate keys.
+
+An overlap is reported; above one half it is refused.
 
 Two data sets with the same people have independent noise, so their copies average it away. Sketches
 tell the share of rows in common, by key where both have a key column and by all values.
 
-An owner is told of its own data sets only. An answer about another owner's rows would be a membership
+An owner sees its own data sets only. An answer about another owner's rows would be a membership
 test, and so would a count in the metrics, which have no key: the operator finds those in the log alone.
 
 A key that comes again is a version of its row. Every row has noise of its own, so the mean of k versions of one person
@@ -163,7 +164,7 @@ def _again(
 
 
 def forget_sketches(connection: Connection, dataset_id: str) -> None:
-    """Forget the sketches of a data set that is removed, unless copies of it were issued."""
+    """Delete the sketches of a removed data set, unless copies of it were issued."""
     if not history.of(connection, dataset_id):
         sketches.remove(connection, dataset_id)
 
@@ -344,7 +345,7 @@ def remove_keys(connection: Connection, dataset_id: str, fingerprints: Words) ->
 
 
 def privacy_left(level: Level, versions: int) -> float:
-    """What is left of a level's privacy for a key of so many versions: that of v/k."""
+    """Return the privacy of a level for a key with k versions: that of v/k."""
     return level.noise_variance / (level.noise_variance + versions)
 
 

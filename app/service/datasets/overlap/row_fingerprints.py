@@ -1,4 +1,4 @@
-"""Fingerprints of rows and keys, taken while a table passes by on its way in.
+"""Fingerprints of rows and keys, computed while a table is ingested.
 
 Cells are fingerprinted as the file has them, before kinds are decided: `1.50` is one cell whether its column
 is read as numbers, categories or a key, and a date is its text.
@@ -42,7 +42,7 @@ class KeyRuns:
     """Gathers fingerprints in any order, and gives them back page by page."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # `close` lets go of it
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed by `close`
         self._held: list[Words] = []
         self._held_keys = 0
         self._written: list[int] = []
@@ -71,7 +71,7 @@ class KeyRuns:
             yield number, np.sort(np.concatenate(pieces))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _runs(self) -> list[Words]:
@@ -155,7 +155,7 @@ class Fingerprints:
 
     @property
     def sketches(self) -> Sketches:
-        """Of the rows that passed."""
+        """Sketches of the rows that passed."""
         return Sketches(self._rows, None if self._key_column is None else self._key_sketch)
 
     def _passing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

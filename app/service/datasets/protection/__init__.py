@@ -1,1 +1,1 @@
-"""What the first copy freezes, and what it is made of."""
+"""Protection of a data set: what the first copy freezes, and parts measured later."""

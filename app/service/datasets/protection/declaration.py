@@ -1,4 +1,4 @@
-"""Declarations: all that noise follows from under formal protection, said by the owner and taken from no row.
+"""Declared bounds and shapes of formal protection, independent of the rows.
 
 Numbers and dates have bounds, categories their list of values, a public constant its one value. A column of which
 nothing is declared is left out, whatever it holds: which columns a copy has must not follow from the rows either.
@@ -28,7 +28,7 @@ from app.tables.values.dates import ISO_MOMENT
 
 @dataclass(frozen=True)
 class FormalOptions:
-    """What is declared of a data set under formal protection beside its columns; see `Dataset`."""
+    """Declared options of a data set under formal protection; see `Dataset`."""
 
     least_variance: float | None = None
     person_rows: int = 1
@@ -37,7 +37,7 @@ class FormalOptions:
 def formal_options(
     protection: Protection, least_variance: float | None, person_rows: int | None
 ) -> FormalOptions | None:
-    """What was asked for; None for measured protection, InvalidParameter where that has no such options."""
+    """Return the options; None for measured protection, InvalidParameter where it has none."""
     if protection is Protection.FORMAL:
         return FormalOptions(least_variance, 1 if person_rows is None else person_rows)
     for name, value in (("least_variance", least_variance), ("person_rows", person_rows)):
@@ -51,7 +51,7 @@ UNDECLARED = "Nothing is declared of it, so it is left out."
 
 @dataclass(frozen=True, repr=False)
 class Declaration:
-    """What rows are held to before noise is added.
+    """Bounds and values that rows are clipped to before noise is added.
 
     where:
         lower, upper  (d,) of the columns with noise, on their scales
@@ -119,7 +119,7 @@ def scaled_bounds(column: Column) -> tuple[float, float]:
 
 
 def row_mechanism(columns: Sequence[Column]) -> RowMechanism:
-    """What of a row these columns perturb."""
+    """Return the perturbation of a row by these columns."""
     return RowMechanism(
         weights=tuple(column.weight for column in columns if column.kind.noised),
         categories=tuple(
@@ -173,7 +173,7 @@ def _left_out(column: Column) -> Column:
 
 
 def _wrong(column: Column) -> str | None:
-    """What is wrong with a column's declaration."""
+    """Return the error in a column's declaration, if any."""
     lower, upper, listed = column.lower, column.upper, column.categories
     noised, categorical = column.kind.noised, column.kind is Kind.CATEGORICAL
     wrong = None

@@ -1,4 +1,4 @@
-"""Donors: the model that categorical records are replaced by, and records as they are shown.
+"""Pool of donors for categorical records, and the rules that hide rare values.
 
 Values of fewer than five rows are never shown, so the model is also the list of what can be.
 
@@ -86,7 +86,7 @@ class CategoryTexts:
 MISSING = pa.nulls(1, pa.large_string())
 
 MOST_VALUES = 10_000
-"""Values of a column that are told apart; further ones are never shown, so that what is kept of a part is bounded."""
+"""Distinct values of a column at most; further ones are never shown, so that the size of a protection is bounded."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,7 +136,7 @@ class Donors:
 
     @classmethod
     def read(cls, listed: Mapping[str, Sequence[str | None]], arrays: Mapping[str, Any]) -> Self:
-        """Of what `listed` and the counts' `arrays` say."""
+        """Pool from `listed` and the counts' `arrays`."""
         values = {name: pa.array(told, pa.large_string()) for name, told in listed.items()}
         return cls(values, DonorCounts.of_arrays(arrays))
 
@@ -159,7 +159,7 @@ class CategoryPool(ABC):
 
     @abstractmethod
     def _places_shown(self, column: int, name: str, values: pa.Array) -> Codes:
-        """Where in the list of a column each value stands, UNLISTED where it may not be shown."""
+        """Return the index of each value in its column's list, UNLISTED where it may not be shown."""
 
     @abstractmethod
     def _replace(
@@ -198,7 +198,7 @@ class CategoryPool(ABC):
         steps().looked_up(self._places_of(column, name, values.dictionary), exact, out)
 
     def _places_of(self, column: int, name: str, dictionary: pa.Array) -> Codes:
-        """Where each of the values stands, a missing one last."""
+        """Return the index of each value, a missing one last."""
         before = self._looked_up.get(name)
         # Batches of one row group have one dictionary, and follow each other.
         if before is not None and before[0].equals(dictionary):
@@ -240,7 +240,7 @@ class DonorPool(CategoryPool):
 
     @classmethod
     def of(cls, donors: Donors, secret: bytes, protection_hash: str, rows: int) -> Self:
-        """The pool of a part that was measured on so many rows."""
+        """Return the pool of a part, given the number of rows it was measured on."""
         key = donor_key(secret, bytes.fromhex(protection_hash))
         return cls(donors, key, min(MOST_DONORS, DONORS_PER_ROW * max(rows, 1)))
 
@@ -300,6 +300,6 @@ def _shown_places(values: pa.Array, listed: pa.Array, shown: Flags) -> Codes:
 
 
 def _places(values: pa.Array, listed: pa.Array) -> Codes:
-    """Where in the list each value stands."""
+    """Return the index of each value in the list."""
     places = pc.fill_null(pc.index_in(values, value_set=listed), UNLISTED)
     return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Measuring rows and protecting them: all that are there at the first copy together, and each later part alone.
+"""Freeze of a data set at its first copy: measure its rows, and each later part alone.
 
 Rows are measured before the data set is locked, since that takes as long as reading them, and again under the lock
 only where they changed in between.
@@ -57,7 +57,7 @@ from app.store.database.engine import reading
 
 @dataclass(frozen=True, repr=False)
 class FreezeInput:
-    """Which rows and columns are measured; rows never change."""
+    """Rows and columns to measure; rows never change."""
 
     columns: tuple[Column, ...]
     parts: tuple[Part, ...]
@@ -73,7 +73,7 @@ class RecordModel:
 
     @classmethod
     def of(cls, sample: Sample | None, before: Donors | None = None) -> Self:
-        """Of a sample of rows; `before` are the donors of earlier parts."""
+        """Record model of a sample of rows; `before` are the donors of earlier parts."""
         if sample is None:
             return cls(None, 0.0)
         donors = Donors.of(sample) if before is None else before.with_rows(sample)
@@ -84,7 +84,7 @@ class RecordModel:
 
 @dataclass(frozen=True, repr=False)
 class PartMeasurement:
-    """What rows tell.
+    """Measurement of a part's rows.
 
     where:
         numeric    the columns whose numbers get noise
@@ -172,7 +172,7 @@ class _MomentsBeside:
             before.result()
 
     def result(self) -> RowMoments:
-        """Of all batches; or whatever one of them failed by."""
+        """Return the moments of all batches, or raise the error of one of them."""
         for one in self._asked:
             one.result()
         return self._found

@@ -1,4 +1,4 @@
-"""The differential privacy of a level under formal protection, in every measure, per row and per cell, and in words."""
+"""Differential privacy of a level under formal protection, per row and per cell, with a sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from app.service.datasets.protection.declaration import row_mechanism, scaled_bo
 def formal_guarantee(
     columns: Sequence[Column], noise_variance: float, delta: float | None
 ) -> FormalGuarantee | None:
-    """What a copy of these columns guarantees whoever has it, and all noisier ones; None where none is perturbed."""
+    """Return the guarantee against holders of this copy and all noisier ones; None where no column is perturbed."""
     mechanism = row_mechanism(columns)
     if not (mechanism.weights or mechanism.categories):
         return None

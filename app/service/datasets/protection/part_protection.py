@@ -1,4 +1,4 @@
-"""What the noise and the donors of a part follow from: measured on its rows once, sealed, never changed.
+"""Protection of a part: noise shape and donors, measured once, sealed, immutable.
 
 Re-estimating any of it under the same noise would give away the noise, and with it the rows (invariant 5). Parts
 that were there at the first copy share the first protection; each later part has one of its own. The factor itself is
@@ -46,7 +46,7 @@ DONORS = "donors_"
 
 @dataclass(frozen=True, repr=False)
 class PartProtection:
-    """What a part is released under.
+    """Protection under which a part is released.
 
     where:
         numeric    names of the columns with noise, d of them

@@ -1,4 +1,4 @@
-"""The rows that what is frozen is made of: those of parts as arrays, without those withdrawn, and a sample.
+"""Rows of parts as arrays, without retired ones, and a random sample of them.
 
 The sample is for what is frozen beside the shapes: donors, and how numbers and categories depend. The rows are
 those with the lowest words of a keystream of the data set's secret: nobody can tell which before, and the same
@@ -200,7 +200,7 @@ class Sample:
 
     @classmethod
     def of(cls, numbers: FloatArray, records: pa.Table) -> Self:
-        """Of numbers and records of the same rows."""
+        """Batch from numbers and records of the same rows."""
         coded = {
             name: coded_values(category_text(records.column(name))) for name in records.column_names
         }
@@ -268,7 +268,7 @@ def _of_their_own(batch: pa.RecordBatch) -> pa.Table:
 
 
 def most_rows(columns: int) -> int:
-    """How many rows a sample of that many columns has, at most."""
+    """Return how many rows a sample of that many columns has, at most."""
     return min(MOST_ROWS, MOST_CELLS // max(columns, 1))
 
 

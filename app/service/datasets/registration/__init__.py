@@ -1,1 +1,1 @@
-"""A table on its way in: registered or appended, in one pass, and what its owner is told of it."""
+"""Registration and ingestion of tables, with a report for the owner."""

@@ -1,4 +1,4 @@
-"""Reading columns again from the stored rows: text as numbers or dates, numbers as text.
+"""Conversion of stored columns: text to numbers or dates, numbers to text.
 
 The rows of every part are written anew, in the same order and under the same ordinals, and all that
 is known of them is found anew. Only until the first copy: its noise is bound to the rows as they are.
@@ -169,7 +169,7 @@ def _planned(column: Column, override: ColumnOverrides | None) -> Column:
 
 
 def _reader(resources: Resources, parts: list[Part], column: Column) -> Reader:
-    """How the texts of a column are to be read, by the first rows of the data set."""
+    """Return the number syntax of a column, detected on the first rows of the data set."""
     part = parts[0]
     first = next(iter(resources.blobs.read_rows(part.blob, 0, part.rows, [column.name])))
     texts = first.column(0).cast(ARROW_TYPE[Storage.TEXT])

@@ -1,4 +1,4 @@
-"""Saying what columns are, until the first copy exists."""
+"""Set kinds and options of columns, until the first copy exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over a table on its way in: its rows are kept, and all that is known of them is found.
+"""Ingestion of a table in one pass: store rows, collect statistics, fingerprints and column profiles.
 
 Nothing here knows of a database. Memory holds a block of numbers, d² moments and at most the allowed
 number of categories for each text column.
@@ -39,7 +39,7 @@ BLOCK_BYTES = 32 * 2**20
 
 @dataclass(frozen=True)
 class NumberStatistics:
-    """What was seen of d number columns; arrays of length d, in their order.
+    """Statistics of d number columns; arrays of length d, in their order.
 
     where:
         missing  how many cells are missing
@@ -84,7 +84,7 @@ class NumberBlocks:
                 self._look()
 
     def seen(self) -> NumberStatistics:
-        """What all rows taken in tell; InvalidTable when a variance exceeds the doubles."""
+        """Return the statistics of all rows so far; InvalidTable when a variance exceeds the doubles."""
         self._look()
         finite = np.isfinite(np.diag(self._moments.comoment))
         if not finite.all():
@@ -121,14 +121,14 @@ class NumberBlocks:
 
 
 class RowSink(Protocol):
-    """Where rows are kept: an upload to the blob store."""
+    """Destination of rows: an upload to the blob store."""
 
     def write(self, batch: pa.RecordBatch, /) -> None: ...
 
 
 @dataclass(frozen=True)
 class IngestedTable:
-    """What a pass found.
+    """Result of an ingestion.
 
     where:
         numbers     names of the columns kept as numbers, in the order of `moments`

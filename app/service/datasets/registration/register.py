@@ -1,4 +1,4 @@
-"""Registering a table: its rows go to the blob store, what is said of it to the database.
+"""Register a table: rows to the blob store, metadata to the database.
 
 A blob is written so that the database can prove, at any later moment, that it is its own.
 """
@@ -233,11 +233,11 @@ class NullSink:
     """A sink that keeps nothing."""
 
     def write(self, batch: pa.RecordBatch, /) -> None:
-        """Let go of the rows."""
+        """Discard the rows."""
 
 
 def blob_name(dataset_id: str, part: int) -> str:
-    """Where a part's rows lie."""
+    """Return the blob name of a part."""
     return f"{dataset_id}-{part:06d}-{secrets.token_hex(4)}"
 
 

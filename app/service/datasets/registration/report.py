@@ -1,4 +1,4 @@
-"""What the owner sees of a table that was read: each column with figures, examples, warnings and proposals.
+"""Report on a table that was read: figures, examples, warnings and proposals by column.
 
 It holds data values. It goes to the owner in the answer of a registration or a dry run; it is never
 kept beyond that, logged, or put into an error.
@@ -22,18 +22,18 @@ from app.tables.stream import DetectedFormat
 from app.tables.values.dates import is_timed
 
 RARE = 5
-"""A category with fewer rows is rare: it singles out whoever has it."""
+"""Rows below which a category is rare: it singles out the people in it."""
 
 SENTINELS = ("-1", "-9", "-99", "-999", "-9999", "99", "999", "9999", "99999", "999999")
 APART = 3.0
-"""A sentinel lies outside the others by so many times their spread."""
+"""Distance of a sentinel from the other values, in units of their spread."""
 
 EPOCH = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Something the owner may want to say: a parameter with a value, or a change of the table."""
+    """Proposal to the owner: a parameter with a value, or a change of the table."""
 
     parameter: str
     value: str | dict[str, object] | None
@@ -56,7 +56,7 @@ class ColumnReport:
 
 @dataclass(frozen=True, repr=False)
 class TableReport:
-    """How the table was read, and its columns by name."""
+    """Detected format of the table, and its columns by name."""
 
     read_as: DetectedFormat
     columns: Mapping[str, ColumnReport] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def _warnings(column: Column, look: ColumnProfile) -> list[str]:
 
 
 def _cells(look: ColumnProfile) -> Mapping[str, int]:
-    """How often each value occurs, or does in the sample where they are too many."""
+    """Return the frequency of each value, from the sample where there are too many."""
     return Counter(look.sample) if look.counts is None else look.counts
 
 

@@ -1,4 +1,4 @@
-"""Importing: the table in one file or many that lie where the operator allows, as if it were sent.
+"""Import of server files: one or many below allowed folders, read as one table.
 
 The files are read one after the other, in the order of their names. The first says what the columns
 are; the others must have the same. The rows come in blocks, as those of one file would, so that the
@@ -67,7 +67,7 @@ class _Files:
         """Begin to read a file."""
         file = self._files[number]
         self._progress.report("reading files", number, len(self._files))
-        with _told_as_change(file), ExitStack() as opening:
+        with _as_source_changed(file), ExitStack() as opening:
             body = opening.enter_context(file.opened())
             stream = open_table(
                 TableSource(body),
@@ -105,7 +105,7 @@ class _Files:
                 for column in stream.columns:
                     known = units.get(column.name)
                     refuse_other_unit(column.name, known, column.unit, "the first file")
-            with _told_as_change(file):
+            with _as_source_changed(file):
                 for batch in stream.batches:
                     self._progress.raise_if_cancelled()
                     yield batch
@@ -114,13 +114,13 @@ class _Files:
         self._progress.report("reading files", len(self._files), len(self._files))
 
     def close(self) -> None:
-        """Let go of the file that is open, whatever became of it."""
+        """Close the open file."""
         self._open.close()
 
 
 @contextmanager
-def _told_as_change(file: SourceFile) -> Iterator[None]:
-    """What is found wrong with a file that changed meanwhile is told as the change."""
+def _as_source_changed(file: SourceFile) -> Iterator[None]:
+    """Turn errors in a file that changed meanwhile into SourceChanged."""
     try:
         yield
     except (InvalidTable, TooLarge, UnsupportedMediaType, OSError):

@@ -1,4 +1,4 @@
-"""The rows of a data set, which are only ever added or retired.
+"""Append and retire rows of a data set; nothing is changed in place.
 
 Appended rows are a further part, with ordinals after all before it, or pending until they form one. Retired ones keep
 their ordinals, and later downloads leave them out.
@@ -83,7 +83,7 @@ def _together(known: Iterable[str], said: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AppendResult:
-    """What became of appended rows.
+    """Result of an append.
 
     where:
         first_row  the ordinal of the first of them; None while they are pending

@@ -1,4 +1,4 @@
-"""Pending rows: appended after the first copy, sealed and in no copy until there are enough of them for a part.
+"""Pending rows: appended after the first copy, sealed, in no copy until they form a part.
 
 Noise is measured on the very rows that it hides, so a part needs rows to be measured on: as many values in each numeric column
 that they have at all as its covariance wants. Pending rows have no ordinals, so that recipients see no gap.
@@ -65,7 +65,7 @@ def needed_values(dataset: Dataset) -> int:
 
 
 def is_part(dataset: Dataset, batches: Sequence[PendingBatch]) -> bool:
-    """Whether these batches together have the values that a part needs, and the rows that the owner wants."""
+    """Return whether these batches together have the values that a part needs, and the rows that the owner wants."""
     rows = sum(batch.kept_rows for batch in batches)
     counts = np.array([batch.counts for batch in batches], dtype=np.int64).sum(axis=0)
     fewest = int(counts[counts > 0].min(initial=rows))
@@ -73,13 +73,13 @@ def is_part(dataset: Dataset, batches: Sequence[PendingBatch]) -> bool:
 
 
 def number_counts(dataset: Dataset, ingested: IngestedTable) -> tuple[int, ...]:
-    """How many values each numeric column has."""
+    """Return how many values each numeric column has."""
     known = dict(zip(ingested.numbers, ingested.moments.counts.tolist(), strict=True))
     return tuple(int(known[column.name]) for column in sampled_columns(dataset.columns)[0])
 
 
 def plain_overrides(dataset: Dataset) -> dict[str, ColumnOverrides]:
-    """How columns are read whose kind is settled: categories are not counted once more."""
+    """Return overrides for columns whose kind is settled, so that categories are not counted again."""
     return {
         column.name: ColumnOverrides(
             kind=Kind.IDENTIFIER if column.kind is Kind.CATEGORICAL else column.kind
@@ -192,7 +192,7 @@ def add_protected_part(
 
 
 def with_rows(column: Column, fresh: Column, rows: int) -> Column:
-    """What is said of a column when these rows have come."""
+    """Return a column's statistics with these rows added."""
     nothing_new = fresh.missing == rows
     return replace(
         column,
@@ -207,7 +207,7 @@ class PendingRows:
 
     where:
         values_needed  in each numeric column that they have at all, to form a part
-        fewest_values  that such a column has now
+        fewest_values  that one of these columns has now
     """
 
     batches: tuple[PendingBatch, ...]
@@ -236,7 +236,7 @@ def list_pending(resources: Resources, context: RequestContext, dataset_id: str)
 def withdraw_pending(
     resources: Resources, context: RequestContext, dataset_id: str, batch_id: str
 ) -> None:
-    """Forget a batch of pending rows: nothing of it remains but the owner's line of the log."""
+    """Delete a batch of pending rows; only the log entry remains."""
     with reading(resources.engine) as connection:
         dataset = owned(connection, context, dataset_id)
         batch = _batch(connection, dataset_id, batch_id)

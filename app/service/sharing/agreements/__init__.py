@@ -1,1 +1,1 @@
-"""Agreements: from a request or an offer to rights, with a record that both sides can keep."""
+"""Agreements: negotiation, terms, rules, states, signed record."""

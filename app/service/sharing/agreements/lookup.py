@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from app.agreement import Agreement, AgreementEntry, Party, PlannedDelivery, State
 from app.errors import Hidden, NotFound, Refusal
 from app.model import Role
-from app.service.context import RequestContext, live_grants, overseen, visible
+from app.service.context import RequestContext, auditable_dataset, live_grants, visible
 from app.service.resources import Resources
 from app.store.database import chained_logs
 from app.store.database.datasets import datasets, levels
@@ -85,7 +85,7 @@ def agreements_about(
 ) -> list[Agreement]:
     """Return agreements about a data set by id, to its owner, administrators and auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return agreements.page(connection, after=after, limit=limit, dataset=dataset_id)
 
 

@@ -1,4 +1,4 @@
-"""The record that both sides can keep: the finalized agreement as a signed document.
+"""Signed record of a finalized agreement, for both parties to keep.
 
     file      = canonical JSON (RFC 8785) of {"agreement": document, "signature": JWS}
     signature = detached JWS (RFC 7515, appendix F), Ed25519, over the canonical JSON of the document
@@ -174,7 +174,7 @@ def store_record(resources: Resources, connection: Connection, agreement: Agreem
 
 
 def document_of(connection: Connection, agreement: Agreement) -> dict[str, Any]:
-    """What is signed."""
+    """Return the document to be signed."""
     terms = agreement.terms
     known = installation.find(connection)
     return {

@@ -1,4 +1,4 @@
-"""An owner's rules: requests that they fit are agreed without a person, all others wait for one."""
+"""Agreement rules of an owner: matching requests are agreed automatically."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def list_rules(resources: Resources, context: RequestContext) -> list[Rule]:
 
 
 def remove_rule(resources: Resources, context: RequestContext, rule_id: str) -> None:
-    """Take a rule back; what was agreed by it stays agreed."""
+    """Remove a rule; agreements made by it remain in force."""
     require(context, Role.OWNER)
     with unit_of_work(resources, context) as uow:
         rule = agreements.rule(uow.connection, rule_id)
@@ -97,7 +97,7 @@ def rule_for(known: Sequence[Rule], agreement: Agreement) -> Rule | None:
 
 
 def fits(rule: Rule, agreement: Agreement) -> bool:
-    """Whether a rule agrees to everything that an agreement's terms say."""
+    """Return whether a rule agrees to everything that an agreement's terms say."""
     terms = agreement.terms
     lasts = length(terms)
     return (

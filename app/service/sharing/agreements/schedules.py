@@ -1,4 +1,4 @@
-"""When a schedule is due: every so often (ISO 8601), or by the five fields of a cron line, in UTC."""
+"""Schedules of deliveries: ISO 8601 intervals or cron lines, in UTC."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _cron(line: str) -> Cron | None:
 def _values(
     field: str, lowest: int, highest: int, names: dict[str, int] | None = None
 ) -> frozenset[int]:
-    """What a field allows: `*`, `5`, `1-5`, `*/6`, `8-18/2`, `MON-FRI`, and lists; nothing if it is wrong."""
+    """Return the values of a cron field: `*`, `5`, `1-5`, `*/6`, `8-18/2`, `MON-FRI`, and lists; nothing if it is wrong."""
     allowed: set[int] = set()
     for part in field.split(","):
         match = PART.fullmatch(part)

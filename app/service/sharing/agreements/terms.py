@@ -1,4 +1,4 @@
-"""Terms as somebody proposes them, checked against what is kept; and their hash."""
+"""Validation of proposed terms against stored data sets and levels; hash of terms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHORTEST_RENEWED = timedelta(days=1)
 
 @dataclass(frozen=True)
 class DraftItem:
-    """What is asked for of a data set."""
+    """Requested level, columns and rows of a data set."""
 
     dataset: str
     level: str

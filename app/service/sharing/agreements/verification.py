@@ -1,4 +1,4 @@
-"""Whether a record is what the service signed: from the file and the public keys, nothing else.
+"""Offline verification of a signed record by the service's public keys.
 
 It knows nothing of the service and imports nothing of it, so that anyone can check a record alike:
 

@@ -1,1 +1,1 @@
-"""The Dataspace Protocol (2025-1): agreements that machines negotiate, and the use made of them."""
+"""Dataspace Protocol 2025-1, provider side: catalogue, negotiations, transfers, callbacks."""

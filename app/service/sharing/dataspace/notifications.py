@@ -1,4 +1,4 @@
-"""Callbacks about an agreement that changed, whoever changed it; its transfers end with it."""
+"""Callbacks to a data space about changes of an agreement; its transfers end with it."""
 
 from __future__ import annotations
 

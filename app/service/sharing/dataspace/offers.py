@@ -1,4 +1,4 @@
-"""What an owner offers at a level: on request, and what its rules agree to without asking.
+"""Offers of an owner at a level: on request, or agreed automatically by its rules.
 
 A rule is a standing offer: it is shown to those whom it fits, one offer for each of its purposes,
 and to nobody else. Beside them stands the offer to ask: the level, and a person decides.

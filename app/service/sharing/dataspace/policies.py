@@ -1,4 +1,4 @@
-"""A consumer's policy read as terms of ours: what is not understood is refused, never left out."""
+"""Parser of a consumer's ODRL policy into agreement terms; what is not understood is refused."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LONGEST_PURPOSE, MOST_CONSTRAINTS = 2_000, 100
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is being read: a draft, and the variance of its level."""
+class ParsedPolicy:
+    """Policy as far as it was read: a draft, and the variance of its level."""
 
     draft: Draft
     noise_variance: float
@@ -39,7 +39,7 @@ def draft_from_offer(offer: Offer, policy: Mapping[str, Any], now: datetime) -> 
         starts_at=now,
         ends_at=None if offer.days is None else now + timedelta(days=offer.days),
     )
-    return _read(Asked(draft, offer.noise_variance, now), policy)
+    return _read(ParsedPolicy(draft, offer.noise_variance, now), policy)
 
 
 def draft_from_terms(agreement: Agreement, policy: Mapping[str, Any], now: datetime) -> Draft:
@@ -58,10 +58,10 @@ def draft_from_terms(agreement: Agreement, policy: Mapping[str, Any], now: datet
         deliveries=terms.deliveries,
         traceable=terms.traceable,
     )
-    return _read(Asked(draft, item.noise_variance, now), policy)
+    return _read(ParsedPolicy(draft, item.noise_variance, now), policy)
 
 
-def _read(asked: Asked, policy: Mapping[str, Any]) -> Draft:
+def _read(parsed: ParsedPolicy, policy: Mapping[str, Any]) -> Draft:
     permissions = policy.get("permission") or []
     if policy.get("prohibition") or policy.get("obligation") or len(permissions) != 1:
         _refuse("An offer has one permission, no prohibition and no obligation.")
@@ -73,19 +73,19 @@ def _read(asked: Asked, policy: Mapping[str, Any]) -> Draft:
         _refuse(f"A permission may have {MOST_CONSTRAINTS} constraints.")
     # What lasts is counted from the start, wherever that stands in the list.
     for one in sorted(constraints, key=lambda one: _plain(one.get("leftOperand")) == "elapsedTime"):
-        asked = _READERS.get(_plain(one.get("leftOperand")), _unknown)(asked, one)
-    return asked.draft
+        parsed = _READERS.get(_plain(one.get("leftOperand")), _unknown)(parsed, one)
+    return parsed.draft
 
 
-def _purpose(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _purpose(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     _operator(said, "eq", "isAnyOf")
     purpose = _text(said)
     if not 0 < len(purpose) <= LONGEST_PURPOSE:
         _refuse(f"A purpose has 1 to {LONGEST_PURPOSE} characters.")
-    return replace(asked, draft=replace(asked.draft, purpose=purpose))
+    return replace(parsed, draft=replace(parsed.draft, purpose=purpose))
 
 
-def _moment(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _moment(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     operator = _operator(said, "gteq", "gt", "lt", "lteq")
     try:
         at = datetime.fromisoformat(_text(said))
@@ -93,55 +93,55 @@ def _moment(asked: Asked, said: Mapping[str, Any]) -> Asked:
     except (ValueError, OverflowError):
         _refuse("A dateTime is written as 2030-12-31T00:00:00Z.")
     if operator in ("lt", "lteq"):
-        return replace(asked, draft=replace(asked.draft, ends_at=at))
+        return replace(parsed, draft=replace(parsed.draft, ends_at=at))
     # Whoever accepts an offer later than it was made begins then.
-    return replace(asked, draft=replace(asked.draft, starts_at=max(at, asked.now)))
+    return replace(parsed, draft=replace(parsed.draft, starts_at=max(at, parsed.now)))
 
 
-def _lasting(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _lasting(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     _operator(said, "lteq", "lt", "eq")
     lasts = pause_of(_text(said))
     if not lasts:
         _refuse("An elapsedTime is written as P30D or PT12H.")
     try:
-        ends_at = (asked.draft.starts_at or asked.now) + lasts
+        ends_at = (parsed.draft.starts_at or parsed.now) + lasts
     except OverflowError:
         _refuse("An elapsedTime is written as P30D or PT12H.")
-    return replace(asked, draft=replace(asked.draft, ends_at=ends_at))
+    return replace(parsed, draft=replace(parsed.draft, ends_at=ends_at))
 
 
-def _level(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _level(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     _operator(said, "eq")
-    if _text(said) != asked.draft.items[0].level:
+    if _text(said) != parsed.draft.items[0].level:
         _refuse("The level must be the one of the offer; every level has offers of its own.")
-    return asked
+    return parsed
 
 
-def _variance(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _variance(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     operator, least = _operator(said, "gteq", "eq"), _number(said)
-    if least > asked.noise_variance or (operator == "eq" and least != asked.noise_variance):
+    if least > parsed.noise_variance or (operator == "eq" and least != parsed.noise_variance):
         _refuse("The noise variance is the one of the level.")
-    return asked
+    return parsed
 
 
-def _columns(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _columns(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     _operator(said, "isAnyOf", "eq")
     right = _right(said)
     named = right if isinstance(right, list) else [right]
     if not named or not all(isinstance(name, str) for name in named):
         _refuse("Columns are named by a list of texts.")
-    return _with_item(asked, columns=tuple(named))
+    return _with_item(parsed, columns=tuple(named))
 
 
-def _first_row(asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _first_row(parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     _operator(said, "gteq")
     first = _number(said)
     if not 0 <= first < 2**53 or first != math.floor(first):
         _refuse("The first row is a whole number.")
-    return _with_item(asked, rows_since=int(first))
+    return _with_item(parsed, rows_since=int(first))
 
 
-def _unknown(_asked: Asked, said: Mapping[str, Any]) -> Asked:
+def _unknown(_parsed: ParsedPolicy, said: Mapping[str, Any]) -> ParsedPolicy:
     left = said.get("leftOperand")
     if left is None:
         _refuse(
@@ -150,7 +150,7 @@ def _unknown(_asked: Asked, said: Mapping[str, Any]) -> Asked:
     _refuse(f"The term {str(left)[:100]!r} is not understood here.")
 
 
-_READERS: dict[object, Callable[[Asked, Mapping[str, Any]], Asked]] = {
+_READERS: dict[object, Callable[[ParsedPolicy, Mapping[str, Any]], ParsedPolicy]] = {
     "purpose": _purpose,
     "dateTime": _moment,
     "elapsedTime": _lasting,
@@ -161,9 +161,9 @@ _READERS: dict[object, Callable[[Asked, Mapping[str, Any]], Asked]] = {
 }
 
 
-def _with_item(asked: Asked, **changed: Any) -> Asked:
-    [item] = asked.draft.items
-    return replace(asked, draft=replace(asked.draft, items=(replace(item, **changed),)))
+def _with_item(parsed: ParsedPolicy, **changed: Any) -> ParsedPolicy:
+    [item] = parsed.draft.items
+    return replace(parsed, draft=replace(parsed.draft, items=(replace(item, **changed),)))
 
 
 def _plain(name: Any) -> object:

@@ -1,4 +1,4 @@
-"""The names by which a data space knows what is ours, and the frame of every message.
+"""Vocabulary of the Dataspace Protocol: ids, prefixes and the message envelope.
 
 The schemas of the protocol allow contexts that are addresses only, so terms of ours are written as
 whole names: `urn:cornerwave:terms#level`.

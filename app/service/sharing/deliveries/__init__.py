@@ -1,1 +1,1 @@
-"""Automatic delivery: what an agreement promises is issued and delivered, each time once."""
+"""Automatic delivery under agreements: planned, issued, delivered exactly once."""

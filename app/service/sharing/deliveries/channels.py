@@ -28,7 +28,7 @@ CHECKED_BYTES = 8 * 2**20
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is delivered, and where.
+    """Copy to deliver, and its destination.
 
     where:
         recipient  the principal in whose name, with the rights of the agreement alone

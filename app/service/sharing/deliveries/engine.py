@@ -1,4 +1,4 @@
-"""DeliveryTask engine: issues an agreed copy in the recipient's name, delivers it by a channel, records the receipt.
+"""Delivery engine: issues an agreed copy for the recipient, delivers it by a channel, records the receipt.
 
 The receipt and everything that follows from it commit together, if the delivery is still open. A killed
 worker leaves it open; one that lost its lease changes nothing.
@@ -31,7 +31,7 @@ class RightEnded(Exception):
 
 
 class DeliveryTask(Protocol):
-    """Something to be delivered by a job; its methods run in transactions of the engine."""
+    """Delivery by a job; its methods run in transactions of the engine."""
 
     def assign(self, connection: Connection) -> Assignment | None:
         """Return what is to be delivered; None when nothing is."""

@@ -1,4 +1,4 @@
-"""Files at delivery targets, folders or buckets that the operator allowed; a file appears complete or not at all."""
+"""Delivery targets: folders and buckets that the operator allowed, with atomic writes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Agreements as shares of the Delta Sharing protocol: share = agreement, schema = data set, table = level."""
+"""Delta Sharing: share = agreement, schema = data set, table = level."""

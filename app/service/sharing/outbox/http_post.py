@@ -1,4 +1,4 @@
-"""POST of JSON to a URL that somebody else chose, safe against server-side request forgery (SSRF).
+"""POST of JSON to an address of a third party, safe against server-side request forgery (SSRF).
 
 A name is resolved at every attempt, all of its addresses must be allowed, and the connection goes to a
 checked address: DNS rebinding gains nothing. No redirect is followed, no proxy used, and only the head of

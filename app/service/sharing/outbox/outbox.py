@@ -1,4 +1,4 @@
-"""Transactional outbox: a message is inserted in the transaction that it reports, and sent by a job.
+"""Transactional outbox: a message is inserted in the transaction that it reports, sent by a job, and retried.
 
 Attempts continue for about a day. Ordered messages of a stream are sent one after another: a message waits
 until those before it were delivered or given up. A receiver may get a message twice.
@@ -35,7 +35,7 @@ class Void(Exception):
 
 @dataclass(frozen=True)
 class PostRequest:
-    """Where a message goes, and its headers."""
+    """Address and headers of a message."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class PostRequest:
 
 @dataclass(frozen=True)
 class Email:
-    """Whom a message is mailed to, and its content."""
+    """Receiver and content of an e-mail."""
 
     to: str
     subject: str

@@ -1,4 +1,4 @@
-"""Plain e-mail through the operator's SMTP server, encrypted wherever the server can."""
+"""E-mail through the operator's SMTP server, by TLS wherever the server offers it."""
 
 from __future__ import annotations
 

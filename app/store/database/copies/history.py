@@ -127,7 +127,7 @@ def at_variance(
 
 
 def follows(entries: Sequence[HistoryEntry], previous: str, count: int) -> bool:
-    """Whether every entry follows from the one before it and none was altered.
+    """Return whether every entry follows from the one before it and none was altered.
 
     Before them come `count` others, the last of which has the hash `previous`.
     """
@@ -197,7 +197,7 @@ class Slot:
 
 
 def add_slot(connection: Connection, slot: Slot) -> None:
-    """Keep a slot; a recipient has one for each level, and nobody else has it."""
+    """Insert a slot; a recipient has one per level, unique to it."""
     connection.execute(insert(tables.slots).values(**asdict(slot)))
 
 
@@ -221,7 +221,7 @@ def slot_of(
 
 
 def slot_at(connection: Connection, dataset_id: str, noise_variance: float) -> Slot | None:
-    """The slot of this very variance, if somebody has it."""
+    """Return the slot of this exact variance, if it is in use."""
     found = _slots(connection, dataset_id, tables.slots.c.noise_variance == noise_variance)
     return found[0] if found else None
 

@@ -49,7 +49,7 @@ class ReleasedFile:
 
 @dataclass(frozen=True)
 class WrittenFileFacts:
-    """What is known of a file once it was written."""
+    """Facts of a written file."""
 
     size: int
     sha256: str
@@ -122,7 +122,7 @@ def use(
 
 
 def held_bytes(connection: Connection) -> int:
-    """What all files take that are there."""
+    """Return the size of all existing files."""
     total = select(func.sum(FILES.c.size)).where(FILES.c.object.is_not(None))
     return int(connection.execute(total).scalar() or 0)
 
@@ -142,7 +142,7 @@ def stray_objects(connection: Connection) -> list[ReleasedObject]:
 
 
 def forget_unused(connection: Connection, before: datetime) -> int:
-    """Forget files that are not there and that nobody asked for since; how many that were."""
+    """Delete rows of evicted files that were not requested since; return their number."""
     unused = FILES.c.object.is_(None) & (FILES.c.used_at < before)
     return connection.execute(delete(FILES).where(unused)).rowcount
 

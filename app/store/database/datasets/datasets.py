@@ -5,13 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Label, Select, delete, func, insert, or_, select, union, update
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    Label,
+    Row,
+    Select,
+    delete,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+    union,
+    update,
+)
 
-from app.model import Column, Dataset, Kind, Part, Protection, Storage
+from app.model import (
+    Column,
+    Dataset,
+    Kind,
+    ListQuery,
+    ListResult,
+    Part,
+    Protection,
+    Storage,
+)
 from app.store.database import tables
 from app.store.database.datasets import orphaned_blobs
 from app.store.database.engine import lock_row
+from app.store.database.lists import Order, rows_of
 from app.store.database.sharing import agreements
 
 ROWS_AT_ONCE = 10_000
@@ -50,6 +75,13 @@ def names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
     return {row.id: row.name for row in rows}
 
 
+def ids_of(connection: Connection, text: str) -> list[str]:
+    """Return the ids of data sets with this name, in any case of letters, or with this id."""
+    known = tables.datasets.c
+    query = select(known.id).where(or_(known.id == text, func.lower(known.name) == text.lower()))
+    return list(connection.execute(query).scalars())
+
+
 def lock(connection: Connection, dataset_id: str) -> bool:
     """Make this transaction the data set's only writer; False when there is no such data set."""
     query = select(tables.datasets.c.id).where(tables.datasets.c.id == dataset_id)
@@ -72,7 +104,7 @@ def named(connection: Connection, owner: str, name: str) -> Dataset | None:
 
 
 def name_taken(connection: Connection, owner: str, name: str) -> bool:
-    """Whether this owner has a data set of this name."""
+    """Return whether this owner has a data set of this name."""
     return named(connection, owner, name) is not None
 
 
@@ -98,13 +130,52 @@ def page(
     if granted_to is not None:
         if now is None:
             raise ValueError("a grant lives at a moment")
-        granted = select(tables.grants.c.dataset).where(
-            tables.grants.c.recipient == granted_to,
-            or_(tables.grants.c.expires_at.is_(None), tables.grants.c.expires_at > now),
-        )
-        agreed = agreements.datasets_of(granted_to, now)
-        query = query.where(tables.datasets.c.id.in_(granted.union(agreed)))
+        query = query.where(tables.datasets.c.id.in_(_granted_to(granted_to, now)))
     rows = connection.execute(query.order_by(tables.datasets.c.id).limit(limit)).all()
+    return _read(connection, rows)
+
+
+def search(
+    connection: Connection,
+    wanted: ListQuery,
+    *,
+    owner: str | None = None,
+    granted_to: str | None = None,
+    listed_for: str | None = None,
+    now: datetime,
+) -> ListResult[Dataset]:
+    """Data sets that people look for: all, of one owner, granted to somebody, or listed and not yet theirs."""
+    known = tables.datasets.c
+    query = select(tables.datasets, _pending_rows())
+    if owner is not None:
+        query = query.where(known.owner == owner)
+    if granted_to is not None:
+        query = query.where(known.id.in_(_granted_to(granted_to, now)))
+    if listed_for is not None:
+        theirs = or_(known.owner == listed_for, known.id.in_(_granted_to(listed_for, now)))
+        query = query.where(known.listed, not_(theirs))
+    rows, total = rows_of(
+        connection, query, wanted, searched=[known.name, known.description], orders=ORDERS
+    )
+    return ListResult(_read(connection, rows), total)
+
+
+ORDERS: dict[str, Order] = {
+    "name": (func.lower(tables.datasets.c.name), tables.datasets.c.id),
+    "newest": (tables.datasets.c.created_at.desc(), tables.datasets.c.id),
+    "rows": ((tables.datasets.c.rows - tables.datasets.c.retired).desc(), tables.datasets.c.id),
+}
+
+
+def _granted_to(recipient: str, now: datetime) -> CompoundSelect[tuple[str]]:
+    granted = select(tables.grants.c.dataset).where(
+        tables.grants.c.recipient == recipient,
+        or_(tables.grants.c.expires_at.is_(None), tables.grants.c.expires_at > now),
+    )
+    return granted.union(agreements.datasets_of(recipient, now))
+
+
+def _read(connection: Connection, rows: Sequence[Row[tuple[Any, ...]]]) -> list[Dataset]:
     columns = _columns(connection, [row.id for row in rows])
     return [
         Dataset(
@@ -131,6 +202,12 @@ def page(
     ]
 
 
+def rename(connection: Connection, dataset_id: str, name: str) -> None:
+    """Give a data set another name."""
+    known = tables.datasets
+    connection.execute(update(known).where(known.c.id == dataset_id).values(name=name))
+
+
 def describe(
     connection: Connection,
     dataset_id: str,
@@ -154,7 +231,7 @@ def describe(
 
 
 def set_missing_tokens(connection: Connection, dataset_id: str, tokens: Sequence[str]) -> None:
-    """Say what stands for a missing cell in rows to come."""
+    """Set the missing-value tokens of rows to come."""
     connection.execute(
         update(tables.datasets)
         .where(tables.datasets.c.id == dataset_id)
@@ -251,7 +328,7 @@ def some_blobs(connection: Connection, near: str, limit: int) -> list[str]:
 
 
 def refers_to(connection: Connection, blob: str) -> bool:
-    """Whether some data set needs this blob."""
+    """Return whether some data set needs this blob."""
     query = select(_BLOBS.c.blob).where(_BLOBS.c.blob == blob)
     return connection.execute(query).first() is not None
 
@@ -292,7 +369,7 @@ def retired(connection: Connection, dataset_id: str, first: int, last: int) -> l
 
 
 def retired_count(connection: Connection, dataset_id: str, first: int, last: int) -> int:
-    """How many these are."""
+    """Return how many these are."""
     rows = _retired(dataset_id, first, last).subquery()
     return int(connection.execute(select(func.count()).select_from(rows)).scalar_one())
 
@@ -333,7 +410,7 @@ def freeze(connection: Connection, dataset_id: str, now: datetime) -> None:
 
 
 def remove(connection: Connection, dataset_id: str) -> None:
-    """Forget a data set, with all that hangs on it; its blobs are the principal's to delete."""
+    """Delete a data set with all its rows in other tables; its blobs are not deleted here."""
     connection.execute(delete(tables.datasets).where(tables.datasets.c.id == dataset_id))
 
 

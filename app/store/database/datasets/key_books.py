@@ -92,7 +92,7 @@ def put_page(
 
 
 def remove_page(connection: Connection, dataset_id: str, number: int) -> None:
-    """Forget a page."""
+    """Delete a page."""
     connection.execute(
         delete(tables.key_pages).where(
             tables.key_pages.c.dataset == dataset_id, tables.key_pages.c.page == number

@@ -58,7 +58,7 @@ def mark_issued(connection: Connection, dataset_id: str, name: str, now: datetim
 
 
 def remove(connection: Connection, dataset_id: str, name: str) -> None:
-    """Forget a level."""
+    """Delete a level."""
     connection.execute(
         delete(tables.levels).where(
             tables.levels.c.dataset == dataset_id, tables.levels.c.name == name

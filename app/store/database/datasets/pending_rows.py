@@ -73,7 +73,7 @@ def retire(
 
 
 def remove(connection: Connection, batch: PendingBatch, now: datetime) -> None:
-    """Forget a batch; its blob is nobody's from now on."""
+    """Delete a batch; its blob is orphaned from now on."""
     connection.execute(delete(BATCHES).where(BATCHES.c.id == batch.id))
     orphaned_blobs.add(connection, [batch.blob], orphaned_blobs.Reason.REMOVAL, now)
 

@@ -72,5 +72,5 @@ def others(connection: Connection, dataset_id: str) -> Iterator[tuple[str, str, 
 
 
 def remove(connection: Connection, dataset_id: str) -> None:
-    """Forget the sketch of a data set of which nothing was released."""
+    """Delete the sketch of a data set of which nothing was released."""
     connection.execute(delete(tables.sketches).where(tables.sketches.c.dataset == dataset_id))

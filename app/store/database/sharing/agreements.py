@@ -110,6 +110,25 @@ def page(
     return _select(connection, wanted, limit=limit)
 
 
+def ids_about(connection: Connection, dataset_ids: Iterable[str]) -> list[str]:
+    """Return the ids of agreements about any of these data sets."""
+    items = tables.agreement_items.c
+    query = select(items.agreement).where(items.dataset.in_(set(dataset_ids))).distinct()
+    return list(connection.execute(query).scalars())
+
+
+def names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
+    """Return what agreements are about: the name of their first data set that is still there, by id."""
+    items = tables.agreement_items.c
+    query = (
+        select(items.agreement, tables.datasets.c.name)
+        .join(tables.datasets, tables.datasets.c.id == items.dataset)
+        .where(items.agreement.in_(set(ids)))
+        .order_by(items.position.desc())
+    )
+    return {row.agreement: row.name for row in connection.execute(query)}
+
+
 def waiting_for(connection: Connection, principal: str, *, limit: int) -> list[Agreement]:
     """Return agreements whose next message is this principal's, the longest waiting first."""
     return _select(

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, select, update
 
-from app.model import Principal, PrincipalRecord, Role
+from app.model import ListQuery, ListResult, Principal, PrincipalRecord, Role
 from app.store.database import tables
 from app.store.database.engine import lock_row
+from app.store.database.lists import Order, rows_of
 
 ENVIRONMENT_KEY = "environment"
 
@@ -81,7 +83,7 @@ def set_environment_key(connection: Connection, principal_id: str, key: str, now
 
 
 def principal_of(connection: Connection, key: str) -> Principal | None:
-    """Who holds this key, if it is valid now; the secret is compared in constant time."""
+    """Return the principal of a key that is valid now; the secret is compared in constant time."""
     key_id, secret = _parts(key)
     row = connection.execute(
         select(
@@ -105,8 +107,10 @@ def principal_of(connection: Connection, key: str) -> Principal | None:
     return replace(_principal(row), agreement=row.agreement, transfer=row.transfer)
 
 
-def holder_of(connection: Connection, principal_id: str, key_id: str | None) -> Principal | None:
-    """The principal, while it is not revoked and neither is the key of this public id, where one is said.
+def principal_with_key(
+    connection: Connection, principal_id: str, key_id: str | None
+) -> Principal | None:
+    """Return a principal that is not revoked, and whose key of this id, if one is given, is not revoked.
 
     With a key it is the principal within that key's rights.
     """
@@ -156,6 +160,15 @@ def names(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
     return {row.id: row.name for row in rows}
 
 
+def id_of(connection: Connection, name: str) -> str | None:
+    """Return the id of the principal of this name, in any case of letters."""
+    query = select(tables.principals.c.id).where(
+        func.lower(tables.principals.c.name) == name.lower()
+    )
+    found: str | None = connection.execute(query.limit(1)).scalar_one_or_none()
+    return found
+
+
 def lock(connection: Connection, principal_id: str) -> None:
     """Make this transaction the only one that changes the principal and its keys."""
     query = select(tables.principals.c.id).where(tables.principals.c.id == principal_id)
@@ -163,7 +176,7 @@ def lock(connection: Connection, principal_id: str) -> None:
 
 
 def name_taken(connection: Connection, name: str) -> bool:
-    """Whether any principal, revoked or not, has this name."""
+    """Return whether any principal, revoked or not, has this name."""
     query = select(tables.principals.c.id).where(tables.principals.c.name == name)
     return connection.execute(query).first() is not None
 
@@ -183,6 +196,29 @@ def page(
     if only is not None:
         query = query.where(tables.principals.c.id == only)
     rows = connection.execute(query.order_by(tables.principals.c.id).limit(limit)).all()
+    return _records(connection, rows)
+
+
+def search(
+    connection: Connection, wanted: ListQuery, *, visible_to: str | None
+) -> ListResult[PrincipalRecord]:
+    """Principals that people look for; for an owner as `page`."""
+    known = tables.principals.c
+    query = select(tables.principals)
+    if visible_to is not None:
+        query = query.where(_visible_to(visible_to))
+    rows, total = rows_of(connection, query, wanted, searched=[known.name, known.id], orders=ORDERS)
+    return ListResult(_records(connection, rows), total)
+
+
+ORDERS: dict[str, Order] = {
+    "name": (func.lower(tables.principals.c.name), tables.principals.c.id),
+    "newest": (tables.principals.c.created_at.desc(), tables.principals.c.id),
+    "role": (tables.principals.c.role, func.lower(tables.principals.c.name)),
+}
+
+
+def _records(connection: Connection, rows: Sequence[Row[tuple[Any, ...]]]) -> list[PrincipalRecord]:
     live: dict[str, list[str]] = {row.id: [] for row in rows}
     for key in connection.execute(
         select(tables.keys.c.principal, tables.keys.c.id)

@@ -111,7 +111,7 @@ def add_link(connection: Connection, principal_id: str, token: str, ends_at: dat
 
 
 def take_link(connection: Connection, token: str, now: datetime) -> Principal | None:
-    """Whom a link signs in; it is gone with this, so that of two who follow it one gets in."""
+    """Consume a link and return its principal; of two who follow it one succeeds."""
     links = tables.sign_in_links
     found = connection.execute(
         select(tables.principals)

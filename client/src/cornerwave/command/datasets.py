@@ -61,12 +61,12 @@ def register(
             print_json(dataset.info)
         else:
             print(f"{dataset.name}: {dataset.rows} rows, id {dataset.info.id or 'none (dry run)'}")
-            _say_columns(dataset.columns, as_json=False)
+            _print_columns(dataset.columns, as_json=False)
             for notice in dataset.info.warnings:
                 print(notice.detail)
 
 
-def _say_columns(columns: tuple[Column, ...], as_json: bool) -> None:
+def _print_columns(columns: tuple[Column, ...], as_json: bool) -> None:
     rows = [(c.name, c.kind, c.reason, c.missing, "; ".join(c.warnings)) for c in columns]
     print_table(("column", "kind", "reason", "missing", "warnings"), rows, columns, as_json)
 
@@ -92,7 +92,7 @@ def columns(
         found = cw.dataset(dataset)
         if put is not None:
             found.set_columns(json_of(put, "--set"))
-        _say_columns(found.columns, as_json)
+        _print_columns(found.columns, as_json)
 
 
 @reads_tables
@@ -181,7 +181,7 @@ def preview(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What levels would do, before one is issued."""
+    """Preview levels before one is issued."""
     with command_client(as_json) as cw:
         found = cw.dataset(dataset).preview(level or (), privacies=privacy or (), target=target)
         if as_json:

@@ -53,7 +53,7 @@ def logout(
     url: Annotated[str | None, typer.Argument(help="Where the service is.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Forget the key for a service."""
+    """Delete the stored key of a service."""
     with exit_on_error(as_json):
         address = url or find().url
         if not forget(address):

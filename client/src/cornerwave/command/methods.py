@@ -109,7 +109,7 @@ def score(
     read_options: ReadOptions = AS_FOUND,
     as_json: Json = False,
 ) -> None:
-    """How much of the original attackers get back from disguised tables."""
+    """Score how much of the original attackers recover from disguised tables."""
     with command_client(as_json) as cw:
         said = json_of(options, "--options") or {}
         found = cw.score(

@@ -60,7 +60,7 @@ def command_client(as_json: bool) -> Iterator[Client]:
 
 @contextmanager
 def exit_on_error(as_json: bool) -> Iterator[None]:
-    """What goes wrong in the block is one line on standard error, and an exit code."""
+    """Turn errors in the block into one line on standard error and an exit code."""
     try:
         yield
     except KeyboardInterrupt:

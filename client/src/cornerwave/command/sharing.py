@@ -29,8 +29,8 @@ from cornerwave.verification.signatures import verify_record
 Agreement = Annotated[str, typer.Argument(help="The agreement's id.")]
 
 
-def recipients(as_json: Json = False) -> None:
-    """List everybody with a key."""
+def principals(as_json: Json = False) -> None:
+    """List principals, revoked ones included."""
     with command_client(as_json) as cw:
         found = cw.principals()
         lines = [(each.name, each.id, each.role, each.revoked_at) for each in found]
@@ -38,14 +38,14 @@ def recipients(as_json: Json = False) -> None:
 
 
 def invite(
-    name: Annotated[str, typer.Argument(help="Somebody's name.")],
+    name: Annotated[str, typer.Argument(help="The principal's name.")],
     key_file: Annotated[
         Path, typer.Option(help="A new file for the key, which only you can read.")
     ],
     role: Annotated[str, typer.Option(help="recipient, owner, auditor or admin.")] = "recipient",
     as_json: Json = False,
 ) -> None:
-    """Give somebody a key. It is written to a file: a terminal would keep it in its history."""
+    """Create a principal. Its key is written to a file, not to the terminal."""
     with command_client(as_json) as cw:
         # First of all: a key that could not be written would be lost.
         descriptor = os.open(key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -115,7 +115,7 @@ def show_agreement(agreement: Agreement, as_json: Json = False) -> None:
         print_value(cw.agreement(agreement), as_json)
 
 
-def say_to(
+def send_message(
     agreement: Agreement,
     message: Annotated[
         str, typer.Argument(help="request, offer, accept, agree, verify, finalize or terminate.")
@@ -125,7 +125,7 @@ def say_to(
     reason: Annotated[str | None, typer.Option(help="Why it is terminated.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say something in a negotiation."""
+    """Send a message in a negotiation."""
     with command_client(as_json) as cw:
         said = cw.answer_agreement(
             agreement, message, version=version, terms=json_of(terms, "--terms"), reason=reason
@@ -187,7 +187,7 @@ def jobs(
 
 
 def _traced(dataset: OneDataset, file: Path, read_options: ReadOptions) -> Report | None:
-    """What the data set has to do with the file; None where it is not for this principal, not traceable or another."""
+    """Return the trace of a file in a data set; None where that is not possible."""
     try:
         return dataset.trace(file, read_options=read_options)
     except (InvalidTable, Conflict, Forbidden, NotFound):
@@ -246,7 +246,7 @@ def audit_log(
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (recipients, invite, catalogue, jobs, trace):
+    for command in (principals, invite, catalogue, jobs, trace):
         app.command()(command)
     app.command("audit-log")(audit_log)
     negotiating = typer.Typer(
@@ -255,7 +255,7 @@ def add_to(app: typer.Typer) -> None:
     negotiating.command("list")(agreements)
     negotiating.command("open")(open_agreement)
     negotiating.command("show")(show_agreement)
-    negotiating.command("say")(say_to)
+    negotiating.command("say")(send_message)
     negotiating.command("log")(log)
     negotiating.command("record")(record)
     app.command("verify-agreement")(verify_agreement)

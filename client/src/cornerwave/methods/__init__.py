@@ -9,4 +9,4 @@ from cornerwave.methods.synthesis import Synthesis
 
 
 class Methods(Attacks, Distributions, Swapping, Synthesis):
-    """What the service does with a table without keeping it."""
+    """Stateless methods of the service."""

@@ -46,7 +46,7 @@ class Attacks:
         read_options: ReadOptions = AS_FOUND,
         **options: Any,
     ) -> Flow[Report]:
-        """How much of the original attackers get back from a disguised table, or from several copies."""
+        """Score how much of the original attackers recover from a disguised table, or from several copies."""
         form = _attacked(disguised, original, noise, options)
         return (
             yield from report_answer(

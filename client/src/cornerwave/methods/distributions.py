@@ -75,7 +75,7 @@ class Distributions:
     def measures(
         self, settings: Sequence[Json], *, responses: int | None = None, seed: int | None = None
     ) -> Flow[Report]:
-        """What perturbations cost and protect, side by side."""
+        """Measure privacy and information loss of perturbations."""
         form = _form(settings=[dict(each) for each in settings], responses=responses, seed=seed)
         return (yield from _asked("measures", form))
 

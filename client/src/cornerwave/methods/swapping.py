@@ -28,7 +28,7 @@ class Swapping:
         rows: bool | None = None,
         read_options: ReadOptions = AS_FOUND,
     ) -> Flow[Report]:
-        """How many records give their confidential value away, by themselves or as a group."""
+        """Return how many records give their confidential value away, by themselves or as a group."""
         query = {
             "confidential": names(confidential),
             "non_confidential": names(non_confidential),

@@ -84,7 +84,7 @@ class Synthesis:
     def expected_leakage(
         self, records: int, components: int, *, rows: int | None = None, most: int | None = None
     ) -> Flow[Report]:
-        """How many originals PRIMP is expected to give away."""
+        """Return how many originals PRIMP is expected to give away."""
         query = {"records": records, "components": components, "rows": rows, "most": most}
         answer: Answer = yield Call("GET", path_of("synthesis", "primp", "leakage"), query)
         return Report(answer.json())
@@ -101,7 +101,7 @@ class Synthesis:
         seed: int | None = None,
         read_options: ReadOptions = AS_FOUND,
     ) -> Flow[Report]:
-        """How faithful and how safe a released table is."""
+        """Measure utility and disclosure risk of a released table."""
         parts = [("original", body_of(original)), ("released", body_of(released))]
         if holdout is not None:
             parts.append(("holdout", body_of(holdout)))

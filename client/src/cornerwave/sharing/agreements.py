@@ -62,7 +62,7 @@ class Listing(HtmlRepr):
 
 @dataclass(frozen=True)
 class Delivery(HtmlRepr):
-    """Something that was or is to be delivered under an agreement, and the receipt for it."""
+    """Delivery under an agreement, planned or done, with its receipt."""
 
     id: str
     agreement: str
@@ -154,7 +154,7 @@ class Agreements:
         terms: Mapping[str, Any] | None = None,
         reason: str | None = None,
     ) -> Flow[Agreement]:
-        """Say `request`, `offer`, `accept`, `agree`, `verify`, `finalize` or `terminate`.
+        """Send `request`, `offer`, `accept`, `agree`, `verify`, `finalize` or `terminate`.
 
         With `version` only if nothing was said since. Other `terms` go with `request` and `offer`, a `reason` with
         `terminate`.
@@ -167,13 +167,13 @@ class Agreements:
 
     @operation
     def agreement_log(self, agreement_id: str) -> Flow[list[Report]]:
-        """What was said, in order; each entry's hash covers the one before it."""
+        """Read the agreement's log in order; each entry's hash covers the one before it."""
         found = yield from every("entries", "agreements", agreement_id, "log")
         return [Report(each) for each in found]
 
     @operation
     def agreement_deliveries(self, agreement_id: str) -> Flow[list[Delivery]]:
-        """What was or is to be delivered, with receipts."""
+        """List deliveries, past and planned, with receipts."""
         found = yield from every("deliveries", "agreements", agreement_id, "deliveries")
         return [load(Delivery, each) for each in found]
 
@@ -207,7 +207,7 @@ class Agreements:
 
     @operation
     def agreement_rules(self) -> Flow[list[Report]]:
-        """What this owner has agreed without looking."""
+        """List the owner's agreement rules."""
         answer: Answer = yield get("agreement-rules")
         return [Report(each) for each in answer.entries("rules")]
 
@@ -221,7 +221,7 @@ class Agreements:
         recipients: Sequence[str] | None = None,
         purposes: Sequence[str] | None = None,
     ) -> Flow[Report]:
-        """Have requests that fit in everything agreed without a person."""
+        """Add a rule: matching requests are agreed automatically."""
         form = {
             "dataset": dataset,
             "recipients": None if recipients is None else list(recipients),
@@ -234,5 +234,5 @@ class Agreements:
 
     @operation
     def remove_agreement_rule(self, rule_id: str) -> Flow[None]:
-        """Have a person look again."""
+        """Remove a rule; requests await a decision again."""
         yield send("DELETE", "agreement-rules", rule_id)

@@ -27,7 +27,7 @@ class Transfer(HtmlRepr):
 
 
 class Dataspaces:
-    """What connectors of a data space do, watched and ended by people."""
+    """Data spaces: participants and transfers."""
 
     @operation
     def name_participant(self, recipient: str, participant_id: str | None) -> Flow[Principal]:
@@ -53,7 +53,7 @@ class Dataspaces:
     def answer_transfer(
         self, transfer_id: str, message: str, *, reason: str | None = None
     ) -> Flow[Transfer]:
-        """Say `complete`, `suspend`, `resume` or `terminate`; the other side is told the reason."""
+        """Send `complete`, `suspend`, `resume` or `terminate`; the other party sees the reason."""
         if message not in MESSAGES:
             raise ValueError(f"what can be said is {', '.join(MESSAGES)}")
         form = {"reason": reason}

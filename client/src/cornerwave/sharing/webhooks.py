@@ -13,7 +13,7 @@ from cornerwave.values import HtmlRepr, load
 
 @dataclass(frozen=True)
 class Webhook(HtmlRepr):
-    """An address that is told. `events` is None where it is told everything."""
+    """Address that receives events; `events` is None for all of them."""
 
     id: str
     url: str
@@ -30,7 +30,7 @@ class NewWebhook(Webhook):
 
 @dataclass(frozen=True)
 class Message(HtmlRepr):
-    """Something that a webhook was told: how often it was tried, and the last answer."""
+    """Message to a webhook, with its attempts and the last answer."""
 
     id: str
     event: str
@@ -45,11 +45,11 @@ class Message(HtmlRepr):
 
 
 class Webhooks:
-    """Whom the service tells."""
+    """Webhooks of the principal."""
 
     @operation
     def add_webhook(self, url: str, *, events: Sequence[str] | None = None) -> Flow[NewWebhook]:
-        """Have an address told of some events, or of all; the libraries of Standard Webhooks check the messages."""
+        """Add a webhook for some events, or for all; libraries of Standard Webhooks verify the messages."""
         form = {"url": url, "events": None if events is None else list(events)}
         answer: Answer = yield send("POST", "webhooks", form=form)
         return load(NewWebhook, answer.json())
@@ -67,7 +67,7 @@ class Webhooks:
 
     @operation
     def webhook_messages(self, webhook_id: str, *, most: int | None = None) -> Flow[list[Message]]:
-        """What it was told."""
+        """List the messages of a webhook."""
         found = yield from every("messages", "webhooks", webhook_id, "messages", most=most)
         return [load(Message, each) for each in found]
 

@@ -28,10 +28,10 @@ ACCEPTED = 202
 
 
 class Sink(Protocol):
-    """Where the bytes of an answer go; it knows how to go on after a cut."""
+    """Destination of an answer's bytes, which can resume after a cut."""
 
     def headers(self) -> dict[str, str]:
-        """What to ask for: all, or the rest."""
+        """Return the headers of the request: for all bytes, or for the rest."""
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """An answer begins; from the start again, if it is not the rest."""
@@ -40,7 +40,7 @@ class Sink(Protocol):
         """The next bytes."""
 
     def is_whole(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether an answer that is no success says that nothing is missing any more."""
+        """Return whether an answer that is no success says that nothing is missing any more."""
 
     @property
     def taken(self) -> int:
@@ -83,7 +83,7 @@ def _written(value: object) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, if it was a success."""
+    """Successful response."""
 
     status: int
     headers: Mapping[str, str]
@@ -115,7 +115,7 @@ def _listed(entries: Any, name: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class ThreadTask:
-    """Something that takes time but no network: the awaiting driver has a thread do it."""
+    """Blocking work without network, which the asynchronous driver runs in a thread."""
 
     do: Callable[[], Any]
 
@@ -130,7 +130,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class ProgressBar:
-    """A wish to show how far long work is; answered with a context whose value is told it."""
+    """Request to show progress; the answer is a context whose value takes reports."""
 
     label: str
 

@@ -31,7 +31,7 @@ class FileSink:
         """How often the rest was asked for and came."""
 
     def headers(self) -> dict[str, str]:
-        """What to ask for: all, or the rest."""
+        """Return the headers of the request: for all bytes, or for the rest."""
         if self._taken and self.etag:
             return {"Range": f"bytes={self._taken}-", "If-Range": self.etag}
         return {}
@@ -58,7 +58,7 @@ class FileSink:
         self._taken += len(chunk)
 
     def is_whole(self, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether the cut came after the last byte: there is no rest to ask for (416)."""
+        """Return whether the cut came after the last byte: there is no rest to ask for (416)."""
         return status == 416 and headers.get("content-range") == f"bytes */{self._taken}"
 
     @property

@@ -38,7 +38,7 @@ TIMEOUT = httpx.Timeout(30.0, read=900.0, write=900.0)
 
 
 class _Driver:
-    """What both drivers know: where the service is, whose key, and how to write a request."""
+    """Base of both drivers: address, key, and building of requests."""
 
     def __init__(self, url: str, key: str, retries: Retries, progress: Progress) -> None:
         self.url = url.rstrip("/")
@@ -53,7 +53,7 @@ class _Driver:
         return f"<{type(self).__name__} {self.url}>"
 
     def not_cornerwave(self, step: Step | None, given: UnlikeService) -> NotCornerwave:
-        """What is said when the answer to a step is none that a service gives."""
+        """Return the error for an answer that no service gives."""
         return NotCornerwave(unlike(self.url, step if isinstance(step, Call) else None, str(given)))
 
     def headers_of(self, call: Call, once: str) -> dict[str, str]:
@@ -81,7 +81,7 @@ class Driver(_Driver):
         weakref.finalize(self, self._http.close)
 
     def run(self, flow: Flow[T]) -> T:
-        """What the operation returns. Interrupted, it says what is to be said when it is abandoned."""
+        """Run an operation and return its result; an interrupted one is reported as abandoned."""
         step: Step | None = None
         try:
             step = next(flow)
@@ -161,7 +161,7 @@ class AsyncDriver(_Driver):
         self._http = httpx.AsyncClient(base_url=self.url, headers=self._headers, timeout=TIMEOUT)
 
     async def run(self, flow: Flow[T]) -> T:
-        """What the operation returns. Cancelled, it says what is to be said when it is abandoned."""
+        """Run an operation and return its result; an interrupted one is reported as abandoned."""
         step: Step | None = None
         try:
             step = next(flow)
@@ -239,7 +239,7 @@ def _is_for_sink(status: int) -> bool:
 
 
 def abandoned_by(step: Step | None) -> Call | None:
-    """What is to be said when this step is interrupted."""
+    """Return the message for an interrupted step."""
     call = step.poll if isinstance(step, Pause) else step
     return call.abandoned if isinstance(call, Call) else None
 
@@ -263,13 +263,13 @@ async def _in_threads(body: Body, tell: Callable[[int], None]) -> AsyncIterator[
 
 
 class Blocking:
-    """Whose operations block."""
+    """Blocking driver."""
 
     _driver: Driver
 
 
 class Awaiting:
-    """Whose operations are awaited."""
+    """Asynchronous driver."""
 
     _driver: AsyncDriver
 

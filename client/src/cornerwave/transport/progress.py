@@ -20,8 +20,8 @@ QUIET_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far long work is: a step in words, and `done` of `total`, which is zero until it is known."""
+class ProgressState:
+    """Progress of long work: a step in words, and `done` of `total`, which is zero until known."""
 
     step: str
     done: int
@@ -29,16 +29,16 @@ class Standing:
     remaining_seconds: float | None = None
 
 
-TellStanding = Callable[[Standing], None]
+ShowProgress = Callable[[ProgressState], None]
 
 
 class Progress(Protocol):
-    """How progress is shown: of bytes that move, and of work that the service does."""
+    """Progress display for transfers and for jobs of the service."""
 
     def moving(self, call: Call) -> AbstractContextManager[TellBytes]:
         """While the bytes of a call go or come."""
 
-    def working(self, label: str) -> AbstractContextManager[TellStanding]:
+    def working(self, label: str) -> AbstractContextManager[ShowProgress]:
         """While a job is awaited."""
 
 
@@ -51,7 +51,7 @@ class Silence:
         yield lambda _count: None
 
     @contextmanager
-    def working(self, _label: str) -> Iterator[TellStanding]:
+    def working(self, _label: str) -> Iterator[ShowProgress]:
         """Nothing while the service works."""
         yield lambda _standing: None
 
@@ -76,13 +76,13 @@ class Bars:
             yield tell
 
     @contextmanager
-    def working(self, label: str) -> Iterator[TellStanding]:
+    def working(self, label: str) -> Iterator[ShowProgress]:
         """A bar with the step in words, the share and the time left."""
         from rich.progress import TaskProgressColumn, TextColumn
 
         with _bar(TaskProgressColumn(), TextColumn("{task.fields[left]}")) as show:
 
-            def tell(now: Standing) -> None:
+            def tell(now: ProgressState) -> None:
                 seconds = now.remaining_seconds
                 left = "" if seconds is None else f"about {seconds:.0f} s left"
                 show(f"{label}: {now.step}", now.done, now.total or None, left=left)
@@ -136,7 +136,7 @@ def fitting() -> Progress:
 
 
 def in_notebook() -> bool:
-    """Whether a notebook runs this."""
+    """Return whether a notebook runs this."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell is not None else None
     return type(running).__name__ == "ZMQInteractiveShell"

@@ -22,7 +22,7 @@ PASSING = frozenset({408, 425, 429, 502, 503, 504})
 
 @dataclass(frozen=True)
 class Retries:
-    """How often and how patiently. `most` counts the tries that fail one after the other without a byte of progress."""
+    """Retry policy. `most` counts consecutive attempts that fail without a byte of progress."""
 
     most: int = 5
     first_pause_seconds: float = 0.5
@@ -77,7 +77,7 @@ class Attempts:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """What Retry-After says, in seconds or as a date."""
+    """Return the delay of Retry-After, given in seconds or as a date."""
     said = headers.get("retry-after")
     if said is None:
         return None

@@ -40,7 +40,7 @@ def unlike(address: str, call: Call | None, given: str) -> str:
 
 
 def _redirected(call: Call, address: str, location: str) -> str:
-    """Where the redirect leads; as the address to use, if it leads to the same request elsewhere.
+    """Return the target of a redirect, as the address to use if it serves the same request.
 
     Nobody is advised to send a key in the clear that was to be sent under TLS.
     """

@@ -132,7 +132,7 @@ def _of_polars(frame: Any) -> Body:
 
 
 def _of(value: object, package: str) -> bool:
-    """Whether a frame is of this package, found out without importing it."""
+    """Return whether a frame is of this package, found out without importing it."""
     return type(value).__module__.partition(".")[0] == package
 
 

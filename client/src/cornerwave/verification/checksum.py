@@ -27,7 +27,7 @@ FORMATS = ("parquet", "arrow", "csv")
 
 
 def can_check(format: str, info: CopyInfo) -> bool:  # noqa: A002  # the parameter's name everywhere
-    """Whether the values can be told from the bytes: a CSV does not say what a passed column holds."""
+    """Return whether the values can be told from the bytes: a CSV does not say what a passed column holds."""
     if format == "csv":
         return all(column.kind != "passthrough" for column in info.columns)
     return format in FORMATS

@@ -66,7 +66,7 @@ def _verify(public: bytes, signature: bytes, message: bytes) -> None:
 
 
 def _bytes(text: str) -> bytes:
-    """What base64url says; of several texts for the same bytes only one is right."""
+    """Decode canonical base64url: of several texts for the same bytes only one is accepted."""
     content = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if _text(content) != text:
         raise ValueError("not base64url without padding")

@@ -52,9 +52,9 @@ def test_of_each_target_the_worst_counts_and_a_break_is_worse_than_a_small_share
         ("pay", 0.5),
     ]
     assert Verdict.worst(each.verdict for each in found) is Verdict.BROKEN
-    assert "age (0.4" in summary(found)
+    assert "age (40 %" in summary(found)
     assert "bonus" not in summary(found)
-    assert "bonus (0.1" in summary(found[1:])
+    assert "bonus (10 %" in summary(found[1:])
     assert "pay" in summary(found[2:])
     assert Verdict.worst([]) is Verdict.OK
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.numerics.synthesis.stratified.strata import clearly, default_least, divided, told_apart
+from app.numerics.synthesis.stratified.strata import clearly, default_least, discriminate, divided
 
 
 def test_the_default_follows_the_columns() -> None:
@@ -28,8 +28,8 @@ def test_records_of_one_distribution_are_not_told_apart_and_others_are() -> None
     bent = second.copy()
     bent[:, 1] = np.square(bent[:, 0]) + 0.1 * bent[:, 1]
     nobody = np.empty((0, 3))
-    _, _, alike = told_apart(first, second, nobody, rng)
-    looks, _, apart = told_apart(first, bent, nobody, rng)
+    _, _, alike = discriminate(first, second, nobody, rng)
+    looks, _, apart = discriminate(first, bent, nobody, rng)
     assert not clearly(alike, 500)
     assert clearly(apart, 500)
     assert apart > 0.8

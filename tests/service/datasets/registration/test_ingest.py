@@ -121,7 +121,6 @@ def test_numbers_wished_categorical_are_counted_by_their_names() -> None:
         "phone",
         "Phone Number",
         "ssn",
-        "name",
         "last_name",
         "lastName",
         "phone2",
@@ -222,7 +221,7 @@ def test_wishes_settle_how_columns_are_read() -> None:
 def test_numbers_without_a_variance_are_refused_by_name() -> None:
     with pytest.raises(InvalidTable) as refused:
         ingested({"x": [1.0, 2.0], "huge": [1e300, -1e300]})
-    assert refused.value.fields == {"column": "huge"}
+    assert refused.value.fields["column"] == "huge"
 
 
 def test_what_the_stream_finds_wrong_passes_through() -> None:

@@ -60,7 +60,7 @@ def test_a_variance_beyond_the_doubles_names_its_column() -> None:
     blocks.add(pa.record_batch({"x": [1.0, 2.0], "huge": [1e200, -1e200]}))
     with pytest.raises(InvalidTable) as refused:
         blocks.seen()
-    assert refused.value.fields == {"column": "huge"}
+    assert refused.value.fields["column"] == "huge"
 
 
 def test_no_number_columns_are_no_trouble() -> None:

@@ -112,7 +112,7 @@ class Patterns:
         )
 
     def merged(self, other: Patterns) -> Patterns:
-        """Of both sets of rows; the most frequent patterns of all."""
+        """Moments of both sets of rows, for the most frequent patterns of all."""
         if not self.runs or not other.runs:
             return self if self.runs else other
         found = dict(self.runs)
@@ -157,7 +157,7 @@ def _stacked(runs: Sequence[Run], d: int) -> tuple[FloatArray, FloatArray, Float
 
 
 def packed_gaps(block: FloatArray) -> NDArray[np.uint16]:
-    """Which cells of rows (n, d) are missing, sixteen columns to a word, (⌈d/16⌉, n): as many bits are sorted by counting."""
+    """Return which cells of rows (n, d) are missing, sixteen columns to a word, (⌈d/16⌉, n): as many bits are sorted by counting."""
     n, d = block.shape
     packed = np.zeros((-(-d // 16), n), dtype=np.uint16)
     for place, column in enumerate(block.T):
@@ -167,7 +167,7 @@ def packed_gaps(block: FloatArray) -> NDArray[np.uint16]:
 
 
 def _starts(packed: NDArray[np.uint16]) -> Places:
-    """Where in sorted rows (b, n) other ones begin."""
+    """Places in sorted rows (b, n) at which different ones begin."""
     first = np.zeros(packed.shape[1], dtype=bool)
     first[:1] = True
     for own in packed:

@@ -1,4 +1,4 @@
-"""Compiled moments of runs of rows that have the same cells: every cell is fetched once, without the lock of Python.
+"""Compiled moments of runs of rows with the same missing cells, outside the GIL.
 
 Importing this module compiles it, or loads what was compiled before; `runs.py` decides when. Sums may be
 added up in another order (`reassoc`), so that they become vector instructions: what is made of moments is frozen,

@@ -1,4 +1,4 @@
-"""Moments of runs of rows that have the same cells: by numpy, until compiled code is loaded.
+"""Moments of runs of rows with the same missing cells: numpy until compiled kernels are loaded.
 
 A table of a million rows has hundreds of such runs in every block. Numpy asks for many small steps of each,
 which hold Python's lock: two threads gain nothing over one. Compiled code takes a quarter of the time and holds
@@ -40,7 +40,7 @@ def run_moments(
 
 
 def compiled() -> bool:
-    """Whether `run_moments` uses compiled code."""
+    """Return whether `run_moments` uses compiled code."""
     return bool(_compiled)
 
 

@@ -2,7 +2,7 @@
 
 A million rows in a hundred files, from a folder and from a bucket over HTTP, are
 
-    CORNERWAVE_TEST_IMPORT_ROWS=1000000 python -m pytest tests/api/datasets/test_importing.py -k hundred
+    CORNERWAVE_TEST_IMPORT_ROWS=1000000 python -m pytest tests/api/datasets/test_server_files.py -k hundred
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def test_a_migration_is_not_hurried_and_leaves_its_connection_patient(
             assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "7s"
             assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "4666ms"
             raw = connection.connection.dbapi_connection
-            assert getattr(raw, "patience_seconds", None) == 12
+            assert getattr(raw, "timeout_seconds", None) == 12
     engine.dispose()
 
 

@@ -1,4 +1,4 @@
-"""Copies as they are: who may have which, what is said of one, and the history behind them.
+"""Lookup of copies: permission, description, and the history behind them.
 
 Where an agreement is traceable each recipient has a copy of its own, drawn in a slot above the level. The level's
 own variance is drawn before the first slot and given to no traceable recipient: it is what found tables are
@@ -29,9 +29,9 @@ from app.numerics.copies.records import RECIPE as RECORDS
 from app.numerics.tracing import SLOTS, free_slot, slot_variance
 from app.service.context import (
     RequestContext,
+    auditable_dataset,
     grant_for,
     live_grants,
-    overseen,
     released_columns,
     visible,
 )
@@ -130,7 +130,7 @@ def _bridge(entry: HistoryEntry, positions: Mapping[float, int]) -> Bridge:
 
 
 def is_traceable(connection: Connection, context: RequestContext, dataset_id: str) -> bool:
-    """Whether what this principal has of a data set must be its own."""
+    """Return whether what this principal has of a data set must be its own."""
     return any(
         _follows(connection, grant) for grant in live_grants(connection, context, dataset_id)
     )
@@ -170,7 +170,7 @@ def given_slot(
 def is_anothers(
     connection: Connection, context: RequestContext, dataset_id: str, noise_variance: float
 ) -> bool:
-    """Whether the copy of this variance is not for this recipient: in another's slot, or in none
+    """Return whether the copy of this variance is not for this recipient: in another's slot, or in none
     where it has nothing but slots."""
     slot = history.slot_at(connection, dataset_id, noise_variance)
     if slot is None:
@@ -186,7 +186,7 @@ def _follows(connection: Connection, grant: Grant) -> bool:
 
 
 def show_copy(resources: Resources, context: RequestContext, copy_id: str) -> Copy:
-    """What is said of a copy to those who may have it, and to auditors."""
+    """Return a copy, for principals who may have it and for auditors."""
     with reading(resources.engine) as connection:
         entry, dataset, grant = permitted(connection, context, copy_id)
         protection, _ = released_history(resources, connection, dataset.id)
@@ -198,7 +198,7 @@ def read_history(
 ) -> list[HistoryEntry]:
     """Entries in order, for the data set's owner and for auditors."""
     with reading(resources.engine) as connection:
-        overseen(connection, context, dataset_id)
+        auditable_dataset(connection, context, dataset_id)
         return history.page(connection, dataset_id, after=after, limit=limit)
 
 
@@ -345,7 +345,7 @@ def promised_variance(connection: Connection, entry: HistoryEntry) -> float:
 
 
 def _rows(connection: Connection, dataset: Dataset, grant: Grant | None) -> int:
-    """How many rows a download has now: those from the first on that the principal may have."""
+    """Return how many rows a download has now: those from the first on that the principal may have."""
     if grant is None or grant.first_row == 0:
         return dataset.released_rows
     since = min(grant.first_row, dataset.rows)

@@ -1,0 +1,1 @@
+"""Estimates of means, associations and regressions behind a copy, with standard errors."""
