@@ -489,7 +489,13 @@ def notes(
         share = slopes @ covariance[table.truth.predictors(table.target), table.target]
         explained.append(f"{share / covariance[table.target, table.target]:.2f} on {table.name}")
     central = compared(found, AIM)
+    missing = [
+        f"{name} on {table.name} at ε = {epsilon:g}"
+        for table, epsilon, name in product(tables, EPSILONS, (OURS, OPENDP, SAMPLED, AIM))
+        if (table.name, epsilon, name) not in found
+    ]
     return [
+        *([f"Not measured on this machine: {', '.join(missing)}."] if missing else []),
         f"δ = 10⁻⁶, means of {REPEATS} runs. Neighbours: one row replaced. Three numbers and three categories of"
         f" {' and '.join(f'{table.name} ({len(table.numbers):,} rows)' for table in tables)}.",
         "Errors: means in shares of the declared range; shares of values as total variation, of pairs of columns for"
