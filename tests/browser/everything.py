@@ -66,7 +66,7 @@ class Everything:
             "start": "/portal",
             "catalogue": "/portal/catalogue",
             "dataset": f"/portal/datasets/{told.dataset}",
-            "analyse": f"/portal/datasets/{told.dataset}/analyse",
+            "analyse": f"/portal/datasets/{told.dataset}/analyse?level=partner",
             "ask": f"/portal/listings/{listing}",
             "agreements": "/portal/agreements",
             "account": "/portal/account",
