@@ -19,7 +19,7 @@ SOURCES = {
     "app.service.datasets.secrets": "os",
     "app.service.datasets.overlap.row_fingerprints": "os",
     "app.service.context": "secrets",
-    "app.service.copies.history": "secrets",
+    "app.service.copies.generation.history": "secrets",
     "app.service.attacks.randomize": "secrets",
 }
 """Modules of the service that draw what noise follows from, and the module that each draws with."""

@@ -33,6 +33,7 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
         f"a page of at most {parquet_pages.PAGE_BYTES // MEBIBYTE} MiB when unpacked",
         f"at most {json.JSON_BYTES // MEBIBYTE} MiB; written up to"
         f" {writer.JSON_BYTES // MEBIBYTE} MiB",
+        f"up to {json.RECORDS:,} records",
         f"`CORNERWAVE_MAX_UPLOAD_BYTES`, {limits.upload_bytes // 2**30} GiB",
         f"beyond {streams.FREE_BYTES // MEBIBYTE} MiB",
         f"at most {streams.RATIO} times the bytes that were sent",

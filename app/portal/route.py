@@ -18,10 +18,9 @@ from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from app.api.transport.dependencies import replay_of, request_id_of
+from app.api.transport.dependencies import counted, replay_of, request_id_of
 from app.errors import CsrfFailed, TooLarge, Unauthenticated
 from app.model import Session
-from app.service.authentication import count_request
 from app.service.context import RequestContext
 from app.service.resources import Resources
 from app.service.sharing.sessions import NewSession, known_session
@@ -77,8 +76,7 @@ def _visit(request: Request) -> Visit | None:
     session = known_session(resources, token)
     if session is None:
         return None
-    request.state.principal = session.principal.id
-    count_request(resources, session.principal)
+    counted(request, session.principal, None)
     return Visit(
         RequestContext(session.principal, request_id_of(request)), session, form_token(token)
     )

@@ -23,7 +23,7 @@ from app.store.import_roots import ImportRoots
 from app.store.vault import Vault
 
 if TYPE_CHECKING:
-    from app.service.copies.history import Chain
+    from app.service.copies.generation.history import Chain
     from app.service.copies.preview.run import CachedPreview
     from app.service.distributions.copy_summary import CopySummary
     from app.service.jobs.job_types import Jobs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ FOUND = 0.92
 
 
 def test_no_encoding_is_taken_for_another() -> None:
-    found, wrong, asked = 0, [], []
+    found, wrong, asked = 0, [], list[tuple[str, str, int, Any]]()
     for encoding, languages in ENCODINGS.items():
         for language in languages.split():
             for kind in KINDS:

@@ -57,9 +57,9 @@ def is_right(file: CorpusFile, table: pa.Table) -> bool:
 
 def remedies(refused: DomainError) -> dict[str, Any]:
     """What the answer proposes: the parameters of all problems, or the first choice of the first problem."""
-    fields = refused.fields
+    fields: dict[str, Any] = dict(refused.fields)
     problems = fields.get("problems", [fields])
-    choices = next((one["choices"] for one in problems if one.get("choices")), [{}])
+    choices: list[Any] = next((one["choices"] for one in problems if one.get("choices")), [{}])
     chosen: dict[str, Any] = fields.get("parameters") or choices[0]
     return chosen
 

@@ -85,6 +85,7 @@ def outcome(
 @example((["1.5", "22.25", "3.125"], ["1.5", "12345678901234567890"]), None)
 @example((["5-", "12-", "(7)"], ["1.234", "12-"]), None)
 @example((["03/03/2020", "04/04/2021", "12/12/2022"], ["04/03/2020"]), None)
+@example((["31.01.20", "28.02.21", "24.12.22"], ["31.12.40"]), None)
 @example((["2020-01-31T08:05:00", "2021-02-28T23:59:59"], ["2020-01-31"]), None)
 def test_a_cell_of_a_later_block_is_read_as_at_once_or_as_written_or_refused(
     columns: tuple[list[str], list[str]], order: DateOrder | None

@@ -27,9 +27,9 @@ from app.api.transport.paging import PageDep
 from app.api.transport.problems import PROBLEM_ANSWER
 from app.model import Role
 from app.service.authentication import principal_by_id
-from app.service.copies import history, issue, noise_law, tracing
+from app.service.copies import issue, noise_law, tracing
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
-from app.service.copies.generation import checksum
+from app.service.copies.generation import checksum, history
 from app.service.copies.generation.release import open_release, record_release
 from app.service.copies.noise_law import NoiseLaw
 from app.service.copies.tracing import Trace

@@ -86,7 +86,7 @@ def known_principal(request: Request, *, bindings: Collection[Binding] = ()) -> 
 
 
 def counted(request: Request, principal: Principal, key_id: str | None) -> Principal:
-    """The principal, whose request is counted; `key_id` is None where it came by a token."""
+    """The principal, whose request is counted; `key_id` is None where it came by a token or a session."""
     # Before it is counted: a refusal is logged with its principal.
     request.state.principal, request.state.key_id = principal.id, key_id
     count_request(get_resources(request), principal)
@@ -116,7 +116,7 @@ class Replay:
 
     where:
         body     what was sent, as it is read
-        key_id   the public id of the key that asked for it; None for a token
+        key_id   the public id of the key that asked for it; None for a token or a session
         reading  of SCALE of the work, what reading the body takes
     """
 
@@ -150,7 +150,7 @@ def replay_of(request: Request) -> Replay | None:
 
 
 def key_id_of(request: Request) -> str | None:
-    """The public id of the key that asks, or asked for the job that sends this request; None for a token."""
+    """The public id of the key that asks, or asked for the job that sends this request; None for a token or a session."""
     replay = replay_of(request)
     key_id: str | None = request.state.key_id if replay is None else replay.key_id
     return key_id

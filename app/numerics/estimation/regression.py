@@ -28,8 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
-from scipy.stats import t as student
+from scipy.special import expit, stdtrit
 
 from app.numerics.arrays import FloatArray
 from app.numerics.estimation.moments import GROUPS, GroupedMoments, jackknife
@@ -38,7 +37,7 @@ PROBIT_PER_LOGIT = 16 * math.sqrt(3) / (15 * math.pi)
 NEWTON_STEPS, MOST_STEP, STEP_DONE = 50, 2.0, 1e-9
 """Of Newton's method; the most that a step changes a row's logit, and the least that counts as a change."""
 CONFIDENCE = 0.95
-T = float(student.ppf((1 + CONFIDENCE) / 2, GROUPS - 1))
+T = float(stdtrit(GROUPS - 1, (1 + CONFIDENCE) / 2))
 """The interval's half width in standard errors that a jackknife of G groups estimates."""
 
 

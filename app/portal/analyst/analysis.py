@@ -10,7 +10,7 @@ from app.api.transport.dependencies import ContextDep, ResourcesDep
 from app.errors import InvalidParameter
 from app.portal.pages import page
 from app.portal.route import PortalRoute
-from app.service.copies.history import copy_at_level
+from app.service.copies.generation.history import copy_at_level
 from app.service.datasets.registry import show_dataset
 from app.service.distributions.copy_estimates import (
     EstimateKind,

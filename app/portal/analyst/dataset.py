@@ -23,9 +23,10 @@ from app.portal.pages import page
 from app.portal.route import SESSION_COOKIE, PortalRoute, VisitDep, cookie_of
 from app.portal.workbench.results import figures, matrix
 from app.service.context import RequestContext
-from app.service.copies import history, issue, levels
+from app.service.copies import issue, levels
 from app.service.copies.download_permission import StillPermitted, require_still_permitted
 from app.service.copies.files.signed_urls import sign_files
+from app.service.copies.generation import history
 from app.service.copies.generation.release import Selection, open_release, record_release
 from app.service.datasets import registry
 from app.service.distributions.copy_sample import leading

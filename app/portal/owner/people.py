@@ -18,7 +18,7 @@ from app.portal.owner.dependencies import ONE, PREFIX, OwnDep
 from app.portal.pages import page
 from app.portal.route import PortalRoute
 from app.service.context import RequestContext
-from app.service.copies.history import read_history
+from app.service.copies.generation.history import read_history
 from app.service.copies.levels import list_levels
 from app.service.copies.tracing import trace
 from app.service.resources import Resources

@@ -9,7 +9,7 @@ from app.errors import Refusal, Unauthenticated
 from app.service import logs
 from app.service.authentication import NOT_RUNNING, FindPrincipal, is_running
 from app.service.context import RequestContext, released_columns
-from app.service.copies import history
+from app.service.copies.generation import history
 from app.service.resources import Resources
 from app.store.database import chained_logs
 from app.store.database.engine import reading

@@ -17,7 +17,7 @@ from app.errors import Hidden, InvalidParameter, NotFound, Refusal
 from app.model import Copy, Dataset, Grant, HistoryEntry, Role
 from app.numerics.copies.path import sequential_order
 from app.service.context import RequestContext, grant_for, new_id, visible
-from app.service.copies.history import (
+from app.service.copies.generation.history import (
     FORMAL_RECIPE,
     RECIPE,
     copy_of,

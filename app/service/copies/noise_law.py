@@ -18,7 +18,7 @@ from app.numerics.arrays import FloatArray
 from app.numerics.copies.donors import NO_PARENT
 from app.numerics.copies.records import COLUMN_EVENT_RATE, kept_share
 from app.service.context import RequestContext, released_columns
-from app.service.copies.history import (
+from app.service.copies.generation.history import (
     LAW_WITHHELD,
     may_know_noise,
     permitted,

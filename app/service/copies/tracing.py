@@ -13,8 +13,8 @@ from app.model import Column, Dataset, HistoryEntry, Kind, Principal, Role
 from app.numerics.arrays import FloatArray
 from app.numerics.tracing import RecipientShare, RowMatches, matched_rows, shares
 from app.service.context import RequestContext, auditable_dataset
+from app.service.copies.generation.history import released_history
 from app.service.copies.generation.release import Selection, open_release
-from app.service.copies.history import released_history
 from app.service.datasets.protection.part_protection import open_protections
 from app.service.datasets.protection.row_sample import number_rows
 from app.service.resources import Resources

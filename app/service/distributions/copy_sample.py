@@ -16,9 +16,9 @@ from app.model import Scale
 from app.numerics.arrays import FloatArray
 from app.numerics.deconvolution.noise import Normal
 from app.service.context import RequestContext
+from app.service.copies.generation.history import LAW_WITHHELD
 from app.service.copies.generation.release import Release, Selection, open_release
 from app.service.copies.generation.row_ranges import within
-from app.service.copies.history import LAW_WITHHELD
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work
 

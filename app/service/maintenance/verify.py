@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 
 from app.job import Job
 from app.model import Dataset, Part
-from app.service.copies.history import Chain
+from app.service.copies.generation.history import Chain
 from app.service.datasets.protection.part_protection import first_protection, open_protections
 from app.service.datasets.secrets import open_secret, open_statistics
 from app.service.jobs.execution import outcome_of

@@ -172,6 +172,8 @@ def with_dates(
                     wrong = _stray(name, values, form, stream, position)
                 elif form.ambiguous and _differ(values, form):
                     wrong = _unclear_order(name)
+                elif "%y" in form.format and _has_unclear_year(found, timed=form.timed):
+                    wrong = _unread(name)
                 if wrong is not None:
                     told.add(name)
                     stream.problems.append(wrong)
@@ -239,16 +241,7 @@ def detect_date_format(
             raise _stray(name, cells, readings[formats[0]])
     unread = pc.sum(pc.match_substring_regex(_bare(present), UNREAD)).as_py() or 0
     if not sought and unread >= NEARLY_ALL * len(present):
-        raise InvalidTable(
-            f"Column {name!r} seems to hold dates in a form that is not read, or in two forms: write them"
-            f' as 2024-12-31 or 2024-12-31T08:05:00Z, or say columns={{"{name}": "identifier"}} to leave the column'
-            ' out, or "categorical" to have it read as text.',
-            column=name,
-            choices=[
-                {"columns": {name: {"kind": "identifier"}}},
-                {"columns": {name: {"kind": "categorical"}}},
-            ],
-        )
+        raise _unread(name)
     if sought:
         raise InvalidTable(
             f"Column {name!r} is to hold dates and holds something else; dates are written as "
@@ -256,6 +249,19 @@ def detect_date_format(
             column=name,
         )
     return None
+
+
+def _unread(name: str) -> InvalidTable:
+    return InvalidTable(
+        f"Column {name!r} seems to hold dates in a form that is not read, or in two forms: write them"
+        f' as 2024-12-31 or 2024-12-31T08:05:00Z, or say columns={{"{name}": "identifier"}} to leave the column'
+        ' out, or "categorical" to have it read as text.',
+        column=name,
+        choices=[
+            {"columns": {name: {"kind": "identifier"}}},
+            {"columns": {name: {"kind": "categorical"}}},
+        ],
+    )
 
 
 def _readings(text: str) -> tuple[str, str]:

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import event, text
 
 from app.numerics.copies.path import bridges
-from app.service.copies import history as service_history
 from app.service.copies import issue as issuing
-from app.service.copies.history import Chain
+from app.service.copies.generation import history as service_history
+from app.service.copies.generation.history import Chain
 from app.store.database import chained_logs
 from app.store.database.copies import history
 from app.store.database.copies.history import HistoryNotWhole

@@ -79,7 +79,7 @@ def test_merged_cells_above_the_rows_are_left_to_those_who_judge_names(tmp_path:
     with pytest.raises(InvalidTable, match="header_row=2"):
         stream_of(titled, tmp_path)
     with stream_of(merged("A1:B1"), tmp_path) as stream:
-        assert [notice.code for notice in stream.notices] == ["unnamed-columns"]
+        assert [notice.type for notice in stream.notices] == ["unnamed-columns"]
 
 
 def test_the_first_row_is_one_of_the_table_where_there_are_no_names(tmp_path: Path) -> None:

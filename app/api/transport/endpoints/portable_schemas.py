@@ -38,7 +38,8 @@ def _rewrite_schema(schema: dict[str, Any]) -> None:
             "const",
         } & set(rest):
             del schema["anyOf"]
-            schema |= rest | {"type": [kind, "null"]}
+            schema.update({str(name): value for name, value in rest.items()})
+            schema["type"] = [kind, "null"]
     kinds = schema.get("type")
     for kind in [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, list) else []:
         if kind in FORMATS and "enum" not in schema:

@@ -23,8 +23,8 @@ from app.service import logs
 from app.service.authentication import NOT_RUNNING, is_running
 from app.service.context import RequestContext, released_columns
 from app.service.copies.files.copy_files import CopyFile, released_files
+from app.service.copies.generation.history import downloadable
 from app.service.copies.generation.release import Selection
-from app.service.copies.history import downloadable
 from app.service.progress import NO_PROGRESS, Progress
 from app.service.resources import Resources
 from app.service.unit_of_work import unit_of_work

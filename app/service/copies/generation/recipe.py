@@ -29,7 +29,7 @@ from app.numerics.copies.noise.keystream import draw_key
 from app.numerics.copies.path import PathDraws, RowRange, draws_needed
 from app.numerics.copies.perturbation import perturbed_block
 from app.numerics.copies.records import record_key
-from app.service.copies.history import Chain
+from app.service.copies.generation.history import Chain
 from app.service.datasets.output_columns import (
     numbers_shown,
     output_type,

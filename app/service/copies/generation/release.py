@@ -25,6 +25,13 @@ from app.errors import InvalidParameter, Refusal
 from app.model import BLOCK_ROWS, Column, Dataset, Grant, HistoryEntry, Part
 from app.numerics.copies.path import RowRange
 from app.service.context import RequestContext, released_columns
+from app.service.copies.generation.history import (
+    downloadable,
+    level_names,
+    may_know_noise,
+    promised_variance,
+    released_history,
+)
 from app.service.copies.generation.recipe import (
     CopyRecipe,
     PathCache,
@@ -34,13 +41,6 @@ from app.service.copies.generation.recipe import (
     worth_keeping,
 )
 from app.service.copies.generation.row_ranges import Batch, RowGroupRange, batches, cut, within
-from app.service.copies.history import (
-    downloadable,
-    level_names,
-    may_know_noise,
-    promised_variance,
-    released_history,
-)
 from app.service.datasets.output_columns import output_type
 from app.service.datasets.protection.part_protection import PartProtection, open_protections
 from app.service.datasets.secrets import open_secret

@@ -16,9 +16,9 @@ from app.model import Part, Role
 from app.numerics.copies.applied import applied_variance
 from app.numerics.copies.path import bridges
 from app.service.context import RequestContext
+from app.service.copies.generation.history import Chain
 from app.service.copies.generation.recipe import CopyRecipe, ProtectedPart, block, copy_recipe
 from app.service.copies.generation.release import Release, Selection, open_release
-from app.service.copies.history import Chain
 from app.service.datasets.protection.part_protection import open_protections
 from app.service.datasets.secrets import open_secret
 from app.store.database.copies import history
