@@ -129,6 +129,10 @@ def told(client: TestClient) -> Teller:
     ask("show_copy", copy_id=copy)
     ask("show_noise_law", copy_id=copy)
     ask("download_copy", copy_id=copy, rows="0:3")
+    means = {"kind": "means", "columns": ["age"]}
+    ask("estimate_copy", copy_id=copy, json_body=means)
+    rows = client.get(f"/v1/copies/{copy}/content", headers={"Accept": CSV}).text
+    ask("estimate_table", copy_id=copy, form={"table": rows, "question": json.dumps(means)})
     file = ask("list_files", copy_id=copy, json_body={"columns": ["age", "city"]})["files"][0]
     signed = dict(parse_qsl(urlsplit(file["url"]).query))
     ask("download_file", file_id=file["id"], **signed)
