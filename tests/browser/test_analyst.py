@@ -47,7 +47,7 @@ def test_the_catalogue_leads_to_a_page_with_rows_and_pictures(told: Survey, visi
     visitor.sign_in(told.analyst.key, "/portal/catalogue")
     visitor.page.get_by_role("link", name="Households 2024").click()
     visitor.page.get_by_role("heading", name="Rows", exact=True).wait_for()
-    assert visitor.page.locator("table").first.locator("tbody tr").count() == 8
+    assert visitor.page.locator("table").first.locator("tbody tr").count() == 25
     visitor.page.locator("#pictures").scroll_into_view_if_needed()
     visitor.page.locator("#pictures[data-drawn]").wait_for()
     assert visitor.page.locator(".js-plotly-plot .main-svg").count() >= 5

@@ -25,6 +25,7 @@ LEFT_OUT = {
     "read_metrics": "for a monitoring system, which reads it by itself",
     "download_file": "the address is the right to the file: any reader of Parquet takes it, without a client",
     "take_back": "done on Ctrl-C and when a task is cancelled, by a request's own Idempotency-Key",
+    "issue_event_token": "for an EventSource of a browser, which can send no key",
     "follow_job": "the client looks at the job instead, which needs no connection that is held open",
 }
 

@@ -415,7 +415,7 @@ FILES: list[Messy] = [
     Messy(
         "more marks than numbers",
         lines("hours,age", *(["38,20", ".,31", ".,52", "40,47"] * 9), ".,28"),
-        remedy="missing=.",
+        {"hours": [*[38.0, None, None, 40.0] * 9, None], "age": [*[20.0, 31.0, 52.0, 47.0] * 9, 28.0]},
     ),
     Messy("one dash among numbers", lines("hours", *MANY, "-"), remedy="missing=-"),
     Messy(
@@ -424,7 +424,11 @@ FILES: list[Messy] = [
         {"hours": [*map(float, MANY), None]},
         said={"missing": ("-",)},
     ),
-    Messy("points for missing", lines("n;t", *(f"{n};x" for n in MANY), ".;y"), remedy="missing=."),
+    Messy(
+        "points for missing",
+        lines("n;t", *(f"{n};x" for n in MANY), ".;y"),
+        {"n": [*map(float, MANY), None], "t": [*["x"] * len(MANY), "y"]},
+    ),
     Messy("a word among numbers", lines("hours", *MANY, "forty"), remedy="missing"),
     Messy(
         "a sentinel, told",
