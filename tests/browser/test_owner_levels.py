@@ -97,7 +97,7 @@ def test_the_level_that_keeps_an_analysis_is_told_and_moves_the_slider(
     assert len(set(told.values()) - {None}) > 1, "the data set tells levels apart"
     buttons = visitor.page.locator("[data-recommended] li:not(.unused) button")
     assert buttons.all_inner_texts() == [
-        f"{'none' if privacy is None else f'{round(100 * privacy)} %'}: {analysis}"
+        ("none" if privacy is None else f"{round(100 * privacy)}\u202f%") + f": {analysis}"
         for analysis, privacy in told.items()
     ]
     assert buttons.evaluate_all("all => all.map((one) => one.disabled)") == [
