@@ -21,6 +21,7 @@ from app.numerics.copies.shapes.row_moments import row_moments
 from app.numerics.copies.shapes.shape import (
     at_sampling_precision,
     covariance_shape,
+    factor_at_sampling_precision,
     shape_factor,
 )
 from app.numerics.estimation.moments import (
@@ -88,7 +89,7 @@ def drawn_moments(
         # What is published is rounded, and so is what estimates are corrected by.
         r = float(at_sampling_precision(np.array(r), np.ones(()), n))
         a_told = applied_variance(privacy / (1 - privacy), min(r, 1.0))
-        L = at_sampling_precision(L, np.diag(L)[:, None], n)
+        L = factor_at_sampling_precision(L, np.full(len(L), n))
         S = a_told * L @ L.T
         errors = rounding_errors(S, privacy / (1 - privacy), a_told, len(X))
         law = ReplacementLaw.of(kept_share(a_told), 1.0, COLUMN_EVENT_RATE)

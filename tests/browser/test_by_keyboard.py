@@ -147,7 +147,10 @@ def test_a_level_is_chosen_and_given(told: Survey, live: Service, look: Look, vi
     expect(page.locator("#spoken")).to_contain_text("levels were tried")
     slider = keys.to("slider", "Privacy")
     keys.press("ArrowRight", "ArrowRight")
-    assert page.locator("#privacy").get_attribute("aria-valuetext") == f"{int(slider.value) + 2}\u202f%"
+    assert (
+        page.locator("#privacy").get_attribute("aria-valuetext")
+        == f"{int(slider.value) + 2}\u202f%"
+    )
     keys.to("textbox", "Name it")
     keys.type("partner")
     press(keys, "Save the level", "The level is saved")

@@ -153,7 +153,7 @@ def test_a_level_is_given_withdrawn_and_a_request_answered_with_another_level(
         terms = {"items": [{"dataset": homes, "level": "research"}], "purpose": "rents"}
         asked = client.post("/v1/agreements", json=terms).json()["id"]
     visitor.page.get_by_role("button", name="Withdraw from Ana <i>").click()
-    visitor.page.get_by_text("The right is withdrawn").wait_for()
+    visitor.page.get_by_text("The access is withdrawn").wait_for()
     with ana.client(live.url) as client:
         assert client.get("/v1/datasets").json()["datasets"] == []
     # What was asked for waits to be decided, and is answered with another level and an end.

@@ -415,7 +415,10 @@ FILES: list[Messy] = [
     Messy(
         "more marks than numbers",
         lines("hours,age", *(["38,20", ".,31", ".,52", "40,47"] * 9), ".,28"),
-        {"hours": [*[38.0, None, None, 40.0] * 9, None], "age": [*[20.0, 31.0, 52.0, 47.0] * 9, 28.0]},
+        {
+            "hours": [*[38.0, None, None, 40.0] * 9, None],
+            "age": [*[20.0, 31.0, 52.0, 47.0] * 9, 28.0],
+        },
     ),
     Messy("one dash among numbers", lines("hours", *MANY, "-"), remedy="missing=-"),
     Messy(

@@ -281,13 +281,15 @@ def rounding_errors(covariance: FloatArray, v: float, a: float, rows: int) -> Fl
     rng = np.random.default_rng(LAW_SEED)
     d = len(covariance)
     L = shape_factor(covariance / a) if d else np.zeros((0, 0))
-    steps = sampling_steps(np.diag(L), np.array(rows))[:, None]
+    D = np.diag(L)
+    own = sampling_steps(D, np.array(rows))
+    steps = np.tril(sampling_steps(D[:, None] / D, np.array(rows)), -1)
     step = float(sampling_steps(np.ones(1), np.array(rows))[0])
     r_squared = squared_correlation(v, a)
     found = np.empty((LAW_DRAWS, d, d))
     for draw in found:
         drawn = np.clip(r_squared + step * (rng.random() - 0.5), 0.0, 1.0) if r_squared else 0.0
-        other = L + np.tril(steps * (rng.random((d, d)) - 0.5))
+        other = (L / D + steps * (rng.random((d, d)) - 0.5)) * (D + own * (rng.random(d) - 0.5))
         draw[...] = applied_variance(v, float(drawn)) * other @ other.T - covariance
     return found
 

@@ -409,7 +409,9 @@ def _sums(
     kept: list[FloatArray] = []
     count = 0
     for part, batch in rows.batches():
-        law = laws.setdefault(id(part), _part_law(rows.law, part, layout.numbers))
+        if id(part) not in laws:
+            laws[id(part)] = _part_law(rows.law, part, layout.numbers)
+        law = laws[id(part)]
         values = np.column_stack(
             [
                 *(_scaled(rows, name, batch.column(name)) for name in layout.numbers),
@@ -443,7 +445,9 @@ def _part_law(law: NoiseLaw, part: PartNoise, numbers: Sequence[str]) -> PartLaw
     rates = law.record_event_rate, law.column_event_rate
     errors = None
     if known and law.categories is None:
-        measured = sum(last - first for first, last in part.rows)
+        measured = min(
+            sum(last - first for first, last in one.rows) for one in (law.parts[0], part)
+        )
         errors = np.zeros((LAW_DRAWS, *covariance.shape))
         errors[:, own[0], own[1]] = rounding_errors(
             covariance[own], law.noise_variance, part.applied_variance, measured

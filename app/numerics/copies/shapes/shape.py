@@ -146,6 +146,18 @@ def at_sampling_precision(estimates: FloatArray, sizes: FloatArray, counts: IntA
     return np.asarray(np.rint(estimates / step) * step)
 
 
+def factor_at_sampling_precision(L: FloatArray, counts: IntArray) -> FloatArray:
+    """L = B·D, B unit triangular and D diagonal, from n values in each row, both rounded at their precision.
+
+    B_jk is a coefficient of regression, with a standard error of about (D_j/D_k)/√n; D_j is a standard deviation. L_jk
+    itself would tell D_k more precisely than its rows do, wherever column j nearly follows from column k.
+    """
+    D = np.diag(L)
+    B = at_sampling_precision(L / D, D[:, None] / D, counts[:, None])
+    np.fill_diagonal(B, 1.0)
+    return np.asarray(B * at_sampling_precision(D, D, counts))
+
+
 def sampling_steps(sizes: FloatArray, counts: IntArray) -> FloatArray:
     """The power of two next above size/√(2(n-1)), n at least 2."""
     share, exponent = np.frexp(sizes / np.sqrt(2 * np.maximum(counts - 1, 1)))

@@ -304,11 +304,13 @@ def later_part(
     needed = _carried_variances(magnitudes, noise_variance)
     S += np.diag(np.maximum(needed - np.diag(S), 0.0))
     records = RecordModel.of(measurement.sample, newest.donors)
+    counts = measurement.moments.present.counts
     return PartProtection(
         numeric=first.numeric,
         scale_units=first.scale_units,
         rows=measurement.moments.rows,
-        counts=measurement.moments.present.counts,
+        # S_0 may be all that S is: a large part must not publish it more precisely than the first part does.
+        counts=np.where(first.counts > 0, np.minimum(first.counts, counts), counts),
         means=measurement.moments.present.means,
         largest=magnitudes,
         factor=shape_factor(S),

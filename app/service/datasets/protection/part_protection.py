@@ -31,7 +31,7 @@ from app.numerics.copies.grid import (
     carries_noise,
     grid_exponents,
 )
-from app.numerics.copies.shapes.shape import at_sampling_precision
+from app.numerics.copies.shapes.shape import at_sampling_precision, factor_at_sampling_precision
 from app.service.datasets.protection.declaration import Declaration
 from app.service.datasets.protection.donor_pool import Donors
 from app.service.datasets.secrets import open_secret
@@ -52,7 +52,7 @@ class PartProtection:
         numeric    names of the columns with noise, d of them
         scale_units  of their log scales, on which all that follows is told; None on the linear scale
         rows       how many rows it was measured on
-        counts     (d,) how many of them have each column
+        counts     (d,) rows that L and R² are measured by, of each column; the first part's where they are fewer
         means      (d,) of these rows, NaN where a column has no value
         largest    (d,) the largest magnitude in each column
         factor     (d, d), L of the noise's shape S = L·Lᵀ
@@ -92,13 +92,9 @@ class PartProtection:
 
     @cached_property
     def published(self) -> PartProtection:
-        """This as others may know it: L and R² at the precision at which the released rows themselves tell them.
-
-        A column's row of L is rounded in units of its L_jj, which is what the columns before it leave of its spread.
-        """
+        """This as others may know it: L and R² at the precision at which the released rows themselves tell them."""
         if self.declared is not None or not self.numeric:
             return self
-        own, counts = np.diag(self.factor)[:, None], self.counts[:, None]
         r_squared = at_sampling_precision(
             np.array(self.r_squared),
             np.ones(()),
@@ -106,7 +102,7 @@ class PartProtection:
         )
         return replace(
             self,
-            factor=at_sampling_precision(self.factor, own, counts),
+            factor=factor_at_sampling_precision(self.factor, self.counts),
             r_squared=min(float(r_squared), 1.0),
         )
 

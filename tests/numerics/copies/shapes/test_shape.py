@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from app.numerics.copies.shapes.row_moments import RowMoments, row_moments
 from app.numerics.copies.shapes.shape import (
+    at_sampling_precision,
     covariance_shape,
     dominate,
+    factor_at_sampling_precision,
     rows_for_a_shape,
     shape_factor,
     without_spread,
@@ -204,3 +206,35 @@ def test_on_many_complete_rows_a_copy_is_as_useful_as_under_the_papers_noise(v: 
             np.linalg.solve(C[np.ix_(others, others)], C[others, target]) for C in (papers, ours)
         )
         np.testing.assert_allclose(second, first, rtol=0.002)
+
+
+@pytest.mark.parametrize("n", [300, 3_000])
+def test_a_published_factor_does_not_tell_the_last_row_of_columns_that_nearly_repeat(
+    n: int,
+) -> None:
+    """Whoever knows all rows but one finds that row among candidates by the factor that they give."""
+    rng = np.random.default_rng(n)
+    known = rng.normal(size=n - 1)
+    nearly = 2.0 * known + 0.01 * rng.normal(size=n - 1)
+    candidates = np.linspace(0.0, 8.0, 161)
+
+    def factor(last: float) -> NDArray[np.float64]:
+        rows = np.column_stack([[*known, last], [*nearly, 2.0 * last]])
+        return np.asarray(shape_factor(covariance_shape(row_moments(rows))))
+
+    def width(
+        published: NDArray[np.float64], rounded: functools.partial[NDArray[np.float64]]
+    ) -> float:
+        fits = [x for x in candidates if np.array_equal(rounded(factor(x)), published)]
+        return float(max(fits) - min(fits))
+
+    counts = np.array([n, n])
+    product = functools.partial(factor_at_sampling_precision, counts=counts)
+    entries = functools.partial(_entries_at_sampling_precision, n=n)
+    truth = factor(5.0)
+    assert width(product(truth), product) > 1.5
+    assert width(entries(truth), entries) < 0.5, "rounded entry by entry, the factor tells the row"
+
+
+def _entries_at_sampling_precision(L: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    return at_sampling_precision(L, np.diag(L)[:, None], np.array(n))
