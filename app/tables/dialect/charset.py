@@ -221,9 +221,14 @@ def _in_words_of_its_own(text: str, letters: set[str]) -> bool:
     small one, no final letter before another."""
     used = sum(text.lower().count(letter) for letter in letters)
     sides = [around for letter in letters for around in _around(text, letter)]
+    of_capitals = [around for letter in letters for around in _around(text, letter.upper())]
     return (
         used >= 3
-        and not any(side.isascii() and side.isalpha() for around in sides for side in around)
+        and not any(
+            side.isascii() and side.isalpha()
+            for around in (*sides, *of_capitals)
+            for side in around
+        )
         and not any(after.isupper() for _, after in sides)
         and not any(FINAL.findall(text))
     )
