@@ -1,11 +1,8 @@
 """Agreements, their deliveries and their transfers as frozen values.
 
-The states are those of the Dataspace Protocol (2025-1); the transitions between them are tables in
-`service/sharing/agreements/states.py` and `service/sharing/dataspace/transfer_state.py`.
-
-Who may send which message in which state, and what state it leads to, is a table. It is that of the Dataspace Protocol
-2025-1, contract negotiation, with one line of our own: the protocol ends at FINALIZED, while an agreement that holds can
-still be ended by either side.
+The states are those of the Dataspace Protocol (2025-1). The table below has the messages of a negotiation: who may send
+which in which state, and the state it leads to. One line is our own: either side can end a finalized agreement.
+Transfers: `service/sharing/dataspace/transfer_state.py`.
 """
 
 from __future__ import annotations

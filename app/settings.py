@@ -363,6 +363,18 @@ class Settings(BaseSettings):
             "TOKEN_ROLES": self.token_roles,
         }
         _require_together(said)
+        # A person has one principal with one role, whichever way it comes.
+        if self.oidc_issuer in self.token_issuers and (
+            (self.oidc_role_claim, self.oidc_roles) != (self.token_role_claim, self.token_roles)
+        ):
+            raise ValueError(
+                f"names the provider of the portal: set {PREFIX}TOKEN_ROLE_CLAIM and {PREFIX}TOKEN_ROLES"
+                f" as {PREFIX}OIDC_ROLE_CLAIM and {PREFIX}OIDC_ROLES"
+            )
+        if self.token_audience is not None and self.token_audience == self.oidc_client_id:
+            raise ValueError(
+                f"must not be the portal's client id: {PREFIX}TOKEN_AUDIENCE would take its ID tokens"
+            )
         return self
 
     @model_validator(mode="after")

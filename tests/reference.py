@@ -71,7 +71,7 @@ def settings() -> list[str]:
         default = field.default
         shown = f"`{default}`" if default not in (None, "", ()) and default != {} else "none"
         if field.default_factory is not None:
-            shown = "see meaning" if name != "oidc_roles" else "none"
+            shown = "none" if name.endswith("_roles") else "see meaning"
         elif isinstance(default, bool):
             shown = "yes" if default else "no"
         elif isinstance(default, int):

@@ -11,7 +11,13 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
-from app.api.transport.dependencies import ContextDep, ResourcesDep, base_of, request_id_of
+from app.api.transport.dependencies import (
+    ContextDep,
+    ResourcesDep,
+    address_of,
+    base_of,
+    request_id_of,
+)
 from app.api.transport.problems import status_of
 from app.errors import NotFound, RateLimited, Unauthenticated
 from app.model import Role
@@ -149,7 +155,7 @@ def sign_in(
         new = sessions.sign_in(
             resources,
             key.strip(),
-            address=_address(request),
+            address=address_of(request),
             browser=browser_of(request),
             request_id=request_id_of(request),
         )
@@ -181,7 +187,7 @@ def follow_link(
     new = sessions.follow_link(
         resources,
         token,
-        address=_address(request),
+        address=address_of(request),
         browser=browser_of(request),
         request_id=request_id_of(request),
     )
@@ -221,10 +227,6 @@ def browser_of(request: Request) -> str:
 
 def _by_provider(request: Request) -> bool:
     return request.app.state.identity_provider is not None
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else "unknown"
 
 
 provider_router = APIRouter(prefix="/portal/sign-in/provider", include_in_schema=False)

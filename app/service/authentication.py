@@ -1,4 +1,4 @@
-"""Authentication: principal of a key, rate count, and whether a permission still holds."""
+"""Authentication: principal of a key, rate count, and whether a transfer still runs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from app.store.database.sharing import principals, transfers
 
 FILE_REQUESTS = 100
 """Range requests of files per request that a principal may make."""
-
-LOOK_SECONDS = 1.0
-"""How long a right may have ended by the clock alone until a download under way is cut."""
 
 NOT_RUNNING = "The transfer that this key is for is suspended, or is over."
 

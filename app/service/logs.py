@@ -21,6 +21,9 @@ from app.store.database.sharing import agreements, principals
 NOBODY = "-"
 """The principal of a request without a valid key."""
 
+NAMED_FACTS = ("dataset", "recipient", "agreement")
+"""Facts of an entry that are ids."""
+
 UPKEEP = "startup"
 """The principal of what no request asked for."""
 
@@ -86,7 +89,8 @@ def names_in(
     """Return names of the principals, data sets and agreements that entries mention, by id."""
     require(context, Role.OWNER, Role.AUDITOR)
     ids = {text for one in entries for text in (one.principal, one.subject)}
-    ids |= {value for one in entries for value in one.facts.values() if isinstance(value, str)}
+    # Not any text: a level may be called as another owner's data set is.
+    ids |= {str(one.facts[name]) for one in entries for name in NAMED_FACTS if name in one.facts}
     with reading(resources.engine) as connection:
         return (
             agreements.names(connection, ids)

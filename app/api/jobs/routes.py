@@ -143,7 +143,7 @@ def follow_job(
 )
 def read_result(job_id: str, resources: ResourcesDep, context: ContextDep) -> Response:
     """Read the response to the request of a job, once the job is done."""
-    return answer_of(resources, status.show_job(resources, context, job_id), status=200)
+    return answer_of(resources, status.show_own_job(resources, context, job_id), status=200)
 
 
 @router.delete("/{job_id}")

@@ -250,6 +250,10 @@ def headers_of(error: DomainError) -> dict[str, str]:
     return {}
 
 
+ONE_TIME_LINKS = ("/portal/invitation/", "/portal/sign-in/once/")
+"""Addresses that end in a token."""
+
+
 def log_refusal(request: Request, error: Refusal) -> None:
     """Keep in the audit log that a request was refused."""
     # Beyond the first, refusals for too many requests would let a principal flood the log.
@@ -259,9 +263,15 @@ def log_refusal(request: Request, error: Refusal) -> None:
         request.app.state.resources,
         request.scope.get("state", {}).get("principal", NOBODY),
         request_id_of(request),
-        f"{request.method} {request.url.path}"[:500],
+        f"{request.method} {_without_token(request.url.path)}"[:500],
         error,
     )
+
+
+def _without_token(path: str) -> str:
+    """The path as the audit log may name it: a one-time link stays valid after a refusal."""
+    link = next((one for one in ONE_TIME_LINKS if path.startswith(one)), None)
+    return path if link is None else f"{link}…"
 
 
 async def _validation_error(request: Request, error: Exception) -> Response:

@@ -52,7 +52,6 @@ MISSING_WHOLE = np.int64(-(2**63))
 
 _NONE, _ONE, _TWO, _THREE, _FOUR = (np.uint64(number) for number in range(5))
 _EIGHT, _TEN, _SIXTEEN, _WORD = (np.uint64(number) for number in (8, 10, 16, 64))
-_BYTE = np.uint64(255)
 _SIGN_PLACE = np.uint64(63)
 _WITHOUT_SIGN = np.uint64(2**63 - 1)
 _FRACTION_BITS = np.uint64(52)

@@ -76,7 +76,7 @@ def list_datasets(
 def search_datasets(
     resources: Resources, context: RequestContext, wanted: ListQuery
 ) -> ListResult[Dataset]:
-    """The data sets of `list_datasets` that people look for."""
+    """Search, sort and page the data sets of `list_datasets`."""
     role, me = context.principal.role, context.principal.id
     with reading(resources.engine) as connection:
         now = moment(connection)

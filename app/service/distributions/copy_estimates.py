@@ -174,7 +174,8 @@ def estimate_behind_copy(
     else:
         release = open_release(resources, context, copy_id, Selection())
         rows = _rows_of_table(release, law, table, names)
-    with unit_of_work(resources, context) as uow:
+    # An estimate changes nothing, so it is made again rather than repeated: no receipt of a key.
+    with unit_of_work(resources, replace(context, idempotency=None)) as uow:
         uow.record(
             "copy.estimate", copy_id, dataset=release.dataset.id, columns=len(question.names)
         )

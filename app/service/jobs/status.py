@@ -54,6 +54,16 @@ def show_job(resources: Resources, context: RequestContext, job_id: str) -> JobS
     return JobStatus(seen := _visible(context, job_id, job), outcome_of(resources, seen))
 
 
+def show_own_job(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
+    """A job of the principal's own: what it answered is nobody else's, administrators included."""
+    status = show_job(resources, context, job_id)
+    if status.job.principal != context.principal.id:
+        raise NotFound(
+            f"There is no job {job_id[:60]!r} of yours; only its principal reads its result."
+        )
+    return status
+
+
 def list_jobs(
     resources: Resources, context: RequestContext, state: JobState | None, *, after: str, limit: int
 ) -> list[JobStatus]:
@@ -67,7 +77,7 @@ def list_jobs(
 def search_jobs(
     resources: Resources, context: RequestContext, wanted: ListQuery, state: JobState | None
 ) -> ListResult[JobStatus]:
-    """The jobs of `list_jobs` that people look for."""
+    """Search, sort and page the jobs of `list_jobs`."""
     principal = None if context.principal.role is Role.ADMIN else context.principal.id
     with reading(resources.engine) as connection:
         found = jobs.search(connection, wanted, principal, state)

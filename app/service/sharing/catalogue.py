@@ -48,7 +48,7 @@ def list_catalogue(
 def search_catalogue(
     resources: Resources, context: RequestContext, wanted: ListQuery
 ) -> ListResult[Listing]:
-    """Listed data sets that people look for, but those that they own or have already."""
+    """Search, sort and page listed data sets, but those that they own or have already."""
     if context.principal.role in (Role.ADMIN, Role.AUDITOR):
         return ListResult([], 0)  # all data sets are theirs to see
     with reading(resources.engine) as connection:

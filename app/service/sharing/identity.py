@@ -1,4 +1,4 @@
-"""Sign-in by OpenID Connect: authorization code flow with PKCE, against one identity provider.
+"""OpenID Connect: sign-in by authorization code flow with PKCE, and access tokens (RFC 9068) in place of keys.
 
 State, nonce and verifier are sealed and kept by the browser alone. The id of a principal follows from issuer and
 subject, so that one account is one principal. Claims decide the role. Why not Authlib's Starlette client:
@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, cast
 
 import httpx2
@@ -71,6 +72,7 @@ class IdentityProvider:
     roles: Mapping[str, Role]
     scope: str = "openid profile email"
     _cache: dict[str, tuple[float, dict[str, Any]]] = field(default_factory=dict)
+    _refetching: Lock = field(default_factory=Lock)
 
     def metadata(self) -> dict[str, Any]:
         """Return the discovery document; Unavailable if it names another issuer."""
@@ -86,11 +88,20 @@ class IdentityProvider:
         keys = self._cached("keys", self.metadata()["jwks_uri"])
         return KeySet.import_key_set(cast("KeySetSerialization", keys))
 
-    def expire_keys(self, older_than: float) -> None:
-        """Fetch keys of more than so many seconds again when next needed: the provider may have rotated them."""
+    def refetch_keys(self, older_than: float) -> None:
+        """Fetch keys of more than so many seconds again: the provider may have rotated them.
+
+        The old ones serve until the new ones are there, and one thread fetches at a time.
+        """
         expires_at, _ = self._cache.get("keys", (0.0, {}))
-        if time.monotonic() >= expires_at - CACHE_SECONDS + older_than:
-            self._cache.pop("keys", None)
+        recent = time.monotonic() < expires_at - CACHE_SECONDS + older_than
+        if recent or not self._refetching.acquire(blocking=False):
+            return
+        try:
+            document = _fetch("GET", self.metadata()["jwks_uri"])
+            self._cache["keys"] = (time.monotonic() + CACHE_SECONDS, document)
+        finally:
+            self._refetching.release()
 
     def _cached(self, name: str, url: str) -> dict[str, Any]:
         expires_at, document = self._cache.get(name, (0.0, {}))
@@ -225,10 +236,10 @@ def _decoded(provider: IdentityProvider, token: str, *, refetch_seconds: float) 
     for rotated in (False, True):
         try:
             return jwt.decode(token, provider.keys(), algorithms=list(ALGORITHMS))
-        except (JoseError, ValueError) as error:
+        except (JoseError, ValueError, TypeError) as error:
             if rotated:
                 raise Unauthenticated(f"{UNFIT}: its signature does not fit.") from error
-            provider.expire_keys(refetch_seconds)
+            provider.refetch_keys(refetch_seconds)
     raise AssertionError("never reached")
 
 

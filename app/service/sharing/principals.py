@@ -152,7 +152,7 @@ def list_principals(
 def search_principals(
     resources: Resources, context: RequestContext, wanted: ListQuery
 ) -> ListResult[PrincipalRecord]:
-    """The principals of `list_principals` that people look for."""
+    """Search, sort and page the principals of `list_principals`."""
     require(context, Role.OWNER, Role.AUDITOR)
     with reading(resources.engine) as connection:
         return principals.search(connection, wanted, visible_to=_only_for(context))

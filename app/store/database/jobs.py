@@ -282,7 +282,7 @@ def page(
 def search(
     connection: Connection, wanted: ListQuery, principal: str | None, state: JobState | None
 ) -> ListResult[Job]:
-    """Jobs that people look for: a principal's, or of all principals."""
+    """Search, sort and page jobs: a principal's, or of all principals."""
     jobs = tables.jobs.c
     query = select(tables.jobs).where(
         jobs.principal == principal if principal is not None else jobs.principal.is_not(None)

@@ -149,7 +149,7 @@ def test_versions_rise_when_rows_come_and_when_they_are_withdrawn(both: Parties)
 def test_a_limit_leaves_out_files_that_are_not_needed(
     two: Parties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.service.copies.files.copy_files.FILE_ROWS", 40)
+    monkeypatch.setattr("app.service.copies.files.file_writer.FILE_ROWS", 40)
     append(two)
     share = reader(two, two.finalized()["id"])
     table = f"{two.dataset}.public"

@@ -1,4 +1,4 @@
-"""Schemas that generators of clients understand: what JSON Schema says in several ways, said in the one that all know.
+"""Rewrite JSON schemas into the forms that client generators support.
 
 Measured with openapi-generator 7.14: without these, its Java and Go clients do not compile.
 """

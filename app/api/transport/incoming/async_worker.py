@@ -96,13 +96,13 @@ class Answer:
 
 def _replay(app: ASGIApp, resources: Resources, job: Job, progress: Progress) -> Outcome:
     given = payload_of(resources, job)
-    context = _ask(resources, job, given["key"])
+    context = _request_context(resources, job, given["key"])
     name = answer_file(job.id, job.attempts)
     files = resources.jobs.files
     try:
         with files.opened(request_file(job.id)) as body, files.writer(name) as sink:
             answer = Answer(sink, progress)
-            replay = Replay(context, progress, BytesIO(), given["key"] or "")
+            replay = Replay(context, progress, BytesIO(), given["key"])
             replay.body = RequestBody(body, lambda: progress.subrange(0, replay.reading))
             anyio.run(_run, app, _scope(given, body.size, replay), answer)
             if answer.status >= 400:
@@ -141,11 +141,14 @@ async def _run(app: ASGIApp, scope: Scope, answer: Answer) -> None:
     await app(scope, incoming.receive, answer.send)
 
 
-def _ask(resources: Resources, job: Job, key_id: str | None) -> RequestContext:
-    """Who asked, if the key that it asked with, where it did with one, is valid still; the job's id makes its writes one."""
+def _request_context(resources: Resources, job: Job, key_id: str | None) -> RequestContext:
+    """Return the context of the job's request; Unauthenticated if its principal or key was revoked.
+
+    The job's id is its idempotency key.
+    """
     principal = find_principal(resources, job.principal or "", key_id)
     if principal is None:
-        raise Unauthenticated("Who asked, or the key, was revoked before the job was run.")
+        raise Unauthenticated("The principal or its key was revoked before the job ran.")
     return RequestContext(
         principal, job.request_id, IdempotentRequest(f"job:{job.id}", lambda: job.id, job.id)
     )

@@ -26,7 +26,7 @@ def passthrough(
             category_features(rows.shown),
         ]
     )
-    remedy = f"Leave out passthrough columns that tell of others, or let them be perturbed: {', '.join(known.names)}."
+    remedy = f"Leave out passthrough columns that predict others, or perturb them: {', '.join(known.names)}."
     return [
         finding(
             Risk.INFERENCE,

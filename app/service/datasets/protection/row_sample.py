@@ -79,20 +79,6 @@ def part_batches(
         row += batch.num_rows
 
 
-def run_batches(
-    blobs: RowSource,
-    parts: Sequence[Part],
-    names: Sequence[str],
-    retired: IntArray,
-    run: tuple[int, int],
-) -> Iterator[pa.RecordBatch]:
-    """These columns of the rows of a run of ordinals, as far as they lie in these parts."""
-    for part in parts:
-        rows = (max(run[0], part.first_row), min(run[1], part.end_row))
-        if rows[0] < rows[1]:
-            yield from part_batches(blobs, part, names, retired, rows)
-
-
 def number_rows(batch: pa.RecordBatch | pa.Table, columns: Sequence[Column]) -> FloatArray:
     """The numbers of these columns on their scales, (n, d), NaN where missing."""
     n, d = batch.num_rows, len(columns)

@@ -144,7 +144,7 @@ def search(
     listed_for: str | None = None,
     now: datetime,
 ) -> ListResult[Dataset]:
-    """Data sets that people look for: all, of one owner, granted to somebody, or listed and not yet theirs."""
+    """Search, sort and page data sets: all, of one owner, granted to somebody, or listed and not yet theirs."""
     known = tables.datasets.c
     query = select(tables.datasets, _pending_rows())
     if owner is not None:

@@ -202,7 +202,7 @@ def page(
 def search(
     connection: Connection, wanted: ListQuery, *, visible_to: str | None
 ) -> ListResult[PrincipalRecord]:
-    """Principals that people look for; for an owner as `page`."""
+    """Search, sort and page principals; an owner sees those of `page`."""
     known = tables.principals.c
     query = select(tables.principals)
     if visible_to is not None:

@@ -85,8 +85,9 @@ def end(connection: Connection, principal_id: str, session_id: str) -> bool:
 
 
 def end_all(connection: Connection, principal_id: str) -> int:
-    """End every session of a principal; how many there were."""
-    sessions = tables.sessions
+    """End every session of a principal and every link that would begin one; how many sessions there were."""
+    sessions, links = tables.sessions, tables.sign_in_links
+    connection.execute(delete(links).where(links.c.principal == principal_id))
     return connection.execute(delete(sessions).where(sessions.c.principal == principal_id)).rowcount
 
 
