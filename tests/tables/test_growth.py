@@ -16,6 +16,7 @@ import pytest
 from app.errors import DomainError
 from app.model import Limits
 from app.tables.detection.personal import personal_within, reason_by_values
+from app.tables.dialect.csv_dialect import normalised_names
 from app.tables.dialect.number_syntax import is_number, is_total, is_value
 from app.tables.pipeline import TableSource, open_table
 from app.tables.stream import AUTOMATIC, ReadOptions
@@ -100,6 +101,11 @@ def test_a_long_cell_is_judged_in_linear_time(
     cell: Callable[[int], str], judge: Callable[[str], object]
 ) -> None:
     assert_linear(lambda times: judge(cell(times)))
+
+
+@pytest.mark.parametrize("name", ["a", "", "a_2"])
+def test_column_names_are_made_different_in_linear_time(name: str) -> None:
+    assert_linear(lambda times: normalised_names([name] * times))
 
 
 @pytest.mark.slow

@@ -179,24 +179,27 @@ def _with_row_names(first: list[str], body: Records) -> list[str]:
 
 def normalised_names(written: list[str]) -> tuple[list[str], list[Notice]]:
     """Names that are not empty, all different, of one line and of at most `LONGEST_NAME` characters; and what changed."""
-    names: list[str] = []
-    unnamed, changed = [], []
+    names: dict[str, None] = {}
+    numbers: dict[str, int] = {}
+    given = set(written)
+    unnamed, changed = dict[str, None](), []
     for position, found in enumerate(written, 1):
         plain = name = " ".join(CONTROL.sub(" ", found).split())[:LONGEST_NAME]
         if not name:
             plain = name = f"column_{position}"
-            unnamed.append(name)
-        number = 1
-        while name in names or (number > 1 and name in written):
-            number += 1
+            unnamed[name] = None
+        while name in names or (name != plain and name in given):
+            numbers[plain] = number = numbers.get(plain, 1) + 1
             name = f"{plain[: LONGEST_NAME - 5]}_{number}"
         if name not in unnamed and name != found.strip():
             changed.append(name)
-        names.append(name)
+        names[name] = None
     notices = []
     if unnamed:
         notices.append(
-            Notice("unnamed-columns", f"Columns without a name are called {_listed(unnamed)}.")
+            Notice(
+                "unnamed-columns", f"Columns without a name are called {_listed(list(unnamed))}."
+            )
         )
     if changed:
         notices.append(
@@ -205,7 +208,7 @@ def normalised_names(written: list[str]) -> tuple[list[str], list[Notice]]:
                 f"Names that were given twice, too long or of several lines became {_listed(changed)}.",
             )
         )
-    return names, notices
+    return list(names), notices
 
 
 def _listed(names: list[str]) -> str:
