@@ -151,3 +151,30 @@ def test_targets_of_deliveries_are_named_folders_and_buckets() -> None:
     for wrong in ("partner", "=/srv", "a b=/srv", "partner=srv", "partner=ftp://x"):
         with pytest.raises(WrongSetting, match="CORNERWAVE_DELIVERY_TARGETS must list"):
             settings_from({"CORNERWAVE_DELIVERY_TARGETS": wrong})
+
+
+@pytest.mark.parametrize(
+    ("changed", "variable"),
+    [
+        ({"TOKEN_ROLES": "*=owner"}, "CORNERWAVE_TOKEN_ROLES"),
+        ({"TOKEN_ROLE_CLAIM": "roles"}, "CORNERWAVE_TOKEN_ROLE_CLAIM"),
+        ({"TOKEN_AUDIENCE": "portal"}, "CORNERWAVE_TOKEN_AUDIENCE"),
+    ],
+)
+def test_one_provider_gives_one_person_one_role_and_no_id_token_opens_the_api(
+    changed: dict[str, str], variable: str
+) -> None:
+    said = {
+        "OIDC_ISSUER": "https://id.example.org",
+        "OIDC_CLIENT_ID": "portal",
+        "OIDC_CLIENT_SECRET": "s" * 20,
+        "OIDC_ROLES": "*=recipient",
+        "TOKEN_ISSUERS": "https://id.example.org",
+        "TOKEN_AUDIENCE": "https://data.example.org",
+        "TOKEN_ROLE_CLAIM": "groups",
+        "TOKEN_ROLES": "*=recipient",
+    }
+    named = {f"CORNERWAVE_{name}": value for name, value in said.items()}
+    assert settings_from(named).token_issuers
+    with pytest.raises(WrongSetting, match=variable):
+        settings_from(named | {f"CORNERWAVE_{name}": value for name, value in changed.items()})

@@ -33,7 +33,7 @@ and to any number of recipients.
 - Tails of the normal are odd multiples of 2⁻⁵⁴ with a sign: 2⁵³ equal words. Coupled with a continuous uniform in its word's
   interval, a draw is rounded otherwise only if an end of an interval of the grid lies within its word's: at most 2⁻⁵³ for
   each of the 2·8.3·2⁷ ends that noise reaches, and 2⁻⁵³ beyond: less than 2⁻⁴¹, a distance in total variation.
-  (ε, δ) of the ideal then is (ε, δ + (1 + e^ε)·2⁻⁴¹) of what is drawn. No ε above 12 can be had at δ = 10⁻⁶ for it.
+  (ε, δ) of the ideal then is (ε, δ + (1 + e^ε)·2⁻⁴¹) of what is drawn. For d numbers no ε above ln(δ·2⁴¹/d) can be had for it.
 
 - A copy that hangs from r draws adds their displacements with weights C, ΣC² being its variance, so Σ|C| ≤ √r, and may be rounded
   otherwise for each of them: at most r times as much. Of copies that are looked at together each adds its own. What is

@@ -210,3 +210,22 @@ def test_an_invitation_signs_in_once_by_a_button(service: Service) -> None:
         "by": "invitation",
     }
     assert owner.post("/portal/principals", data=form, headers=OWN).status_code == 403
+
+
+def test_an_invitation_ends_with_the_keys_and_is_never_in_the_log(service: Service) -> None:
+    client = signed_in(service)
+    form = {"form_token": sending(client)["X-Form-Token"], "name": "Guest", "role": "recipient"}
+    page = client.post("/portal/principals", data={**form, "by": "invitation"}, headers=OWN).text
+    address = re.findall(r'id="invitation">([^<]+)<', page)[0]
+    token = address.rpartition("/")[2]
+    guest = service.client(None)
+    guest.headers.update(HTML)
+    assert guest.post(address, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert guest.post(f"{address}.", headers=OWN).status_code == 401
+    log = service.client().get("/v1/audit-log", params={"limit": 1000}).text
+    assert "/portal/invitation/" in log
+    assert token not in log
+    with reading(service.app.state.resources.engine) as connection:
+        invited = principals_store.id_of(connection, "Guest")
+    assert service.client().post(f"/v1/principals/{invited}/keys").status_code == 201
+    assert guest.post(address, headers=OWN).status_code == 401

@@ -67,7 +67,8 @@ def test_a_work_is_its_principals_alone_and_what_was_sent_goes(
     service: Service,
 ) -> None:
     resources = service.app.state.resources
-    client = someone(service)
+    _, api = service.principal("recipient")
+    client = signed_in(service, api.headers["authorization"].removeprefix("Bearer "))
     work = begun(client, "swap", {"confidential": ["c"], "seed": 7})
     jobs = service.home / "blobs" / "jobs"
     assert len(list(jobs.iterdir())) == 1
@@ -97,7 +98,8 @@ def test_a_work_is_its_principals_alone_and_what_was_sent_goes(
     job = work.rpartition("/")[2]
     seen = service.client().get(f"/v1/jobs/{job}").json()
     assert (seen["kind"], seen["state"]) == ("request", "done")
-    answer = service.client().get(seen["result"])
+    assert service.client().get(seen["result"]).status_code == 404
+    answer = api.get(seen["result"])
     assert pa.ipc.open_stream(answer.content).read_all().num_rows == 60
 
 

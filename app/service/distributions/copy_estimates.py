@@ -504,6 +504,11 @@ def _notes(rows: EstimationRows, question: EstimateQuestion) -> tuple[str, ...]:
         found.append(
             f"Released values are held to bounds, which biases figures of {', '.join(held)}."
         )
+    if len(rows.law.parts) > 1 and any(one.kind is Kind.CATEGORICAL for one in columns):
+        found.append(
+            "The rows came in several parts. Where shares of categories differ between parts, figures of categories"
+            " are biased beyond their intervals."
+        )
     if question.kind is EstimateKind.LOGISTIC_REGRESSION:
         found.append("Regression calibration: exact where the numbers are about normal.")
     brought = [name for name in question.names if rows.released.get(name) is None]

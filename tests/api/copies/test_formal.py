@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
 
+from app.model import Column, Kind, Storage
+from app.service.datasets.protection.guarantee import _cell, _pair
 from tests.api.conftest import Service
 from tests.api.copies.copy_tables import (
     CSV,
@@ -112,6 +114,18 @@ def test_a_level_is_declared_in_any_measure_and_answered_in_all(
     assert by_column["city"]["epsilon"] == pytest.approx(np.log1p(4 / v), rel=1e-5)
     assert "certainty" in said["sentence"]
     assert put_level(owner, dataset, noise_variance=v)["guarantee"] == said
+
+
+@pytest.mark.parametrize(
+    "bounds", [(1_995.0, 2_005.0), (1e6, 1e6 + 10), (-1e-9, 1e-9), (0.0, 9e13)]
+)
+def test_the_sentence_names_two_values_that_differ(bounds: tuple[float, float]) -> None:
+    column = Column("x", Kind.NUMERIC, Storage.NUMBER, "", lower=bounds[0], upper=bounds[1])
+    pair = _pair(column, _cell(column, 1 / 16, 1e-6))
+    assert pair is not None
+    one, other, known = pair
+    assert float(one.replace(",", "")) < float(other.replace(",", ""))
+    assert 0.6 < known < 0.75
 
 
 def test_rows_are_held_to_the_declaration_and_no_gap_is_visible(service: Service) -> None:

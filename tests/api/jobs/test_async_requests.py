@@ -202,6 +202,13 @@ def test_previews_and_files_later_are_the_same(
     assert [one.partition("&se=")[0] for one in addresses[1]] == [
         one.partition("&se=")[0] for one in addresses[0]
     ]
+    # Estimates are made again where a key is sent again: they change nothing.
+    means = {"json": {"kind": "means", "columns": ["age"]}}
+    now = sent(running, f"/v1/copies/{copy}/estimates", means, **{"Idempotency-Key": "once"})
+    job = sent(running, f"/v1/copies/{copy}/estimates", means, **LATER).headers["Location"]
+    assert running.get(ended(running, job)["result"]).json() == now.json()
+    again = sent(running, f"/v1/copies/{copy}/estimates", means, **{"Idempotency-Key": "once"})
+    assert (again.json(), again.headers.get("Idempotency-Replayed")) == (now.json(), None)
     with TestClient(running.app) as nobody:
         for address, file in zip(addresses[1], lists[1], strict=True):
             content = nobody.get(address)
@@ -250,6 +257,18 @@ def test_metrics_count_jobs_by_kind_and_end(running: TestClient) -> None:
     assert 'cornerwave_jobs{state="queued"}' in told
 
 
+def test_only_the_principal_of_a_job_reads_its_result(
+    running: TestClient, service: Service
+) -> None:
+    _, owner = service.principal("owner")
+    address = "/v1/identifiability?confidential=amount"
+    job = sent(owner, address, STATELESS[address], **LATER).headers["Location"]
+    result = ended(owner, job)["result"]
+    assert owner.get(result).status_code == 200
+    assert running.get(job).status_code == 200  # an administrator sees the job
+    assert running.get(result).status_code == 404
+
+
 def test_every_route_that_can_be_long_is_compared_above() -> None:
     marked = {
         route.path
@@ -265,6 +284,8 @@ def test_every_route_that_can_be_long_is_compared_above() -> None:
         "/v1/datasets/{dataset_id}/audits",
         "/v1/datasets/{dataset_id}/preview",
         "/v1/copies/{copy_id}/files",
+        "/v1/copies/{copy_id}/estimates",
+        "/v1/copies/{copy_id}/estimates/table",
     }
     assert marked == told | stateful
 

@@ -145,7 +145,9 @@ def test_a_token_that_the_issuer_did_not_sign_opens_nothing(
     content = f"{encoded({'alg': 'HS256', 'kid': 'one'})}.{encoded(said)}"
     shared_secret = f"{content}.{base64url(hmac.digest(public, content.encode(), 'sha256'))}"
     others = signed(new_keys(), said)
-    for token in (unsigned, shared_secret, others, signed(keys, said)[:-4] + "AAAA"):
+    header = {"alg": "RS256", "kid": "one", "crit": 1}
+    critical = ".".join([encoded(header), encoded(said), "AAAA"])
+    for token in (unsigned, shared_secret, others, critical, signed(keys, said)[:-4] + "AAAA"):
         assert asked(service, token) == 401
     assert asked(service, signed(keys, said)) == 200
 

@@ -150,6 +150,13 @@ def _pair(column: Column, cell: CellGuarantee) -> tuple[str, str, float] | None:
     apart = min(_range(column), spread)
     first = scaled_bounds(column)[0] + (_range(column) - apart) / 2
     ends = off_scale(np.array([first, first + apart]), column.scale_unit)
-    low, high = (float(f"{end:.3g}") for end in ends.tolist())
+    # Two digits of their distance, so that they never read as the same value.
+    digits = 1 - math.floor(math.log10(ends[1] - ends[0]))
+    low, high = (round(end, digits) for end in ends.tolist())
     shown = on_scale(np.array([low, high]), column.scale_unit)
-    return f"{low:,.6g}", f"{high:,.6g}", certainty(float(np.diff(shown)[0]) / spread)
+    return _plain(low), _plain(high), certainty(float(np.diff(shown)[0]) / spread)
+
+
+def _plain(value: float) -> str:
+    """A number as people write it: with separators, without an exponent where it is not huge or tiny."""
+    return f"{value:,.12g}" if 1e-6 < abs(value) < 1e12 or value == 0 else f"{value:.6g}"
