@@ -121,13 +121,18 @@ def _advice(attributes: Sequence[AttributeReport]) -> str:
     )
 
 
+MOST_ADVISED = 40
+"""Columns that advice looks at, the first: each is compared with all others, so the work grows as the square."""
+
+
 def rows_given_away(table: pa.Table, limits: Limits) -> dict[str, int]:
     """Count the rows whose value the other columns give away, for each column of texts.
 
     Numbers count as ten bins: each of their values on its own would point at its row.
     """
     left_out = identifiers(table, limits)
-    kept = [one for one in table.schema if one.name not in left_out]
+    kept = [one for one in table.schema if one.name not in left_out][:MOST_ADVISED]
+    table = table.select([one.name for one in kept])
     numbers = [one.name for one in kept if pa.types.is_floating(one.type)]
     bins = dict.fromkeys(numbers, BinRule(ADVISED_BINS))
     found = {}
