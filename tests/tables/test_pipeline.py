@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from app.errors import InvalidParameter, TooLarge
+from app.errors import InvalidParameter, InvalidTable, TooLarge
 from app.model import Limits, Storage
 from app.tables.dialect.number_syntax import MISSING_NUMBERS
 from app.tables.media import MediaType
@@ -132,9 +132,14 @@ def test_json_cells_of_one_sort_become_numbers_or_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spelling", MISSING_NUMBERS)
 def test_missing_numbers_in_csv_have_several_spellings(spelling: str, tmp_path: Path) -> None:
-    body = f"a,t\n1.5,{spelling}\n{spelling},y\n".encode()
+    body = f"a,t\n1.5,x\n{spelling},y\n".encode()
     got = read(body, "text/csv", tmp_path).to_pydict()
-    assert got == {"a": [1.5, None], "t": [spelling or None, "y"]}
+    assert got == {"a": [1.5, None], "t": ["x", "y"]}
+
+
+def test_a_spelling_of_missing_numbers_among_texts_too_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(InvalidTable, match="missing=NA"):
+        read(b"a,t\n1.5,NA\nNA,y\n", "text/csv", tmp_path)
 
 
 def test_csv_text_is_kept_as_written(tmp_path: Path) -> None:
