@@ -159,7 +159,7 @@ def test_a_level_is_chosen_and_given(told: Survey, live: Service, look: Look, vi
     keys.to("combobox", "To whom")
     page.keyboard.type(zoe.id)
     press(keys, "Give it", "It is granted")
-    press(keys, f"Withdraw from Zoe {look}", "The right is withdrawn")
+    press(keys, f"Withdraw from Zoe {look}", "The access is withdrawn")
 
 
 def test_rows_come_and_go_and_a_data_set_is_described(
