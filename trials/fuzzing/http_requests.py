@@ -162,7 +162,7 @@ def judge(message: Message, answer: requests.Response, answers: Answers) -> None
         str(answer.status_code) in documented
         or "x-request-id" not in answer.headers
         # A trailing slash redirects to the path without it.
-        or (answer.status_code == 307 and unquote(message.path).endswith("/"))
+        or (answer.status_code == 308 and unquote(message.path).endswith("/"))
     )
     wrong = None
     if answer.status_code >= 500 or not known:
