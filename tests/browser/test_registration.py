@@ -347,7 +347,7 @@ def test_columns_are_corrected_until_the_first_copy_and_the_data_set_described_a
     visitor.page.get_by_label("What it is: home").select_option("identifier")
     visitor.page.get_by_role("button", name="Correct the columns").click()
     visitor.page.get_by_text("The columns are corrected").wait_for()
-    visitor.page.get_by_label("Description").fill("Who lives how")
+    visitor.page.get_by_role("textbox", name="Description").fill("Who lives how")
     visitor.page.get_by_label("Others may find it").check()
     visitor.page.get_by_role("button", name="Save").click()
     visitor.page.get_by_role("status").get_by_text("Saved").wait_for()

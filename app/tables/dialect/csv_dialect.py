@@ -159,7 +159,7 @@ def _first_record(text: str, delimiter: str, *, cut: bool) -> tuple[list[str], s
     for record in csv.reader(lines(), delimiter=delimiter):
         if record and record != [""]:
             consumed = "".join(read)
-            if cut and len(consumed) == len(text):
+            if len(consumed) == len(text) and (cut or consumed.count('"') % 2):
                 break
             return record, consumed
     raise InvalidTable(

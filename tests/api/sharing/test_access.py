@@ -114,7 +114,7 @@ def test_only_recipients_get_grants(service: Service, owner: TestClient, dataset
 
 def test_levels_come_by_variance_or_by_privacy(owner: TestClient, dataset_id: str) -> None:
     levels = owner.get(f"/v1/datasets/{dataset_id}/levels").json()["levels"]
-    fresh = {"issued": False, "offered": False}
+    fresh = {"issued": False, "offered": False, "guarantee": None}
     assert levels == [
         {"name": "partner", "noise_variance": 0.25, "privacy": 0.2} | fresh,
         {"name": "public", "noise_variance": 1.0, "privacy": 0.5} | fresh,

@@ -191,7 +191,8 @@ def test_a_table_of_identifiers_alone_is_refused() -> None:
         synthesise(
             people().select(["person_id", "remark"]), MethodName.PRIMP, SynthesisParams(), LIMITS
         )
-    assert refused.value.fields == {"left_out": ["person_id"], "empty": ["remark"]}
+    named = {"left_out": ["person_id"], "empty": ["remark"]}
+    assert named.items() <= refused.value.fields.items()
 
 
 @pytest.mark.parametrize(
