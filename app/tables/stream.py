@@ -194,7 +194,7 @@ class TableStream:
     batches: Iterator[pa.RecordBatch]
     release: Callable[[], None] = field(default=lambda: None)
     read_as: DetectedFormat = field(default=DetectedFormat("arrow"))
-    notices: Sequence[Notice] = ()
+    notices: list[Notice] = field(default_factory=list)
     date_order: DateOrder | None = None
     problems: list[DomainError] = field(default_factory=list)
     left_out: Sequence[int] = ()

@@ -305,7 +305,7 @@ def test_what_is_wrong_is_said_where_it_is(analyst: Person, visit: Visit) -> Non
     page = visitor.page
     visitor.sign_in(analyst.key, "/portal/workbench/attack")
     page.set_input_files("#original", file("x.csv", b"a,b\n1,2\n3\n"))
-    page.locator("#work .notice.bad").wait_for()
+    page.locator("main .notice.bad").wait_for()
     visitor.check_accessible()
 
     # What only the work finds out stands on its page, with the way back.
@@ -351,4 +351,4 @@ def test_names_full_of_markup_stay_text_and_work_is_cancelled(
     page.locator("#work button:not([type])").click()
     page.locator("#pictures[data-drawn]").wait_for()
     assert page.locator("main b, main img").count() == 0
-    assert page.get_by_role("heading", name="<b>rent").count() == 1
+    assert page.get_by_role("heading", name="<b>rent", exact=True).count() == 1

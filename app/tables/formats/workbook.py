@@ -49,6 +49,8 @@ def extract_sheet(
 
 def with_sheet(stream: TableStream, summary: SheetSummary, file_format: FileFormat) -> TableStream:
     """Return the stream of a sheet with the units in which its cells are shown, and notices on hidden ones."""
+    # Not copied: the list is complete once the rows are read.
+    stream.notices.extend(_notices(summary, stream.columns))
     return replace(
         stream,
         columns=tuple(
@@ -62,7 +64,6 @@ def with_sheet(stream: TableStream, summary: SheetSummary, file_format: FileForm
             delimiter=None,
             sheet=summary.name,
         ),
-        notices=_notices(summary, stream.columns),
     )
 
 

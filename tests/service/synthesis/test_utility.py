@@ -57,7 +57,7 @@ def test_columns_of_different_kinds_are_refused_by_name() -> None:
     texts = table().set_column(0, "x", pa.array(["a"] * 200, pa.large_string()))
     with pytest.raises(InvalidTable) as refused:
         compared(table(), texts, None)
-    assert refused.value.fields == {"column": "x"}
+    assert refused.value.fields["column"] == "x"
 
 
 def test_tables_without_a_common_column_are_refused() -> None:

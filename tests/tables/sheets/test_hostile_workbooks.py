@@ -66,7 +66,7 @@ def test_comments_are_no_part_of_a_workbook(
     body = with_member(xlsx(ROWS), member, in_front(form % content))
     with stream_of(body, tmp_path) as stream:
         assert "12.3 % is kept as 0.123" in (stream.columns[1].note or "")
-        assert stream.notices == ()
+        assert stream.notices == []
         assert [batch.num_rows for batch in stream.batches] == [2]
 
 
