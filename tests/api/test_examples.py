@@ -20,13 +20,15 @@ def shape(value: Any) -> Any:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Whether two shapes are the same; of an empty list nothing is known of the items."""
+def alike(one: Any, other: Any, *, item: bool = False) -> bool:
+    """Whether two shapes are the same; of an empty list nothing is known, and what is null in one item has a value in another."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(alike(one[name], other[name]) for name in one)
+        return one.keys() == other.keys() and all(
+            alike(one[name], other[name], item=item) for name in one
+        )
     if isinstance(one, list) and isinstance(other, list):
-        return not one or not other or alike(one[0], other[0])
-    return bool(one == other)
+        return not one or not other or alike(one[0], other[0], item=True)
+    return bool(one == other) or (item and "NoneType" in (one, other))
 
 
 def test_the_examples_are_current_on_each_database(
