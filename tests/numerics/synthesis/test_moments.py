@@ -68,7 +68,7 @@ def test_whitening_is_exact_and_triangular() -> None:
 def test_one_record_is_refused() -> None:
     with pytest.raises(InvalidTable) as refused:
         moments(np.ones((1, 3)))
-    assert refused.value.fields == {"records": 1, "needed": 2}
+    assert {"records": 1, "needed": 2}.items() <= refused.value.fields.items()
 
 
 def test_a_table_without_variation_is_refused() -> None:
