@@ -34,7 +34,7 @@ SILENT_SECONDS = 15.0
 
 
 def principal_of_token(request: Request, *, bindings: Collection[Binding] = ()) -> Principal:
-    """The principal of the token in the address; without one, the holder of the key."""
+    """Return the principal of the token in the address; without one, of the key."""
     token = request.query_params.get("token")
     if token is None:
         return known_principal(request, bindings=bindings)

@@ -56,7 +56,7 @@ def show_form(request: Request, resources: ResourcesDep) -> Response:
         "owner/new.html",
         title="Register a table",
         limit_bytes=limit,
-        found_out=AUTOMATIC,
+        automatic=AUTOMATIC,
     )
 
 

@@ -57,7 +57,7 @@ PARTS = form_body(
 
 
 @dataclass(frozen=True)
-class Asked:
+class ToolRequest:
     """A tool, what was chosen, and how each file is read."""
 
     tool: Tool
@@ -65,19 +65,19 @@ class Asked:
     readings: Readings
 
 
-def get_asked(
+def read_tool_request(
     tool: str,
     options: Annotated[str, Query(description="What was chosen, as JSON.")] = "{}",
     readings: Annotated[
         str, Query(description="How each file is read, by part, in order, as JSON.")
     ] = "{}",
-) -> Asked:
-    """What a form of the workbench asks for; InvalidParameter names the choice that is wrong."""
+) -> ToolRequest:
+    """Read the tool and its options from the address; InvalidParameter names an invalid one."""
     chosen = tool_named(tool)
-    return Asked(chosen, chosen.options(options), read_options_of_form(readings))
+    return ToolRequest(chosen, chosen.options(options), read_options_of_form(readings))
 
 
-AskedDep = Annotated[Asked, Depends(get_asked)]
+ToolRequestDep = Annotated[ToolRequest, Depends(read_tool_request)]
 CHOICES = {"methods": synthesis.METHODS, "swaps": swapping.METHODS}
 
 
@@ -194,28 +194,34 @@ def show_tool(tool: str, request: Request, resources: ResourcesDep) -> Response:
         tool=chosen,
         keep_days=resources.jobs.keep_days,
         choices=CHOICES,
-        found_out=AUTOMATIC,
+        automatic=AUTOMATIC,
     )
 
 
 @router.post("/{tool}", openapi_extra=PARTS)
-async def begin(tool: str, request: Request, context: ContextDep, asked: AskedDep) -> Response:
+async def begin(
+    tool: str, request: Request, context: ContextDep, tool_request: ToolRequestDep
+) -> Response:
     """Have a job run the tool; where it can be watched."""
     path = f"/portal/workbench/{tool}/run"
     route = request.scope["route"]
-    job_id = await keep_request(request, route, context, path, subject=asked.tool.title)
+    job_id = await keep_request(request, route, context, path, subject=tool_request.tool.title)
     return _json({"work": f"/portal/workbench/work/{job_id}"})
 
 
 @router.post("/{tool}/run", openapi_extra=PARTS)
-def run(asked: AskedDep, form: FormDep, resources: ResourcesDep, progress: ProgressDep) -> Response:
+def run(
+    tool_request: ToolRequestDep, form: FormDep, resources: ResourcesDep, progress: ProgressDep
+) -> Response:
     """Run the tool: jobs come here."""
     tables = {}
-    for part, several in asked.tool.tables.items():
-        tables[part] = form.tables(part, asked.readings.get(part, ()))
+    for part, several in tool_request.tool.tables.items():
+        tables[part] = form.tables(part, tool_request.readings.get(part, ()))
         if len(tables[part]) > 1 and not several:
             raise InvalidParameter(f"Choose one file for “{part}”.", parameter=part)
-    return answer_with(asked.tool.run(tables, asked.options, resources.limits, progress))
+    return answer_with(
+        tool_request.tool.run(tables, tool_request.options, resources.limits, progress)
+    )
 
 
 def _mine(resources: Resources, context: RequestContext, job_id: str) -> JobStatus:
