@@ -346,8 +346,9 @@ def _is_routed(scope: Scope) -> bool:
 
 def _without_slash(request: Request) -> str | None:
     """The public address of the same path without a slash at its end, if that is one of ours."""
-    path = request.url.path.rstrip("/")
-    known = path != request.url.path and any(
+    # Of the scope: in a URL, a line break at the end is dropped.
+    path = request.scope["path"].rstrip("/")
+    known = path != request.scope["path"] and any(
         _is_routed({**request.scope, "path": path, "raw_path": path.encode(), "method": method})
         for method in METHODS
     )
