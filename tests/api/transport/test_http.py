@@ -179,7 +179,7 @@ def test_redirects_lead_to_the_public_address_whatever_the_host_header_says(
             answer.headers["location"]
             == f"https://data.example{path.replace('/?', '?').rstrip('/')}"
         )
-    for path in ("/v1/nothing/", "/v1/datasets/%0A"):
+    for path in ("/v1/nothing/", "/v1/principals/x/%0A"):
         assert client.get(path, follow_redirects=False).status_code == 404
     listed = client.get("/llms.txt", headers={"Host": "evil.example"}).text
     assert "https://data.example/guides/" in listed
